@@ -246,6 +246,13 @@ impl SetsBuilder {
         is_whole
     }
 
+    /// Ends a set at each of `ends` among the [tokens](Self::tokens_mut), numbered from `first_id`
+    /// on, which has as many successors.
+    pub(crate) fn close_at(&mut self, first_id: u32, ends: impl ExactSizeIterator<Item = u32>) {
+        self.ids.extend((first_id..=u32::MAX).take(ends.len()));
+        self.offsets.extend(ends);
+    }
+
     /// Drops the tokens added since the last set.
     pub(crate) fn abandon(&mut self) {
         let start = self.open_start();
@@ -256,8 +263,9 @@ impl SetsBuilder {
         *self.offsets.last().expect("starts with 0") as usize
     }
 
-    /// Returns the sets so far and empties the builder.
+    /// Returns the sets so far; only the tokens since the last set stay.
     pub(crate) fn take(&mut self) -> RecordBatch {
+        let open = self.tokens.split_off(self.open_start());
         if !are_ascending(&self.offsets, &self.tokens) {
             // An unknown level is an error of the joins; the sets are the same on all of them.
             sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &self.offsets, &mut self.tokens);
@@ -267,6 +275,7 @@ impl SetsBuilder {
         let offsets = self.offsets.split_off(0);
         let tokens = self.tokens.split_off(0);
         self.offsets.push(0);
+        self.tokens.extend(open);
         let end = |end: u32| i32::try_from(end).expect("a batch of sets is far below 2^31 tokens");
         let offsets = OffsetBuffer::new(offsets.into_iter().map(end).collect());
         let set = ListArray::new(token_field(), offsets, Arc::new(UInt32Array::from(tokens)), None);

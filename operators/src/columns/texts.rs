@@ -96,10 +96,6 @@ impl TextsBuilder {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Bytes of the texts.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> usize {
@@ -167,7 +163,7 @@ mod tests {
                 prop_assert_eq!((builder.len(), builder.bytes()), (batch.len(), text.len()));
                 let column = builder.take();
                 prop_assert!(column.iter().map(Option::unwrap).eq(batch.iter().map(String::as_str)));
-                prop_assert!(column.null_count() == 0 && builder.is_empty());
+                prop_assert!(column.null_count() == 0 && builder.len() == 0);
             }
         }
     }

@@ -13,6 +13,7 @@
 //! A number is given out again after 2^32 of them, unless its token is known.
 
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
+use trommel_engine::operator::Counters;
 
 use super::TokenizeError;
 use crate::texts::{TextHash, TextKey, TextTable};
@@ -118,21 +119,21 @@ impl Dictionary {
         }
     }
 
-    /// Numbers given out: one for each distinct token, and another one for each that came back
-    /// after it was forgotten.
-    pub(super) fn numbered(&self) -> u64 {
-        self.numbered
+    /// Numbers given out, one for each distinct token and another one for each that came back after
+    /// it was forgotten; and tokens that were forgotten.
+    pub(super) fn counters(&self) -> Counters {
+        vec![("distinct_tokens", self.numbered), ("tokens_forgotten", self.forgotten)]
     }
 
-    /// Tokens that were forgotten.
-    pub(super) fn forgotten(&self) -> u64 {
-        self.forgotten
+    /// The hash of the keys of its tokens.
+    pub(super) fn hash(&self) -> TextHash {
+        self.hash
     }
 
-    /// The tokens in which one is looked for first, and the hash of their keys.
+    /// Fetches into the cache where a token is looked for first.
     #[inline(always)]
-    pub(super) fn texts(&self) -> (&TextTable, &TextHash) {
-        (&self.young.tokens, &self.hash)
+    pub(super) fn prefetch(&self, key: &TextKey) {
+        self.young.tokens.prefetch(key);
     }
 
     /// The number of the token with this key, which is a new one when it is not known. `long` is
@@ -239,7 +240,7 @@ mod tests {
                 assert_eq!(dictionary.number_of(&format!("t{i}")).unwrap(), i, "{round}");
             }
         }
-        assert_eq!((dictionary.numbered(), dictionary.forgotten()), (100, 0));
+        assert_eq!((dictionary.numbered, dictionary.forgotten), (100, 0));
     }
 
     #[test]
@@ -254,8 +255,8 @@ mod tests {
             }
             assert!(dictionary.young.tokens.len() + dictionary.old.tokens.len() <= 200);
         }
-        assert_eq!(dictionary.numbered(), 100_001);
-        assert!(dictionary.forgotten() > 99_000);
+        assert_eq!(dictionary.numbered, 100_001);
+        assert!(dictionary.forgotten > 99_000);
         // A token that is not used for long comes back as another one.
         assert!(numbers.insert(dictionary.number_of("t0").unwrap()));
     }
@@ -271,7 +272,7 @@ mod tests {
             let bytes = [&dictionary.young, &dictionary.old].map(|g| g.tokens.text_bytes());
             assert!(bytes.into_iter().all(|bytes| bytes <= 10_000));
         }
-        assert_eq!(dictionary.numbered(), 1000);
+        assert_eq!(dictionary.numbered, 1000);
     }
 
     #[test]
@@ -283,8 +284,8 @@ mod tests {
         for i in 0..500_000 {
             dictionary.number_of(&format!("token number {i}")).unwrap();
         }
-        assert_eq!(dictionary.numbered(), 500_000);
-        assert!(dictionary.forgotten() > 300_000, "{}", dictionary.forgotten());
+        assert_eq!(dictionary.numbered, 500_000);
+        assert!(dictionary.forgotten > 300_000, "{}", dictionary.forgotten);
         drop(dictionary);
         assert_eq!(memory.reserved(), others.bytes());
 

@@ -1,42 +1,56 @@
-//! Columns of tokens.
+//! Tokens as rows.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow_array::StringArray;
+use arrow_schema::SchemaRef;
 
+use super::cut::{Batch, Cut, Part};
 use super::token::{Token, TokenSink};
-use crate::columns::TextsBuilder;
+use super::tokens::Tokenizer;
+use super::words::Place;
+use crate::columns::{TextsBuilder, column_batch};
 use crate::parameters::BATCH_BYTES;
 
-/// Builds a column of the tokens of one batch after the other.
-pub(super) struct ItemsBuilder {
-    /// Maximum number of tokens.
+/// Cuts texts into batches of a row per token.
+pub(super) struct CutItems {
+    tokenizer: Tokenizer,
+    schema: SchemaRef,
+    items: Items,
+}
+
+impl CutItems {
+    /// Batches of `schema` of up to `batch` tokens.
+    pub(super) fn new(tokenizer: Tokenizer, schema: SchemaRef, batch: usize) -> Self {
+        Self { tokenizer, schema, items: Items { batch, texts: TextsBuilder::new() } }
+    }
+}
+
+impl Cut for CutItems {
+    type Piece = Batch;
+
+    fn cut(&mut self, part: &Part, from: Place) -> (Batch, Place) {
+        let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.items);
+        let texts = &mut self.items.texts;
+        let bytes = texts.bytes() + texts.len() * size_of::<i32>();
+        (Batch { records: column_batch(&self.schema, Arc::new(texts.take())), bytes }, next)
+    }
+}
+
+/// The tokens of a batch.
+struct Items {
+    /// Maximum number.
     batch: usize,
-    items: TextsBuilder,
+    texts: TextsBuilder,
 }
 
-impl ItemsBuilder {
-    pub(super) fn new(batch: usize) -> Self {
-        Self { batch, items: TextsBuilder::new() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
-
-    /// Returns the tokens so far and empties the builder.
-    pub(super) fn take(&mut self) -> StringArray {
-        self.items.take()
-    }
-}
-
-impl TokenSink for ItemsBuilder {
+impl TokenSink for Items {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         let (text, part) = token.part();
-        self.items.push(text, part);
+        self.texts.push(text, part);
         // False stops within the text; the next call continues there.
-        self.items.len() < self.batch && self.items.bytes() < BATCH_BYTES
+        self.texts.len() < self.batch && self.texts.bytes() < BATCH_BYTES
     }
 
     fn end_row(&mut self) -> bool {
@@ -50,10 +64,10 @@ impl TokenSink for ItemsBuilder {
         text: &str,
         tokens: impl ExactSizeIterator<Item = Range<usize>>,
     ) -> bool {
-        let has_room = self.items.len() + tokens.len() < self.batch
-            && self.items.bytes() + text.len() < BATCH_BYTES;
+        let has_room = self.texts.len() + tokens.len() < self.batch
+            && self.texts.bytes() + text.len() < BATCH_BYTES;
         if has_room {
-            self.items.extend(text, tokens);
+            self.texts.extend(text, tokens);
         }
         has_room
     }

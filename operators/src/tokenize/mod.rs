@@ -1,17 +1,35 @@
 //! Operator that cuts texts into tokens.
 //!
 //! ```text
-//! text column ──► tokens of each text ──► items: one row per token
-//!                                    ├──► sets: tokens numbered by a dictionary, one row per text
-//!                                    └──► text_sets: tokens as texts, one row per text
+//! text column ──► parts of some texts ──► pieces: their tokens ──► items: one row per token
+//!                                                             ├──► sets: tokens numbered by a dictionary, one row per text
+//!                                                             └──► text_sets: tokens as texts, one row per text
 //! ```
 //!
-//! A text can have more tokens than a batch has rows, so the operator can stop within a text when
-//! a batch is full, and continues there at the next call.
+//! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`Rows`](cut::Rows) makes rows of
+//! them in their order. Both are one operator where the stage has one thread (`fused`). On more
+//! threads, several kernels cut parts side by side (`parallel`).
+//!
+//! A text can have more tokens than a batch has rows, so a piece can end within a text, and the
+//! next one begins there.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `cut` | parts, and the two steps from a part to rows |
+//! | `items`, `sets`, `text_sets` | these steps for each form of the output |
+//! | `fused`, `parallel` | operators of these steps |
+//! | `tokens`, `words` | tokens of a text, by their definition |
+//! | `token` | a token, and what takes tokens |
+//! | `numbers`, `dictionary` | numbers of tokens |
 
+mod cut;
 mod dictionary;
+mod fused;
 mod items;
 mod numbers;
+mod parallel;
+mod sets;
+mod text_sets;
 mod token;
 mod tokens;
 mod words;
@@ -19,34 +37,29 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryFull;
-use trommel_engine::operator::{
-    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
-};
+use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
-use crate::columns::{
-    SetsBuilder, column_batch, column_schema, find_text, sets_schema, text_column, text_sets_schema,
-};
-use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
+use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema};
+use crate::parameters::{batch_items, check_batch, check_range, refuse};
+use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
-use items::ItemsBuilder;
-use numbers::TokenNumbers;
-use token::{Token, TokenSink};
+use fused::Fused;
+use items::CutItems;
+use sets::{CutSets, NumberSets};
+use text_sets::CutTextSets;
 use tokens::Tokenizer;
-use words::Place;
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -366,154 +379,38 @@ impl OperatorSpec for Tokenize {
         Ok(match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
-                let outputs = vec![SchemaRef::clone(&schema)];
-                let items = ItemsBuilder::new(batch);
-                let state = ItemTokens { column, tokenizer, schema, pending: None, items };
-                Fragment::operator(Load::Heavy, state, outputs)
+                let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
+                operator(context.threads, Parts::new(column), cut, Whole, &schema)
             }
-            TokenizeInto::Sets | TokenizeInto::TextSets => {
-                let outputs = vec![SchemaRef::clone(&schema)];
-                let numbers = match self.into {
-                    TokenizeInto::TextSets => TokenNumbers::of_batch(),
-                    _ => {
-                        let dictionary = Dictionary::new(self.limits(), context.memory);
-                        TokenNumbers::of_stream(dictionary)
-                    }
+            TokenizeInto::Sets => {
+                let dictionary = Dictionary::new(self.limits(), context.memory);
+                let hash = dictionary.hash();
+                let rows = NumberSets::new(dictionary, carry, Arc::clone(&schema));
+                let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
+                operator(context.threads, Parts::numbered(column), cut, rows, &schema)
+            }
+            TokenizeInto::TextSets => {
+                let cut = || {
+                    let (tokenizer, schema) = (tokenizer.new_like(), Arc::clone(&schema));
+                    CutTextSets::new(tokenizer, batch, carry.clone(), schema)
                 };
-                let sets =
-                    Sets { batch, numbers, sets: SetsBuilder::new(), next_id: 0, failed: None };
-                let state = SetTokens { column, carry, schema, tokenizer, pending: None, sets };
-                Fragment::operator(Load::Heavy, state, outputs)
+                operator(context.threads, Parts::numbered(column), cut, Whole, &schema)
             }
         })
     }
 }
 
-/// Operator for `into` = `items`.
-struct ItemTokens {
-    column: usize,
-    tokenizer: Tokenizer,
-    schema: SchemaRef,
-    /// Texts in progress, and the place of the next token.
-    pending: Option<(StringArray, Place)>,
-    items: ItemsBuilder,
-}
-
-impl Operator for ItemTokens {
-    fn process(
-        &mut self,
-        _: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        let texts = text_column(&input.into_records(), self.column);
-        self.pending = Some((texts, Place::default()));
-        self.resume(out)
-    }
-
-    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some((texts, from)) = self.pending.take() else { return Ok(Flow::NeedInput) };
-        let place = self.tokenizer.tokens_of_rows(&texts, from, &mut self.items);
-        if !self.items.is_empty() {
-            out.send(column_batch(&self.schema, Arc::new(self.items.take())));
-        }
-        if place.row == texts.len() {
-            return Ok(Flow::NeedInput);
-        }
-        self.pending = Some((texts, place));
-        Ok(Flow::HaveOutput)
-    }
-}
-
-/// Operator for `into` = `sets` and `text_sets`.
-struct SetTokens {
-    column: usize,
-    /// Indices of the columns to copy.
-    carry: Vec<usize>,
-    schema: SchemaRef,
-    tokenizer: Tokenizer,
-    /// Batch of texts in progress, and its next row.
-    pending: Option<(RecordBatch, usize)>,
-    sets: Sets,
-}
-
-/// The sets of a batch.
-struct Sets {
-    /// Maximum number.
-    batch: usize,
-    numbers: TokenNumbers,
-    sets: SetsBuilder,
-    next_id: u64,
-    failed: Option<TokenizeError>,
-}
-
-impl TokenSink for Sets {
-    #[inline(always)]
-    fn token(&mut self, token: Token<'_>) -> bool {
-        self.failed = self.numbers.add(token, self.sets.tokens_mut()).err();
-        self.failed.is_none()
-    }
-
-    fn end_row(&mut self) -> bool {
-        let Ok(id) = u32::try_from(self.next_id) else {
-            self.failed = Some(TokenizeError::TooManyTexts);
-            return false;
-        };
-        self.next_id += 1;
-        self.sets.close(id);
-        // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
-        self.sets.len() < self.batch && self.sets.bytes() + self.numbers.bytes() < BATCH_BYTES
-    }
-
-    const NEEDS_ROWS: bool = true;
-
-    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
-        false
-    }
-}
-
-impl Sets {
-    /// Returns the sets so far, without carried columns.
-    fn take(&mut self) -> Result<RecordBatch, TokenizeError> {
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => {
-                self.numbers.finish(self.sets.tokens_mut())?;
-                Ok(self.numbers.name(self.sets.take()))
-            }
-        }
-    }
-}
-
-impl Operator for SetTokens {
-    fn process(
-        &mut self,
-        _: usize,
-        input: Payload,
-        out: &mut Output,
-    ) -> Result<Flow, OperatorError> {
-        self.pending = Some((input.into_records(), 0));
-        self.resume(out)
-    }
-
-    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some((records, begin)) = self.pending.take() else { return Ok(Flow::NeedInput) };
-        let texts = text_column(&records, self.column);
-        let from = Place { row: begin, at: 0 };
-        let Place { row, .. } = self.tokenizer.tokens_of_rows(&texts, from, &mut self.sets);
-        let sets = self.sets.take()?;
-        let carried = records.project(&self.carry)?.slice(begin, row - begin);
-        let mut columns = sets.columns().to_vec();
-        columns.extend_from_slice(carried.columns());
-        out.send(RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?);
-        if row == records.num_rows() {
-            return Ok(Flow::NeedInput);
-        }
-        self.pending = Some((records, row));
-        Ok(Flow::HaveOutput)
-    }
-
-    fn counters(&self) -> Counters {
-        self.sets.numbers.counters()
+/// An operator of `parts`, what `cut` makes, and `rows`, for a stage with this many `threads`.
+fn operator<C: Cut>(
+    threads: usize,
+    parts: Parts,
+    cut: impl Fn() -> C,
+    rows: impl Rows<Piece = C::Piece>,
+    schema: &SchemaRef,
+) -> Fragment {
+    let outputs = vec![SchemaRef::clone(schema)];
+    match threads {
+        ..=1 => Fragment::operator(Load::Heavy, Fused::new(parts, cut(), rows), outputs),
+        _ => parallel::operator(parts, cut, threads, rows, outputs),
     }
 }

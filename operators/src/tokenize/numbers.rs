@@ -1,151 +1,178 @@
 //! Numbers for the tokens of texts.
 //!
-//! A token waits until some more have come, and its place in the dictionary is fetched meanwhile:
+//! A token is looked up after some more have come, and its place in the table is fetched meanwhile:
 //! misses of the cache overlap instead of adding up.
 
-use std::borrow::Cow;
+use std::convert::Infallible;
 
-use arrow_array::RecordBatch;
-use trommel_engine::operator::Counters;
+use arrow_array::StringArray;
 
 use super::TokenizeError;
 use super::dictionary::Dictionary;
 use super::token::Token;
-use crate::columns::sets_of_texts;
 use crate::long;
 use crate::texts::{TextHash, TextKey, TextTable};
 
-/// Tokens that wait: more than misses of the cache can overlap.
-const WAITING_MAX: usize = 64;
+/// Tokens between the one whose place is fetched and the one that is looked up: more than misses of
+/// the cache can overlap.
+const AHEAD: usize = 64;
 /// A dictionary of the whole stream keeps a longer token by a name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
 
-/// Known tokens.
-enum Known {
-    /// The same for the whole stream.
-    OfStream(Box<Dictionary>),
-    /// Others for each batch, which carries the texts.
-    OfBatch { texts: TextTable, hash: TextHash },
-}
-
-impl Known {
-    /// The texts in which a token is looked for first, and their hash.
-    #[inline(always)]
-    fn texts(&self) -> (&TextTable, &TextHash) {
-        match self {
-            Self::OfStream(dictionary) => dictionary.texts(),
-            Self::OfBatch { texts, hash } => (texts, hash),
-        }
-    }
-}
-
-/// Numbers tokens in the order of their first occurrence.
-pub(super) struct TokenNumbers {
-    known: Known,
-    /// Keys of the tokens that have no number yet.
-    waiting: Vec<TextKey>,
-    /// Those tokens among them that are not in their keys, one after the other.
+/// Keys of tokens, in their order.
+#[derive(Default)]
+pub(super) struct TokenKeys {
+    keys: Vec<TextKey>,
+    /// Those tokens that are not in their keys, one after the other.
     long: String,
 }
 
-impl TokenNumbers {
-    pub(super) fn of_stream(dictionary: Dictionary) -> Self {
-        Self::new(Known::OfStream(Box::new(dictionary)))
+impl TokenKeys {
+    /// Number of tokens.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
     }
 
-    pub(super) fn of_batch() -> Self {
-        Self::new(Known::OfBatch { texts: TextTable::default(), hash: TextHash::new() })
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.keys[..]) + self.long.len()
     }
 
-    fn new(known: Known) -> Self {
-        Self { known, waiting: Vec::with_capacity(WAITING_MAX), long: String::new() }
+    /// Adds a token, by its key under `hash`, and calls `then` with that.
+    // Where both ways to a key met, it would be written to memory by halves and read as a whole,
+    // for which the processor waits.
+    #[inline(always)]
+    pub(super) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
+        match hash.key_of_first(token.len(), token.bytes_and_more()) {
+            Some(key) => {
+                then(&key);
+                self.keys.push(key);
+            }
+            None => self.add_any(token.as_str(), hash, then),
+        }
+    }
+
+    /// Adds a token that is long, or at the end of the text that it is in.
+    #[inline(never)]
+    fn add_any(&mut self, token: &str, hash: &TextHash, then: impl Fn(&TextKey)) {
+        let key = hash.key(token);
+        then(&key);
+        if key.long_len().is_some() {
+            self.long.push_str(token);
+        }
+        self.keys.push(key);
+    }
+
+    /// Calls `with` for each token with its key and, if it is not in the key, the token itself.
+    #[inline(always)]
+    fn try_for_each<E>(
+        &self,
+        mut with: impl FnMut(&TextKey, &str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut long_rest = self.long.as_str();
+        self.keys.iter().try_for_each(|key| {
+            let mut text = "";
+            if let Some(len) = key.long_len() {
+                (text, long_rest) = long_rest.split_at(len);
+            }
+            with(key, text)
+        })
+    }
+
+    /// Returns all tokens so far; the memory of another as many is kept.
+    pub(super) fn take(&mut self) -> Self {
+        Self { keys: self.keys.split_off(0), long: self.long.split_off(0) }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.long.clear();
+    }
+}
+
+impl TokenKeys {
+    /// Adds the key of a token, or of its name if it is long.
+    #[inline(always)]
+    pub(super) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
+        if token.len() <= TOKEN_BYTES_MAX {
+            self.add(token, hash, |_| ());
+        } else {
+            self.add_any(&long::name(token.as_str(), TOKEN_BYTES_MAX), hash, |_| ());
+        }
+    }
+
+    /// Appends the numbers of all tokens in `dictionary` to `numbers`.
+    ///
+    /// # Errors
+    /// If the dictionary is full.
+    pub(super) fn number(
+        &self,
+        dictionary: &mut Dictionary,
+        numbers: &mut Vec<u32>,
+    ) -> Result<(), TokenizeError> {
+        let mut ahead = self.keys.iter();
+        ahead.by_ref().take(AHEAD).for_each(|key| dictionary.prefetch(key));
+        numbers.reserve(self.len());
+        self.try_for_each(|key, text| {
+            if let Some(later) = ahead.next() {
+                dictionary.prefetch(later);
+            }
+            numbers.push(dictionary.number(key, text)?);
+            Ok(())
+        })
+    }
+}
+
+/// Numbers the tokens of a batch, from 0 in the order of their first occurrence.
+pub(super) struct BatchNumbers {
+    texts: TextTable,
+    hash: TextHash,
+    /// Tokens that have no number yet: they have the last places of a vector of numbers.
+    waiting: TokenKeys,
+}
+
+impl BatchNumbers {
+    pub(super) fn new() -> Self {
+        let (texts, hash) = (TextTable::default(), TextHash::new());
+        Self { texts, hash, waiting: TokenKeys::default() }
     }
 
     /// Appends a place for the number of `token` to `numbers`. [`Self::finish`] fills the last
     /// places.
     #[inline(always)]
-    pub(super) fn add(
-        &mut self,
-        token: Token<'_>,
-        numbers: &mut Vec<u32>,
-    ) -> Result<(), TokenizeError> {
-        let (texts, hash) = self.known.texts();
-        match hash.key_of_first(token.len(), token.bytes_and_more()) {
-            Some(key) => {
-                texts.prefetch(&key);
-                self.waiting.push(key);
-            }
-            None => self.wait(token.as_str()),
-        }
+    pub(super) fn add(&mut self, token: Token<'_>, numbers: &mut Vec<u32>) {
+        let Self { texts, hash, waiting } = self;
+        waiting.add(token, hash, |key| texts.prefetch(key));
         numbers.push(0);
-        if self.waiting.len() == WAITING_MAX { self.finish(numbers) } else { Ok(()) }
-    }
-
-    /// Lets a token wait that is long, or at the end of the text that it is in.
-    #[inline(never)]
-    fn wait(&mut self, token: &str) {
-        let is_named = token.len() > TOKEN_BYTES_MAX && matches!(self.known, Known::OfStream(_));
-        let token: Cow<'_, str> =
-            if is_named { long::name(token, TOKEN_BYTES_MAX).into() } else { token.into() };
-        let (texts, hash) = self.known.texts();
-        let key = hash.key(&token);
-        texts.prefetch(&key);
-        if key.long_len().is_some() {
-            self.long.push_str(&token);
+        if self.waiting.len() == AHEAD {
+            self.finish(numbers);
         }
-        self.waiting.push(key);
     }
 
     /// Writes the numbers of the tokens that wait to the last places of `numbers`.
     #[inline(never)]
-    pub(super) fn finish(&mut self, numbers: &mut [u32]) -> Result<(), TokenizeError> {
-        let Self { known, waiting, long } = self;
+    pub(super) fn finish(&mut self, numbers: &mut [u32]) {
+        let Self { texts, hash, waiting } = self;
         let first = numbers.len() - waiting.len();
-        let mut long_rest = long.as_str();
-        for (number, key) in numbers[first..].iter_mut().zip(&*waiting) {
-            let mut text = "";
-            if let Some(len) = key.long_len() {
-                (text, long_rest) = long_rest.split_at(len);
-            }
-            *number = match known {
-                Known::OfStream(dictionary) => dictionary.number(key, text)?,
-                Known::OfBatch { texts, hash } => texts.number_of(key, text, hash),
-            };
-        }
+        let mut places = numbers[first..].iter_mut();
+        let Ok(()) = waiting.try_for_each(|key, text| {
+            *places.next().expect("each has a place") = texts.number_of(key, text, hash);
+            Ok::<(), Infallible>(())
+        });
         waiting.clear();
-        long.clear();
-        Ok(())
     }
 
-    /// Bytes of the texts that the next batch carries.
-    pub(super) fn bytes(&self) -> usize {
-        match &self.known {
-            Known::OfStream(_) => 0,
-            Known::OfBatch { texts, .. } => texts.text_bytes(),
-        }
+    /// Bytes of the distinct tokens so far.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.texts.text_bytes()
     }
 
-    /// A batch of sets, with the texts of their tokens if it carries them.
-    pub(super) fn name(&mut self, sets: RecordBatch) -> RecordBatch {
-        match &mut self.known {
-            Known::OfStream(_) => sets,
-            Known::OfBatch { texts, .. } => {
-                let count = u32::try_from(texts.len()).expect("fewer than 2^32 texts");
-                let named = sets_of_texts(&sets, texts.column(0..count));
-                texts.clear();
-                named
-            }
-        }
-    }
-
-    pub(super) fn counters(&self) -> Counters {
-        match &self.known {
-            Known::OfStream(dictionary) => vec![
-                ("distinct_tokens", dictionary.numbered()),
-                ("tokens_forgotten", dictionary.forgotten()),
-            ],
-            Known::OfBatch { .. } => Counters::new(),
-        }
+    /// Returns the distinct tokens in the order of their numbers, and forgets them.
+    pub(super) fn take_texts(&mut self) -> StringArray {
+        let count = u32::try_from(self.texts.len()).expect("fewer than 2^32 texts");
+        let texts = self.texts.column(0..count);
+        self.texts.clear();
+        texts
     }
 }
 
@@ -159,24 +186,23 @@ mod tests {
     use super::super::dictionary::Limits;
     use super::*;
 
-    fn all() -> [TokenNumbers; 2] {
+    fn dictionary() -> Dictionary {
         let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
-        let dictionary = Dictionary::new(limits, MemoryBudget::new(1 << 30));
-        [TokenNumbers::of_stream(dictionary), TokenNumbers::of_batch()]
+        Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 
     #[test]
     fn long_tokens_have_names() {
-        let [mut of_stream, _] = all();
-        let mut numbers = Vec::new();
+        let (mut dictionary, mut keys) = (dictionary(), TokenKeys::default());
         for _ in 0..2 {
             for i in 0..100 {
                 let token = format!("{}{i}", "x".repeat(100_000));
-                of_stream.add(Token::of(&token), &mut numbers).unwrap();
+                keys.add_named(Token::of(&token), &dictionary.hash());
             }
         }
-        assert!(of_stream.long.len() <= WAITING_MAX * TOKEN_BYTES_MAX);
-        of_stream.finish(&mut numbers).unwrap();
+        assert!(keys.long.len() <= 200 * TOKEN_BYTES_MAX);
+        let mut numbers = Vec::new();
+        keys.number(&mut dictionary, &mut numbers).unwrap();
         assert_eq!(numbers, [0..100, 0..100].into_iter().flatten().collect::<Vec<u32>>());
     }
 
@@ -186,19 +212,29 @@ mod tests {
             texts in proptest::collection::vec(
                 proptest::collection::vec("[ab]{0,3}|[a-c]{13,18}|é{7,9}", 0..200), 0..4),
         ) {
-            for mut tokens in all() {
-                let (mut numbers, mut expected) = (Vec::new(), Vec::new());
-                let mut known = HashMap::new();
-                for text in &texts {
-                    for token in text {
-                        // With other bytes after it, and without.
-                        let more = format!("{token}{}", "?".repeat(known.len() % 20));
-                        tokens.add(Token::within(&more, 0..token.len()), &mut numbers).unwrap();
-                        let next = u32::try_from(known.len()).unwrap();
-                        expected.push(*known.entry(token).or_insert(next));
-                    }
-                    tokens.finish(&mut numbers).unwrap();
-                    prop_assert_eq!(&numbers, &expected);
+            let (mut dictionary, mut of_batch) = (dictionary(), BatchNumbers::new());
+            let mut known = HashMap::new();
+            for tokens in &texts {
+                let (mut keys, mut in_batch) = (TokenKeys::default(), Vec::new());
+                for token in tokens {
+                    // With other bytes after it, and without.
+                    let more = format!("{token}{}", "?".repeat(keys.len() % 20));
+                    let token = Token::within(&more, 0..token.len());
+                    keys.add_named(token, &dictionary.hash());
+                    of_batch.add(token, &mut in_batch);
+                }
+                of_batch.finish(&mut in_batch);
+                let mut numbers = Vec::new();
+                keys.number(&mut dictionary, &mut numbers).unwrap();
+                let distinct = of_batch.take_texts();
+                prop_assert_eq!((numbers.len(), in_batch.len()), (tokens.len(), tokens.len()));
+                let mut seen = HashMap::new();
+                for ((token, number), in_batch) in tokens.iter().zip(numbers).zip(in_batch) {
+                    let next = u32::try_from(known.len()).unwrap();
+                    prop_assert_eq!(number, *known.entry(token).or_insert(next));
+                    let next = u32::try_from(seen.len()).unwrap();
+                    prop_assert_eq!(in_batch, *seen.entry(token).or_insert(next));
+                    prop_assert_eq!(distinct.value(in_batch as usize), token);
                 }
             }
         }

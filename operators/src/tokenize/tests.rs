@@ -4,12 +4,19 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use proptest::prelude::*;
+use trommel_engine::graph::Graph;
+use trommel_engine::operator::OperatorError;
+use trommel_engine::placement::available_cores;
+use trommel_engine::runtime::RunOptions;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
+use crate::parameters::BATCH_BYTES;
 use crate::testing::{bind, bind_operator, run_operator};
+use crate::{Collect, Memory};
 
 fn texts_schema() -> SchemaRef {
     let line = Field::new("line", DataType::Utf8, true);
@@ -243,4 +250,93 @@ fn mistakes_are_refused_when_it_is_bound() {
     assert_eq!(message(without_q, &texts_schema()).0, "q");
     let with_q: Tokenize = serde_json::from_str(r#"{"by": "words", "q": 3}"#).unwrap();
     assert_eq!(message(with_q, &texts_schema()).0, "q");
+}
+
+/// The rows that `spec` makes of `inputs` on a core that is named this often, and the number of
+/// kernels.
+fn on_threads(spec: Tokenize, inputs: &[RecordBatch], threads: usize) -> (Vec<RecordBatch>, usize) {
+    let mut graph = Graph::new();
+    let texts = graph.add("texts", Memory::new(texts_schema(), inputs.to_vec()));
+    let tokens = graph.add_after(texts, "tokens", spec);
+    graph.cores(tokens, vec![available_cores()[0]; threads]);
+    let (sink, rows) = Collect::new();
+    graph.add_after(tokens, "rows", sink);
+    let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
+    let parts = metrics.stage("tokens").unwrap().parts.iter();
+    (rows.batches(), parts.filter(|part| part.name.starts_with("cut")).count())
+}
+
+/// Rows as text, whatever their batches.
+fn printed(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::default();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter();
+        let columns: Vec<_> =
+            columns.map(|column| ArrayFormatter::try_new(column, &options).unwrap()).collect();
+        rows.extend((0..batch.num_rows()).map(|row| {
+            columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|")
+        }));
+    }
+    rows
+}
+
+fn all_forms(spec: &Tokenize) -> [Tokenize; 3] {
+    let spec = || spec.clone();
+    [spec(), spec().into_sets().carry(["n"]), spec().into_text_sets().carry(["line"])]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn rows_do_not_depend_on_the_number_of_threads(
+        rows in proptest::collection::vec(
+            proptest::option::weighted(0.9, "[ab .,']{0,40}|[éЖ中a ]{0,30}|[a-c]{14,18}|([a-z]{1,4} ){100}"),
+            0..120,
+        ),
+        batch in 1_usize..70,
+        chunk in 1_usize..130,
+    ) {
+        let lines: Vec<Option<&str>> = rows.iter().map(Option::as_deref).collect();
+        let inputs: Vec<RecordBatch> = lines.chunks(chunk).map(texts).collect();
+        for by in [Tokenize::words(), Tokenize::whitespace(), Tokenize::qgrams(3)] {
+            for spec in all_forms(&by.column("line").batch(batch)) {
+                let (expected, kernels) = on_threads(spec.clone(), &inputs, 1);
+                prop_assert_eq!(kernels, 0);
+                let (found, kernels) = on_threads(spec, &inputs, 3);
+                prop_assert_eq!(kernels, 3);
+                prop_assert_eq!(printed(&found), printed(&expected));
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_that_no_kernel_had_room_for_are_cut_later() {
+    // Q-grams of the second text have more bytes than the pieces of a chunk may have.
+    let long: String = (0..30_000_u32).map(|i| char::from(b'a' + (i * i % 23) as u8)).collect();
+    let inputs = [texts(&[Some("x"), Some(&long), Some("y z")]), texts(&[Some(&long), None])];
+    for spec in all_forms(&Tokenize::qgrams(255).column("line").batch(1000)) {
+        let [(expected, _), (found, _)] =
+            [1, 2].map(|threads| on_threads(spec.clone(), &inputs, threads));
+        let sizes: Vec<usize> = found.iter().map(RecordBatch::num_rows).collect();
+        assert!(sizes.iter().all(|&size| size <= 1000), "{sizes:?}");
+        assert_eq!(printed(&found), printed(&expected));
+    }
+}
+
+#[test]
+fn forgetting_does_not_depend_on_the_number_of_threads() {
+    let lines: Vec<String> = (0..3000_u32)
+        .map(|i| format!("{} {} {}", i % 7, i.wrapping_mul(0x9E37_79B9) % 300, i / 20))
+        .collect();
+    let lines: Vec<Option<&str>> = lines.iter().map(|line| Some(line.as_str())).collect();
+    for (chunk, batch) in [(1, 100), (100, 7), (3000, 3000)] {
+        let inputs: Vec<RecordBatch> = lines.chunks(chunk).map(texts).collect();
+        let spec = Tokenize::whitespace().into_sets().dictionary_max(40).batch(batch);
+        let runs = [1, 3].map(|threads| printed(&on_threads(spec.clone(), &inputs, threads).0));
+        assert_eq!(runs[0], runs[1]);
+        assert_ne!(runs[0], printed(&on_threads(spec.dictionary_max(1000), &inputs, 3).0));
+    }
 }

@@ -27,6 +27,15 @@ impl Tokenizer {
         Self::Words(Box::new(Buffers::new(isa)))
     }
 
+    /// Another one by the same definition.
+    pub(super) fn new_like(&self) -> Self {
+        match self {
+            Self::Words(buffers) => Self::words(buffers.isa()),
+            Self::Whitespace => Self::Whitespace,
+            Self::Qgrams(q) => Self::Qgrams(*q),
+        }
+    }
+
     /// Calls `sink` with the tokens from byte `at` on until it returns false. Returns the byte at
     /// which to continue; the length of the text if nothing is left.
     fn tokens(&mut self, text: &str, at: usize, sink: impl FnMut(Token<'_>) -> bool) -> usize {

@@ -1,5 +1,8 @@
 //! Kernels: the answer of a chunk, on a CPU or on a device.
 
+use std::convert::Infallible;
+use std::marker::PhantomData;
+
 use trommel_engine::operator::Load;
 pub use trommel_kernels::cuda::Landed;
 use trommel_kernels::cuda::{DeviceError, NoDevice};
@@ -67,6 +70,30 @@ pub trait OnDevice: Send {
     /// # Errors
     /// As [`OnDevice::submit`].
     fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError>;
+}
+
+/// Chunks in flight of a kernel for the CPU only, of which there are none: this type has no value.
+#[derive(Debug)]
+pub struct NoFlights<C>(Infallible, PhantomData<fn() -> C>);
+
+impl<C> OnDevice for NoFlights<C> {
+    type Chunk = C;
+
+    fn has_room(&self, _: &C) -> bool {
+        match self.0 {}
+    }
+
+    fn submit(&mut self, _: &C) -> Result<(), DeviceError> {
+        match self.0 {}
+    }
+
+    fn is_done(&mut self) -> Result<bool, DeviceError> {
+        match self.0 {}
+    }
+
+    fn collect(&mut self, _: &mut C) -> Result<Landed, DeviceError> {
+        match self.0 {}
+    }
 }
 
 impl<D: OnDevice + ?Sized> OnDevice for Box<D> {

@@ -76,9 +76,9 @@
 //! # use trommel_engine::graph::Graph;
 //! # use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
 //! # use trommel_engine::runtime::RunOptions;
-//! # use trommel_kernels::cuda::{DeviceError, NoDevice};
+//! # use trommel_kernels::cuda::NoDevice;
 //! use trommel_operators::wave::{
-//!     self, Consumer, Device, Filled, Kernel, Landed, OnDevice, Producer, Taken, Wave, WaveChunk,
+//!     self, Consumer, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
 //! };
 //! use trommel_operators::{Collect, Memory};
 //!
@@ -123,27 +123,15 @@
 //! impl Kernel for Square {
 //!     const NAME: &'static str = "square";
 //!     type Chunk = Numbers;
-//!     type OnDevice = NoFlights;
+//!     type OnDevice = NoFlights<Numbers>;
 //!
 //!     fn run(&mut self, chunk: &mut Numbers) {
 //!         chunk.0.iter_mut().for_each(|number| *number *= *number);
 //!     }
 //!
-//!     fn open(&mut self, _first: Option<&Numbers>) -> Result<NoFlights, NoDevice> {
+//!     fn open(&mut self, _first: Option<&Numbers>) -> Result<NoFlights<Numbers>, NoDevice> {
 //!         Err(NoDevice::NoDriver)
 //!     }
-//! }
-//!
-//! /// Chunks in flight, of which there are none: this type has no value.
-//! enum NoFlights {}
-//!
-//! impl OnDevice for NoFlights {
-//!     type Chunk = Numbers;
-//!     // All methods are `match *self {}`.
-//! #     fn has_room(&self, _: &Numbers) -> bool { match *self {} }
-//! #     fn submit(&mut self, _: &Numbers) -> Result<(), DeviceError> { match *self {} }
-//! #     fn is_done(&mut self) -> Result<bool, DeviceError> { match *self {} }
-//! #     fn collect(&mut self, _: &mut Numbers) -> Result<Landed, DeviceError> { match *self {} }
 //! }
 //!
 //! /// COLLECT: a batch per chunk.
@@ -225,7 +213,7 @@ pub use self::chunk::{Cost, WaveChunk};
 pub use self::consumer::{Consumer, Taken};
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::error::WaveError;
-pub use self::kernel::{Kernel, Landed, OnDevice};
+pub use self::kernel::{Kernel, Landed, NoFlights, OnDevice};
 pub use self::limits::{CHUNKS_MAX, ChunkBytes, KERNELS_MAX, Wave};
 pub use self::operator::{operator, parallel};
 pub(crate) use self::price::OPENING_NS;

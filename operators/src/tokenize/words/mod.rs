@@ -90,6 +90,10 @@ impl Buffers {
             plain: PlainWindow::new(),
         }
     }
+
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
 }
 
 /// Gives `sink` the words of `texts`, which have no nulls, from a place on, as long as it wants

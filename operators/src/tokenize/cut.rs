@@ -1,0 +1,162 @@
+//! Parts of batches, and the two steps from a part to rows.
+
+use std::ops::Range;
+
+use arrow_array::{RecordBatch, StringArray};
+use trommel_engine::operator::{Counters, OperatorError, Output};
+
+use super::TokenizeError;
+use super::words::Place;
+use crate::columns::text_column;
+
+/// Bytes of the texts of a part, unless one text has more. Their tokens stay in the second-level
+/// cache, and the threads of a stage have the same amount of work.
+pub(super) const PART_BYTES: usize = 1 << 16;
+
+/// Some rows of a batch.
+pub(super) struct Part {
+    pub(super) records: RecordBatch,
+    /// The column to cut.
+    pub(super) texts: StringArray,
+    /// The id of the first text, if texts have ids.
+    pub(super) first_id: u32,
+}
+
+impl Part {
+    /// The id of the text in this row.
+    pub(super) fn id(&self, row: usize) -> u32 {
+        let row = u32::try_from(row).expect("ids of the part are below 2^32");
+        self.first_id + row
+    }
+}
+
+/// Cuts batches into parts.
+pub(super) struct Parts {
+    /// Index of the text column.
+    column: usize,
+    /// The id of the next text, if texts have ids.
+    next_id: Option<u64>,
+    /// The last batch, and its next row.
+    pending: Option<(RecordBatch, usize)>,
+}
+
+impl Parts {
+    /// Parts of batches whose texts are in this column.
+    pub(super) fn new(column: usize) -> Self {
+        Self { column, next_id: None, pending: None }
+    }
+
+    /// The same, with an id for each text.
+    pub(super) fn numbered(column: usize) -> Self {
+        Self { next_id: Some(0), ..Self::new(column) }
+    }
+
+    /// Takes a batch; all parts of the one before have been taken.
+    pub(super) fn take(&mut self, records: RecordBatch) {
+        self.pending = Some((records, 0));
+    }
+
+    /// The next part; none until another batch comes.
+    ///
+    /// # Errors
+    /// If there are more texts than ids.
+    pub(super) fn next(&mut self) -> Result<Option<Part>, TokenizeError> {
+        let Some((records, begin)) = self.pending.take() else { return Ok(None) };
+        let rest = records.num_rows() - begin;
+        let texts = text_column(&records, self.column).slice(begin, rest);
+        let ends = texts.value_offsets();
+        let bytes = |end: &i32| usize::try_from(end - ends[0]).expect("ends ascend");
+        let rows = ends[1..].partition_point(|end| bytes(end) <= PART_BYTES).max(1).min(rest);
+        if rows == 0 {
+            return Ok(None);
+        }
+        let first_id = match &mut self.next_id {
+            None => 0,
+            Some(next) => {
+                let first = u32::try_from(*next).map_err(|_| TokenizeError::TooManyTexts)?;
+                *next += rows as u64;
+                // All of its texts have ids.
+                u32::try_from(*next - 1).map_err(|_| TokenizeError::TooManyTexts)?;
+                first
+            }
+        };
+        let part =
+            Part { records: records.slice(begin, rows), texts: texts.slice(0, rows), first_id };
+        if rows < rest {
+            self.pending = Some((records, begin + rows));
+        }
+        Ok(Some(part))
+    }
+}
+
+/// The tokens of some rows of a part.
+pub(super) trait Piece: Send + 'static {
+    /// Bytes of memory, about.
+    fn bytes(&self) -> usize;
+}
+
+/// Cuts texts into tokens. Pieces do not depend on those that it has made before.
+pub(super) trait Cut: Send + 'static {
+    /// Type of the pieces.
+    type Piece: Piece;
+
+    /// Cuts a part from a place on, up to about a batch of rows. Returns the place at which to
+    /// continue; a row past the last one if nothing is left.
+    fn cut(&mut self, part: &Part, from: Place) -> (Self::Piece, Place);
+}
+
+/// Makes rows of pieces, in the order of the input.
+pub(super) trait Rows: Send + 'static {
+    /// Type of the pieces.
+    type Piece: Piece;
+
+    /// Sends the rows of a piece, which is that of these rows of the part.
+    ///
+    /// # Errors
+    /// Any error ends the run.
+    fn send(
+        &mut self,
+        piece: &Self::Piece,
+        part: &Part,
+        rows: Range<usize>,
+        out: &mut Output,
+    ) -> Result<(), OperatorError>;
+
+    /// Counters for the report.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+}
+
+/// A piece that is a batch already.
+pub(super) struct Batch {
+    pub(super) records: RecordBatch,
+    /// Bytes of what has been made for it.
+    pub(super) bytes: usize,
+}
+
+impl Piece for Batch {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Sends batches as they are.
+pub(super) struct Whole;
+
+impl Rows for Whole {
+    type Piece = Batch;
+
+    fn send(
+        &mut self,
+        piece: &Batch,
+        _: &Part,
+        _: Range<usize>,
+        out: &mut Output,
+    ) -> Result<(), OperatorError> {
+        if piece.records.num_rows() > 0 {
+            out.send(piece.records.clone());
+        }
+        Ok(())
+    }
+}

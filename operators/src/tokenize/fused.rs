@@ -1,0 +1,54 @@
+//! The operator of a stage with one thread: cuts a piece and makes its rows while it is in the
+//! cache.
+
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+
+use super::cut::{Cut, Part, Parts, Rows};
+use super::words::Place;
+
+pub(super) struct Fused<C, R> {
+    parts: Parts,
+    cut: C,
+    rows: R,
+    /// The part in progress, and the place of its next piece.
+    pending: Option<(Part, Place)>,
+}
+
+impl<C: Cut, R: Rows<Piece = C::Piece>> Fused<C, R> {
+    pub(super) fn new(parts: Parts, cut: C, rows: R) -> Self {
+        Self { parts, cut, rows, pending: None }
+    }
+}
+
+impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.parts.take(input.into_records());
+        self.resume(out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let (part, from) = match self.pending.take() {
+            Some(pending) => pending,
+            None => match self.parts.next()? {
+                Some(part) => (part, Place::default()),
+                None => return Ok(Flow::NeedInput),
+            },
+        };
+        let (piece, next) = self.cut.cut(&part, from);
+        self.rows.send(&piece, &part, from.row..next.row, out)?;
+        if next.row < part.records.num_rows() {
+            self.pending = Some((part, next));
+        }
+        Ok(Flow::HaveOutput)
+    }
+
+    fn counters(&self) -> Counters {
+        self.rows.counters()
+    }
+}

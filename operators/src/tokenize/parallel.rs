@@ -1,0 +1,180 @@
+//! The operator of a stage with several threads: kernels cut parts side by side, and rows are made
+//! in the order of the parts.
+
+use std::marker::PhantomData;
+use std::mem;
+
+use arrow_schema::SchemaRef;
+use trommel_engine::batch::Payload;
+use trommel_engine::operator::{Counters, Fragment, Load, OperatorError, Output};
+use trommel_kernels::cuda::NoDevice;
+
+use super::cut::{Cut, PART_BYTES, Part, Parts, Piece, Rows};
+use super::words::Place;
+use crate::wave::{
+    self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
+};
+
+/// More kernels would wait: reading texts and making rows take longer than an eighth of cutting.
+const KERNELS_MAX: usize = 8;
+
+/// Bytes of the pieces that a kernel makes of a part, about. The rows of a part that has more, such
+/// as of long q-grams, are made one piece at a time.
+const PIECES_BYTES: usize = 16 * PART_BYTES;
+
+/// Nanoseconds that cutting a byte of text takes.
+const NS_PER_BYTE: u64 = 2;
+
+/// An operator with kernels that `cut` makes, for two `threads` or more.
+pub(super) fn operator<C: Cut>(
+    parts: Parts,
+    cut: impl Fn() -> C,
+    threads: usize,
+    rows: impl Rows<Piece = C::Piece>,
+    outputs: Vec<SchemaRef>,
+) -> Fragment {
+    let kernels = threads.min(KERNELS_MAX);
+    let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PART_BYTES);
+    let collect = Collect { cut: cut(), rows, next: 0, at: Place::default() };
+    let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
+    let parts = PartProducer { parts, pieces: PhantomData };
+    wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
+}
+
+/// A part, and its first pieces.
+struct PartChunk<P> {
+    part: Option<Part>,
+    /// Each with the place at which the next one begins.
+    pieces: Vec<(P, Place)>,
+    pieces_bytes: usize,
+}
+
+impl<P> PartChunk<P> {
+    fn new() -> Self {
+        Self { part: None, pieces: Vec::new(), pieces_bytes: 0 }
+    }
+
+    fn part(&self) -> &Part {
+        self.part.as_ref().expect("a chunk in the wave has a part")
+    }
+}
+
+/// Bytes of the texts of a part.
+fn text_bytes(part: &Part) -> usize {
+    let ends = part.texts.value_offsets();
+    usize::try_from(ends[ends.len() - 1] - ends[0]).expect("ends ascend")
+}
+
+impl<P: Piece> WaveChunk for PartChunk<P> {
+    fn items(&self) -> usize {
+        self.part.as_ref().map_or(0, |part| part.records.num_rows())
+    }
+
+    fn bytes(&self) -> usize {
+        self.part.as_ref().map_or(0, text_bytes) + self.pieces_bytes
+    }
+
+    fn clear(&mut self, _bytes_max: usize) {
+        *self = Self { pieces: mem::take(&mut self.pieces), ..Self::new() };
+        self.pieces.clear();
+    }
+
+    fn cost(&self) -> Cost {
+        Cost { cpu_ns: NS_PER_BYTE * text_bytes(self.part()) as u64, ..Cost::default() }
+    }
+
+    fn is_for_device(&self) -> bool {
+        false
+    }
+
+    fn release(&mut self) {
+        self.clear(0);
+    }
+}
+
+/// PREPARE: a part a chunk.
+struct PartProducer<P> {
+    parts: Parts,
+    pieces: PhantomData<fn() -> P>,
+}
+
+impl<P: Piece> Producer for PartProducer<P> {
+    type Chunk = PartChunk<P>;
+
+    fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
+        self.parts.take(batch.into_records());
+        Ok(())
+    }
+
+    fn fill(&mut self, chunk: &mut PartChunk<P>) -> Result<Filled, OperatorError> {
+        chunk.part = self.parts.next()?;
+        Ok(if chunk.part.is_some() { Filled::Chunk } else { Filled::Nothing })
+    }
+}
+
+/// KERNEL: cuts a part, as far as its pieces have room.
+struct CutKernel<C>(C);
+
+impl<C: Cut> Kernel for CutKernel<C> {
+    const NAME: &'static str = "cut";
+    type Chunk = PartChunk<C::Piece>;
+    type OnDevice = NoFlights<Self::Chunk>;
+
+    fn load(&self) -> Load {
+        Load::Worker
+    }
+
+    fn run(&mut self, chunk: &mut Self::Chunk) {
+        let PartChunk { part, pieces, pieces_bytes } = chunk;
+        let part = part.as_ref().expect("a chunk in the wave has a part");
+        let mut from = Place::default();
+        while from.row < part.records.num_rows() && *pieces_bytes < PIECES_BYTES {
+            let (piece, next) = self.0.cut(part, from);
+            *pieces_bytes += piece.bytes();
+            pieces.push((piece, next));
+            from = next;
+        }
+    }
+
+    fn open(&mut self, _first: Option<&Self::Chunk>) -> Result<Self::OnDevice, NoDevice> {
+        Err(NoDevice::NoDriver)
+    }
+}
+
+/// COLLECT: makes the rows of all pieces, and cuts those that the kernel had no room for.
+struct Collect<C, R> {
+    cut: C,
+    rows: R,
+    /// Number of pieces of the chunk whose rows have been sent, and the place where they end.
+    next: usize,
+    at: Place,
+}
+
+impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
+    type Chunk = PartChunk<C::Piece>;
+
+    fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError> {
+        let (part, from) = (chunk.part(), self.at);
+        let mut send = |piece: &C::Piece, next: Place| {
+            self.at = next;
+            self.rows.send(piece, part, from.row..next.row, out)
+        };
+        match chunk.pieces.get(self.next) {
+            Some((piece, next)) => send(piece, *next)?,
+            None => {
+                let (piece, next) = self.cut.cut(part, from);
+                send(&piece, next)?;
+            }
+        }
+        self.next += 1;
+        if self.at.row < part.records.num_rows() {
+            return Ok(Taken::Some);
+        }
+        (self.next, self.at) = (0, Place::default());
+        Ok(Taken::All)
+    }
+
+    fn counters(&self) -> Counters {
+        self.rows.counters()
+    }
+}

@@ -1,0 +1,145 @@
+//! Sets of tokens that have numbers of the whole stream.
+//!
+//! ```text
+//! texts ──► CutSets: keys of tokens ──► NumberSets: numbers in the dictionary ──► sets
+//! ```
+//!
+//! Keys are most of the work, and any kernel can make them. The dictionary is one, and it is asked
+//! in the order of the input, because the first occurrence of a token decides about its number.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use trommel_engine::operator::{Counters, OperatorError, Output};
+
+use super::cut::{Cut, Part, Piece, Rows};
+use super::dictionary::Dictionary;
+use super::numbers::TokenKeys;
+use super::token::{Token, TokenSink};
+use super::tokens::Tokenizer;
+use super::words::Place;
+use crate::columns::SetsBuilder;
+use crate::parameters::BATCH_BYTES;
+use crate::texts::TextHash;
+
+/// The keys of the tokens of some texts. It can begin and end within a text.
+pub(super) struct SetPiece {
+    keys: TokenKeys,
+    /// End of each text among the tokens.
+    ends: Vec<u32>,
+}
+
+impl Piece for SetPiece {
+    fn bytes(&self) -> usize {
+        self.keys.bytes() + size_of_val(&self.ends[..])
+    }
+}
+
+/// Cuts texts into the keys of their tokens.
+pub(super) struct CutSets {
+    tokenizer: Tokenizer,
+    keys: Keys,
+}
+
+impl CutSets {
+    /// Pieces of up to `batch` texts, whose keys have this hash.
+    pub(super) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
+        let keys = Keys { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
+        Self { tokenizer, keys }
+    }
+}
+
+impl Cut for CutSets {
+    type Piece = SetPiece;
+
+    fn cut(&mut self, part: &Part, from: Place) -> (SetPiece, Place) {
+        let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.keys);
+        let Keys { keys, ends, .. } = &mut self.keys;
+        (SetPiece { keys: keys.take(), ends: ends.split_off(0) }, next)
+    }
+}
+
+/// The keys of a piece.
+struct Keys {
+    /// Maximum number of texts.
+    batch: usize,
+    hash: TextHash,
+    keys: TokenKeys,
+    ends: Vec<u32>,
+}
+
+impl TokenSink for Keys {
+    #[inline(always)]
+    fn token(&mut self, token: Token<'_>) -> bool {
+        self.keys.add_named(token, &self.hash);
+        self.keys.bytes() < BATCH_BYTES
+    }
+
+    fn end_row(&mut self) -> bool {
+        self.ends.push(u32::try_from(self.keys.len()).expect("keys of about BATCH_BYTES"));
+        self.ends.len() < self.batch
+    }
+
+    const NEEDS_ROWS: bool = true;
+
+    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
+        false
+    }
+}
+
+/// Sets whose tokens have the numbers of a dictionary.
+pub(super) struct NumberSets {
+    dictionary: Dictionary,
+    /// Indices of the columns to copy.
+    carry: Vec<usize>,
+    schema: SchemaRef,
+    sets: SetsBuilder,
+}
+
+impl NumberSets {
+    /// Sets of `schema` with the columns of these indices.
+    pub(super) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
+        Self { dictionary, carry, schema, sets: SetsBuilder::new() }
+    }
+}
+
+impl Rows for NumberSets {
+    type Piece = SetPiece;
+
+    fn send(
+        &mut self,
+        SetPiece { keys, ends }: &SetPiece,
+        part: &Part,
+        rows: Range<usize>,
+        out: &mut Output,
+    ) -> Result<(), OperatorError> {
+        let Self { dictionary, carry, schema, sets } = self;
+        let tokens = sets.tokens_mut();
+        let before = u32::try_from(tokens.len()).expect("a set is far below 2^31 tokens");
+        keys.number(dictionary, tokens)?;
+        if !ends.is_empty() {
+            sets.close_at(part.id(rows.start), ends.iter().map(|end| before + end));
+            out.send(carrying(&sets.take(), part, rows, carry, schema));
+        }
+        Ok(())
+    }
+
+    fn counters(&self) -> Counters {
+        self.dictionary.counters()
+    }
+}
+
+/// The columns of `sets`, which are those of these rows of a part, and columns of the part.
+pub(super) fn carrying(
+    sets: &RecordBatch,
+    part: &Part,
+    rows: Range<usize>,
+    carry: &[usize],
+    schema: &SchemaRef,
+) -> RecordBatch {
+    let carried = carry.iter().map(|&index| part.records.column(index));
+    let carried = carried.map(|column| column.slice(rows.start, rows.len()));
+    let columns = sets.columns().iter().cloned().chain(carried).collect();
+    RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("the columns of the schema")
+}
