@@ -3,7 +3,7 @@
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
 //! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
 //! ones join the part before them. Moderate ones are heavy if there are cores for all of them.
-//! Workers are spread over the cores that are left, and then over all of them. A
+//! The workers of a stage are spread over the cores that are left, and then over all of them. A
 //! stage that names cores gets threads for its parts that are pinned there; when that leaves no
 //! core, the others join the named ones.
 //!
@@ -12,6 +12,7 @@
 //! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread
 //! spins for a moment before it parks; with more threads, spinning is tens of times slower.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
@@ -62,6 +63,8 @@ pub enum Placement {
 /// The data of a part that placement depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartRequest {
+    /// The number of its stage. Parts of a stage follow each other.
+    pub stage: usize,
     /// Its amount of work.
     pub load: Load,
     /// The core it was given by name.
@@ -104,8 +107,8 @@ pub struct Cores<'a> {
 /// use trommel_engine::operator::Load;
 /// use trommel_engine::placement::{Cores, PartRequest, Placement, place};
 ///
-/// let part = |load| PartRequest { load, core: None };
-/// let parts = [Load::Heavy, Load::Light, Load::Heavy, Load::Heavy].map(part);
+/// let part = |(stage, load)| PartRequest { stage, load, core: None };
+/// let parts = [(0, Load::Heavy), (1, Load::Light), (2, Load::Heavy), (3, Load::Heavy)].map(part);
 /// let cores = Cores { ids: &[0, 1], parallelism: 2, pin: false };
 /// let plan = place(&parts, cores, Placement::Auto);
 /// assert_eq!(plan.groups[0].parts, [0, 1, 2]);
@@ -165,23 +168,30 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
 }
 
 /// The parts that name no core in at most `threads_max` groups: runs with about the same number of
-/// heavy parts, and the workers spread over them and the threads that are left.
+/// heavy parts, and the workers of each stage spread over them and the threads that are left.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared = (0..parts.len()).filter(|&i| parts[i].core.is_none());
     let (workers, others): (Vec<usize>, Vec<usize>) =
         shared.partition(|&i| parts[i].load == Load::Worker);
     let mut groups = runs(parts, &others, threads_max);
-    // The first worker shares a thread before the others do, as on named cores.
-    let own = (threads_max - groups.len()).min(workers.len());
-    let (sharing, own) = workers.split_at(workers.len() - own);
+    let stages = || workers.chunk_by(|&a, &b| parts[a].stage == parts[b].stage);
+    let most = stages().map(<[usize]>::len).max().unwrap_or(0);
+    let (first_own, own) = (groups.len(), most.min(threads_max - groups.len()));
+    groups.resize_with(first_own + own, || Group { parts: Vec::new(), core: None });
     let mut held = vec![0_usize; groups.len()];
-    held.resize(groups.len() + own.len(), 1);
-    groups.extend(own.iter().map(|&worker| Group { parts: vec![worker], core: None }));
-    for &worker in sharing {
-        let least = (0..groups.len()).min_by_key(|&group| held[group]);
-        let least = least.expect("there is at least one thread");
-        groups[least].parts.push(worker);
-        held[least] += 1;
+    for workers in stages() {
+        let mut of_stage = vec![0_usize; groups.len()];
+        let mut add = |worker, among: Range<usize>| {
+            let least = among.min_by_key(|&group| (of_stage[group], held[group]));
+            let least = least.expect("there is at least one thread");
+            groups[least].parts.push(worker);
+            held[least] += 1;
+            of_stage[least] += 1;
+        };
+        // The first worker shares a thread before the others do, as on named cores.
+        let (sharing, alone) = workers.split_at(workers.len() - own.min(workers.len()));
+        alone.iter().for_each(|&worker| add(worker, first_own..first_own + own));
+        sharing.iter().for_each(|&worker| add(worker, 0..first_own + own));
     }
     groups.iter_mut().for_each(|group| group.parts.sort_unstable());
     groups
@@ -217,8 +227,8 @@ fn runs(parts: &[PartRequest], shared: &[usize], threads_max: usize) -> Vec<Grou
 mod tests {
     use super::*;
 
-    const HEAVY: PartRequest = PartRequest { load: Load::Heavy, core: None };
-    const LIGHT: PartRequest = PartRequest { load: Load::Light, core: None };
+    const HEAVY: PartRequest = PartRequest { stage: 0, load: Load::Heavy, core: None };
+    const LIGHT: PartRequest = PartRequest { stage: 0, load: Load::Light, core: None };
 
     fn cores(ids: &[usize]) -> Cores<'_> {
         Cores { ids, parallelism: ids.len(), pin: false }
@@ -256,7 +266,7 @@ mod tests {
 
     #[test]
     fn moderate_parts_are_light_where_the_cores_do_not_suffice() {
-        let moderate = PartRequest { load: Load::Moderate, core: None };
+        let moderate = PartRequest { stage: 0, load: Load::Moderate, core: None };
         let parts = [HEAVY, HEAVY, moderate, LIGHT];
         let on = |ids: &[usize]| parts_of(&place(&parts, cores(ids), Placement::Auto));
         assert_eq!(on(&[0]), [vec![0, 1, 2, 3]]);
@@ -266,7 +276,7 @@ mod tests {
 
     #[test]
     fn workers_are_spread_over_all_threads() {
-        let worker = PartRequest { load: Load::Worker, core: None };
+        let worker = PartRequest { stage: 0, load: Load::Worker, core: None };
         let with = |sources: usize, workers: usize, ids: &[usize]| {
             let mut parts = vec![HEAVY; sources];
             parts.push(LIGHT);
@@ -282,12 +292,34 @@ mod tests {
     }
 
     #[test]
+    fn workers_of_each_stage_are_spread_over_all_threads() {
+        let part = |(stage, load)| PartRequest { stage, load, core: None };
+        let stage = |stage| {
+            [
+                (stage, Load::Light),
+                (stage, Load::Worker),
+                (stage, Load::Worker),
+                (stage, Load::Light),
+            ]
+        };
+        let parts: Vec<PartRequest> = [[(0, Load::Heavy)].as_slice(), &stage(1), &stage(2)]
+            .concat()
+            .into_iter()
+            .map(part)
+            .collect();
+        let on = |ids: &[usize]| parts_of(&place(&parts, cores(ids), Placement::Auto));
+        assert_eq!(on(&[0, 1]), [vec![0, 1, 2, 4, 5, 6, 8], vec![3, 7]]);
+        assert_eq!(on(&[0, 1, 2, 3]), [vec![0, 1, 4, 5, 8], vec![2, 6], vec![3, 7]]);
+        assert_eq!(on(&[0]), [(0..9).collect::<Vec<_>>()]);
+    }
+
+    #[test]
     fn a_quota_of_processor_time_limits_the_threads() {
         let quota = Cores { ids: &[0, 1, 2, 3], parallelism: 2, pin: false };
         let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY], quota, Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
         assert!(plan.has_core_per_group);
-        let named = |core| PartRequest { load: Load::Heavy, core: Some(core) };
+        let named = |core| PartRequest { stage: 0, load: Load::Heavy, core: Some(core) };
         let plan = place(&[named(0), named(1), named(2)], quota, Placement::Auto);
         assert_eq!(cores_of(&plan), [Some(0), Some(1), Some(2)], "named cores are kept");
         assert!(!plan.has_core_per_group, "three threads on two cores must not spin");
@@ -308,7 +340,7 @@ mod tests {
 
     #[test]
     fn named_cores_are_kept_and_shared_parts_take_the_others() {
-        let named = PartRequest { load: Load::Heavy, core: Some(0) };
+        let named = PartRequest { stage: 0, load: Load::Heavy, core: Some(0) };
         let plan = place(&[HEAVY, named, LIGHT], cores(&[0, 1]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 2], vec![1]]);
         assert_eq!(cores_of(&plan), [None, Some(0)], "only the named core is pinned");
@@ -318,7 +350,7 @@ mod tests {
 
     #[test]
     fn parts_join_their_neighbours_when_the_named_cores_leave_none() {
-        let named = |core| PartRequest { load: Load::Light, core: Some(core) };
+        let named = |core| PartRequest { stage: 0, load: Load::Light, core: Some(core) };
         let plan = place(&[HEAVY, named(0), named(1), HEAVY], cores(&[0, 1]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
         assert_eq!(cores_of(&plan), [Some(0), Some(1)]);

@@ -245,7 +245,7 @@ impl Binding {
         }
         for (position, part) in fragment.parts.iter().enumerate() {
             let core = core_of(fragment.shape, parts, position, &cores);
-            requests.push(PartRequest { load: part.load, core });
+            requests.push(PartRequest { stage: self.stages.len(), load: part.load, core });
         }
         self.check_claims(&fragment.claims).map_err(|kind| error(&id, kind))?;
         let inputs_read = self.link_inputs(&inputs, ports);

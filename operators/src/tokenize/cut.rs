@@ -9,10 +9,6 @@ use super::TokenizeError;
 use super::words::Place;
 use crate::columns::text_column;
 
-/// Bytes of the texts of a part, unless one text has more. Their tokens stay in the second-level
-/// cache, and the threads of a stage have the same amount of work.
-pub(super) const PART_BYTES: usize = 1 << 16;
-
 /// Some rows of a batch.
 pub(super) struct Part {
     pub(super) records: RecordBatch,
@@ -34,6 +30,8 @@ impl Part {
 pub(super) struct Parts {
     /// Index of the text column.
     column: usize,
+    /// Bytes of the texts of a part, unless one text has more.
+    bytes_max: usize,
     /// The id of the next text, if texts have ids.
     next_id: Option<u64>,
     /// The last batch, and its next row.
@@ -41,14 +39,14 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Parts of batches whose texts are in this column.
-    pub(super) fn new(column: usize) -> Self {
-        Self { column, next_id: None, pending: None }
+    /// Parts of up to `bytes_max` bytes of the texts in this column, or of one text.
+    pub(super) fn new(column: usize, bytes_max: usize) -> Self {
+        Self { column, bytes_max, next_id: None, pending: None }
     }
 
-    /// The same, with an id for each text.
-    pub(super) fn numbered(column: usize) -> Self {
-        Self { next_id: Some(0), ..Self::new(column) }
+    /// Gives each text an id.
+    pub(super) fn numbered(self) -> Self {
+        Self { next_id: Some(0), ..self }
     }
 
     /// Takes a batch; all parts of the one before have been taken.
@@ -66,7 +64,7 @@ impl Parts {
         let texts = text_column(&records, self.column).slice(begin, rest);
         let ends = texts.value_offsets();
         let bytes = |end: &i32| usize::try_from(end - ends[0]).expect("ends ascend");
-        let rows = ends[1..].partition_point(|end| bytes(end) <= PART_BYTES).max(1).min(rest);
+        let rows = ends[1..].partition_point(|end| bytes(end) <= self.bytes_max).max(1).min(rest);
         if rows == 0 {
             return Ok(None);
         }

@@ -52,7 +52,7 @@ use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
 use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema};
-use crate::parameters::{batch_items, check_batch, check_range, refuse};
+use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
 use fused::Fused;
@@ -119,6 +119,10 @@ pub enum DictionaryFull {
 /// similar than they are, never more. A stream with at most `dictionary_max` distinct tokens
 /// forgets nothing; the report counts forgotten tokens in `tokens_forgotten`.
 ///
+/// # Cores
+/// On one thread, one part. On several, a kernel for each of up to eight threads cuts texts, and
+/// rows are made in the order of the texts: they do not depend on the number of threads.
+///
 /// # Examples
 /// ```
 /// use std::sync::Arc;
@@ -178,6 +182,10 @@ pub struct Tokenize {
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
 }
+
+/// Bytes of the texts that are cut at once: with their tokens, they stay in the second-level cache.
+/// Sets of texts have larger parts, since each of their batches has a dictionary of its own.
+const PART_BYTES: usize = 1 << 16;
 
 fn default_dictionary_max() -> usize {
     1 << 24
@@ -380,21 +388,24 @@ impl OperatorSpec for Tokenize {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                operator(context.threads, Parts::new(column), cut, Whole, &schema)
+                let parts = Parts::new(column, PART_BYTES);
+                operator(context.threads, parts, cut, Whole, &schema)
             }
             TokenizeInto::Sets => {
                 let dictionary = Dictionary::new(self.limits(), context.memory);
                 let hash = dictionary.hash();
                 let rows = NumberSets::new(dictionary, carry, Arc::clone(&schema));
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
-                operator(context.threads, Parts::numbered(column), cut, rows, &schema)
+                let parts = Parts::new(column, PART_BYTES).numbered();
+                operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
                 let cut = || {
                     let (tokenizer, schema) = (tokenizer.new_like(), Arc::clone(&schema));
                     CutTextSets::new(tokenizer, batch, carry.clone(), schema)
                 };
-                operator(context.threads, Parts::numbered(column), cut, Whole, &schema)
+                let parts = Parts::new(column, BATCH_BYTES).numbered();
+                operator(context.threads, parts, cut, Whole, &schema)
             }
         })
     }

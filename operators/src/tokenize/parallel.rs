@@ -9,7 +9,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Fragment, Load, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
 
-use super::cut::{Cut, PART_BYTES, Part, Parts, Piece, Rows};
+use super::cut::{Cut, Part, Parts, Piece, Rows};
 use super::words::Place;
 use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
@@ -20,7 +20,7 @@ const KERNELS_MAX: usize = 8;
 
 /// Bytes of the pieces that a kernel makes of a part, about. The rows of a part that has more, such
 /// as of long q-grams, are made one piece at a time.
-const PIECES_BYTES: usize = 16 * PART_BYTES;
+const PIECES_BYTES: usize = 1 << 22;
 
 /// Nanoseconds that cutting a byte of text takes.
 const NS_PER_BYTE: u64 = 2;
@@ -34,7 +34,7 @@ pub(super) fn operator<C: Cut>(
     outputs: Vec<SchemaRef>,
 ) -> Fragment {
     let kernels = threads.min(KERNELS_MAX);
-    let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PART_BYTES);
+    let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PIECES_BYTES);
     let collect = Collect { cut: cut(), rows, next: 0, at: Place::default() };
     let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
     let parts = PartProducer { parts, pieces: PhantomData };
