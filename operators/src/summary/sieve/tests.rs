@@ -260,7 +260,7 @@ fn the_filter_follows_a_stream_that_changes() {
 fn check_that_the_filter_follows(isa: Isa, weight: Option<u64>) {
     let mut checked = Checked::new(isa, 40, 1 << 10);
     let mut noise = 0_u32;
-    for era in 0..6 {
+    for era in 0..4 {
         for _ in 0..40 {
             let batch: Vec<u32> = (0..500)
                 .map(|i| {
