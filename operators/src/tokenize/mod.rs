@@ -1,9 +1,11 @@
 //! Operator that cuts texts into tokens.
 //!
 //! ```text
-//! text column ──► parts of some texts ──► pieces: their tokens ──► items: one row per token
-//!                                                             ├──► sets: tokens numbered by a dictionary, one row per text
-//!                                                             └──► text_sets: tokens as texts, one row per text
+//! texts ──► parts of a batch ──► pieces: their tokens ──┬► items: one row per token
+//!                                                       ├► sets: tokens numbered by a
+//!                                                       │  dictionary, one row per text
+//!                                                       └► text_sets: tokens as texts, one row
+//!                                                          per text
 //! ```
 //!
 //! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`Rows`](cut::Rows) makes rows of

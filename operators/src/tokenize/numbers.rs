@@ -88,9 +88,7 @@ impl TokenKeys {
         self.keys.clear();
         self.long.clear();
     }
-}
 
-impl TokenKeys {
     /// Adds the key of a token, or of its name if it is long.
     #[inline(always)]
     pub(super) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
