@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use arrow_array::{RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use super::TokenizeError;
@@ -23,6 +24,20 @@ impl Part {
     pub(super) fn id(&self, row: usize) -> u32 {
         let row = u32::try_from(row).expect("ids of the part are below 2^32");
         self.first_id + row
+    }
+
+    /// Appends the columns of these indices to `sets`, the sets of `rows`.
+    pub(super) fn carry_to(
+        &self,
+        sets: &RecordBatch,
+        rows: Range<usize>,
+        columns: &[usize],
+        schema: &SchemaRef,
+    ) -> RecordBatch {
+        let carried = columns.iter().map(|&index| self.records.column(index));
+        let carried = carried.map(|column| column.slice(rows.start, rows.len()));
+        let columns = sets.columns().iter().cloned().chain(carried).collect();
+        RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("the columns of the schema")
     }
 }
 
@@ -93,7 +108,7 @@ pub(super) trait Piece: Send + 'static {
     fn bytes(&self) -> usize;
 }
 
-/// Cuts texts into tokens. Pieces do not depend on those that it has made before.
+/// Cuts texts into tokens. A piece depends on its part and its place only.
 pub(super) trait Cut: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;

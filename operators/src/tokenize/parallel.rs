@@ -141,7 +141,8 @@ impl<C: Cut> Kernel for CutKernel<C> {
     }
 }
 
-/// COLLECT: makes the rows of all pieces, and cuts those that the kernel had no room for.
+/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of its part, if the kernel had
+/// no room for that.
 struct Collect<C, R> {
     cut: C,
     rows: R,

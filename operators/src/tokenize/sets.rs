@@ -9,7 +9,6 @@
 
 use std::ops::Range;
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
@@ -120,7 +119,7 @@ impl Rows for NumberSets {
         keys.number(dictionary, tokens)?;
         if !ends.is_empty() {
             sets.close_at(part.id(rows.start), ends.iter().map(|end| before + end));
-            out.send(carrying(&sets.take(), part, rows, carry, schema));
+            out.send(part.carry_to(&sets.take(), rows, carry, schema));
         }
         Ok(())
     }
@@ -128,18 +127,4 @@ impl Rows for NumberSets {
     fn counters(&self) -> Counters {
         self.dictionary.counters()
     }
-}
-
-/// The columns of `sets`, which are those of these rows of a part, and columns of the part.
-pub(super) fn carrying(
-    sets: &RecordBatch,
-    part: &Part,
-    rows: Range<usize>,
-    carry: &[usize],
-    schema: &SchemaRef,
-) -> RecordBatch {
-    let carried = carry.iter().map(|&index| part.records.column(index));
-    let carried = carried.map(|column| column.slice(rows.start, rows.len()));
-    let columns = sets.columns().iter().cloned().chain(carried).collect();
-    RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("the columns of the schema")
 }

@@ -6,7 +6,6 @@ use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
 use super::numbers::BatchNumbers;
-use super::sets::carrying;
 use super::token::{Token, TokenSink};
 use super::tokens::Tokenizer;
 use super::words::Place;
@@ -45,7 +44,7 @@ impl Cut for CutTextSets {
         let Sets { numbers, sets, .. } = &mut self.sets;
         numbers.finish(sets.tokens_mut());
         let sets = sets_of_texts(&sets.take(), numbers.take_texts());
-        let records = carrying(&sets, part, from.row..next.row, &self.carry, &self.schema);
+        let records = part.carry_to(&sets, from.row..next.row, &self.carry, &self.schema);
         (Batch { records, bytes }, next)
     }
 }
