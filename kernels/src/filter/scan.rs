@@ -13,7 +13,7 @@
 
 use super::bins::{Absorbed, BINS_MAX, Bins};
 use super::scalar;
-use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHTS_MAX, WideLanes, are_small};
+use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};
 
 /// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to
 /// a power of two.
@@ -149,7 +149,7 @@ fn absorb_weighted<S: Simd, K: Key, const N: usize>(
         let first = position(done.consumed);
         let missed = &mut missed[done.missed..];
         let rest = budget - done.missed_weight;
-        let block = if are_small(weights) {
+        let block = if bits_of(weights) < WEIGHT_END {
             let mut sums = [S::U64::splat(simd, 0); N];
             let block = absorb_block(
                 simd,

@@ -20,15 +20,15 @@
 
 #![expect(unsafe_code, reason = "the index of a sum is in range by construction")]
 
-use super::ahead::fetch_after_lines;
+use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after_lines};
 use super::cell::{Cell, LANES};
 use super::hash::{CellKey, CodeHash, GROUP};
 use super::places::{Find, Places, Sums, find_each};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, Call, RunOn, bits_of, dispatch};
 
-/// The distance in bytes at which keys and weights are prefetched. Twice of it is slower for keys
-/// and weights of 64 bits, half of it for keys of two words.
+/// The distance in bytes at which keys are prefetched. Twice of it is slower for keys of 64 bits,
+/// half of it for keys of two words.
 const AHEAD_BYTES: usize = 2048;
 
 /// The most cells, of up to 10 words.
@@ -100,7 +100,8 @@ impl<K> Cells<'_, K> {
 ///
 /// If a shape is not as above. Checked once per call.
 pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &mut [u64]) {
-    absorb_added(isa, cells, keys, Ones, refused);
+    let call = Absorb::new(cells, keys, Ones, refused);
+    dispatch::<Base, _>(isa, call);
 }
 
 /// Adds the weight of each key to the sum of its cell that it belongs to, unless that would pass
@@ -135,7 +136,8 @@ pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &m
 ///
 /// # Cost
 ///
-/// A quarter more than [`absorb`] with a `scale` of 0, and twice as much otherwise.
+/// A fifth more than [`absorb`] with a `scale` of 0, and twice as much otherwise or with weights of
+/// 2^62 and more.
 ///
 /// # Panics
 ///
@@ -149,33 +151,24 @@ pub fn absorb_weighted<K: CellKey>(
 ) {
     let (keys_len, weights_len) = (keys.len(), weights.len());
     assert!(keys_len == weights_len, "{keys_len} keys need as many weights, not {weights_len}");
-    match cells.scale {
-        0 => absorb_added(isa, cells, keys, Weights(weights), refused),
-        scale => {
-            absorb_added(isa, cells, keys, Units { weights, scales: &[scale, 0] }, refused);
-        }
-    }
-}
-
-fn absorb_added<K: CellKey>(
-    isa: Isa,
-    cells: Cells<'_, K>,
-    keys: &[K],
-    added: impl Added,
-    refused: &mut [u64],
-) {
-    let (words, words_len) = (keys.len().div_ceil(GROUP), refused.len());
-    assert!(words == words_len, "{} keys need {words} words, not {words_len}", keys.len());
-    let shift = cells.shift();
-    dispatch::<Base, _>(isa, Absorb { cells, shift, keys, added, refused });
+    let call = Absorb::new(cells, keys, weights, refused);
+    dispatch::<Base, _>(isa, AbsorbWeighted(call));
 }
 
 /// Numbers that keys add to their cells.
 trait Added: Copy {
+    /// Those of `N` keys.
+    type Few<const N: usize>: Few;
+    /// The numbers for the keys from `begin` on.
+    fn few<const N: usize>(self, begin: usize) -> Self::Few<N>;
+    /// Prefetches what comes after the numbers of the group from `begin` on.
+    fn fetch_after_lines(self, begin: usize);
+}
+
+/// Numbers of as many keys as a constant says, so that finding one checks no bound.
+trait Few: Copy {
     /// The number for the key at `position`, if the cell `is_own` or not.
     fn at(self, position: usize, is_own: bool) -> i64;
-    /// Prefetches what comes after the numbers of the group from `position` on.
-    fn fetch_after_lines(self, position: usize);
 }
 
 /// One for each key.
@@ -183,58 +176,95 @@ trait Added: Copy {
 struct Ones;
 
 impl Added for Ones {
+    type Few<const N: usize> = Self;
+
     #[inline(always)]
-    fn at(self, _: usize, _: bool) -> i64 {
-        1
+    fn few<const N: usize>(self, _: usize) -> Self {
+        self
     }
 
     #[inline(always)]
     fn fetch_after_lines(self, _: usize) {}
 }
 
-/// More than any sum has room for, so that larger weights need not be told apart.
-const ADDED_MAX: u64 = 1 << 33;
-
-/// The weight of the key, in all sums.
-#[derive(Clone, Copy)]
-struct Weights<'a>(&'a [u64]);
-
-impl Added for Weights<'_> {
+impl Few for Ones {
     #[inline(always)]
-    fn at(self, position: usize, _: bool) -> i64 {
-        self.0[position].min(ADDED_MAX).cast_signed()
-    }
-
-    #[inline(always)]
-    fn fetch_after_lines(self, position: usize) {
-        fetch_after_lines::<AHEAD_BYTES, _>(&self.0[position..position + GROUP]);
+    fn at(self, _: usize, _: bool) -> i64 {
+        1
     }
 }
 
+/// Weights below this limit can be added to a sum of 32 bits without overflow.
+const SMALL_END: u64 = 1 << 62;
+
+/// The weight of the key, in all sums. Below [`SMALL_END`].
+#[derive(Clone, Copy)]
+struct Small<W>(W);
+
+impl<'a> Added for Small<&'a [u64]> {
+    type Few<const N: usize> = Small<&'a [u64; N]>;
+
+    #[inline(always)]
+    fn few<const N: usize>(self, begin: usize) -> Self::Few<N> {
+        Small(few(self.0, begin))
+    }
+
+    #[inline(always)]
+    fn fetch_after_lines(self, begin: usize) {
+        fetch_after_lines::<WEIGHTS_AHEAD_BYTES, _>(few::<GROUP>(self.0, begin));
+    }
+}
+
+impl<const N: usize> Few for Small<&[u64; N]> {
+    #[inline(always)]
+    fn at(self, position: usize, _: bool) -> i64 {
+        self.0[position].cast_signed()
+    }
+}
+
+/// More than any sum has room for, so that larger weights need not be told apart.
+const ADDED_MAX: u64 = 1 << 33;
+
 /// The weight of the key in units of 2^scale, rounded up.
 #[derive(Clone, Copy)]
-struct Units<'a> {
-    weights: &'a [u64],
+struct Units<'a, W> {
+    weights: W,
     /// Scale of other keys, and of the key of the cell. In memory, so that reading one of them
     /// is no branch.
     scales: &'a [u32; 2],
 }
 
-impl Added for Units<'_> {
+impl<'a> Added for Units<'a, &'a [u64]> {
+    type Few<const N: usize> = Units<'a, &'a [u64; N]>;
+
+    #[inline(always)]
+    fn few<const N: usize>(self, begin: usize) -> Self::Few<N> {
+        let Self { weights, scales } = self;
+        Units { weights: few(weights, begin), scales }
+    }
+
+    #[inline(always)]
+    fn fetch_after_lines(self, begin: usize) {
+        fetch_after_lines::<WEIGHTS_AHEAD_BYTES, _>(few::<GROUP>(self.weights, begin));
+    }
+}
+
+impl<const N: usize> Few for Units<'_, &[u64; N]> {
     #[inline(always)]
     fn at(self, position: usize, is_own: bool) -> i64 {
         let (weight, scale) = (self.weights[position], self.scales[usize::from(is_own)]);
         let is_rounded = weight & ((1 << scale) - 1) != 0;
         ((weight >> scale) + u64::from(is_rounded)).min(ADDED_MAX).cast_signed()
     }
-
-    #[inline(always)]
-    fn fetch_after_lines(self, position: usize) {
-        fetch_after_lines::<AHEAD_BYTES, _>(&self.weights[position..position + GROUP]);
-    }
 }
 
-/// The arguments of [`absorb`] and [`absorb_weighted`], checked.
+/// The `N` weights from `begin` on.
+#[inline(always)]
+fn few<const N: usize>(weights: &[u64], begin: usize) -> &[u64; N] {
+    weights[begin..].first_chunk().expect("as many weights as keys")
+}
+
+/// The arguments of [`absorb`], checked; with what is added for each key.
 struct Absorb<'a, K, A> {
     cells: Cells<'a, K>,
     /// 32 - log2(places).
@@ -242,6 +272,24 @@ struct Absorb<'a, K, A> {
     keys: &'a [K],
     added: A,
     refused: &'a mut [u64],
+}
+
+/// The arguments of [`absorb_weighted`], checked.
+struct AbsorbWeighted<'a, K>(Absorb<'a, K, &'a [u64]>);
+
+impl<'a, K, A> Absorb<'a, K, A> {
+    fn new(cells: Cells<'a, K>, keys: &'a [K], added: A, refused: &'a mut [u64]) -> Self {
+        let (words, words_len) = (keys.len().div_ceil(GROUP), refused.len());
+        assert!(words == words_len, "{} keys need {words} words, not {words_len}", keys.len());
+        let shift = cells.shift();
+        Self { cells, shift, keys, added, refused }
+    }
+
+    /// The same with other numbers.
+    fn adding<B>(self, added: B) -> Absorb<'a, K, B> {
+        let Self { cells, shift, keys, refused, .. } = self;
+        Absorb { cells, shift, keys, added, refused }
+    }
 }
 
 /// Sums counted in a turn of the loop over them.
@@ -276,13 +324,13 @@ impl<K: CellKey, A: Added> Absorb<'_, K, A> {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a sum is at most the limit")]
     fn count<const N: usize>(&mut self, sums: &Sums<N>, begin: usize) -> u64 {
-        let (added, limit) = (self.added, self.cells.limit.into());
+        let (added, limit) = (self.added.few::<N>(begin), self.cells.limit.into());
         let words = self.cells.cells.as_mut_ptr().cast::<i32>();
         let mut refused = 0;
         for turn in (0..N).step_by(UNROLLED) {
             for position in turn..(turn + UNROLLED).min(N) {
                 let sum = sums.0[position];
-                let added = added.at(begin + position, sum.is_multiple_of(Cell::<K>::WORDS));
+                let added = added.at(position, sum.is_multiple_of(Cell::<K>::WORDS));
                 let sum = words.wrapping_add(sum as usize + Cell::<K>::WORDS_OF_KEY);
                 // SAFETY: what `find` returns is the number of a sum of one of the cells.
                 let sum = unsafe { &mut *sum };
@@ -306,6 +354,22 @@ impl<K: CellKey, A: Added, L: Find<K>> RunOn<L> for Absorb<'_, K, A> {
     #[inline(always)]
     fn run_on(self, level: L) {
         self.run(level);
+    }
+}
+
+impl<K> Call for AbsorbWeighted<'_, K> {
+    type Output = ();
+}
+
+impl<K: CellKey, L: Find<K>> RunOn<L> for AbsorbWeighted<'_, K> {
+    #[inline(always)]
+    fn run_on(self, level: L) {
+        let Self(call) = self;
+        let weights = call.added;
+        match call.cells.scale {
+            0 if bits_of(weights) < SMALL_END => call.adding(Small(weights)).run(level),
+            scale => call.adding(Units { weights, scales: &[scale, 0] }).run(level),
+        }
     }
 }
 

@@ -24,6 +24,7 @@
 //! | `scalar` | its reference |
 //! | `cell`, `cells`, `hash` | a direct-mapped table of counts, its keys and their hash function |
 //! | `places`, `avx512` | the sum of the table that each key belongs to |
+//! | `weights` | the sum of weights |
 //! | `ahead` | prefetching of items |
 
 mod ahead;
@@ -38,12 +39,14 @@ mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 pub use self::cell::{Cell, LANES, OWN, others_of, place_of};
 pub use self::cells::{Cells, absorb, absorb_weighted};
 pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
+pub use self::weights::sum_of_weights;
 pub use crate::simd::Key;
 
 use self::sift::{Sift, SiftWeighted};
@@ -117,8 +120,9 @@ pub fn sift<K: Key>(isa: Isa, hot: HotKeys<'_, K>, items: &[K], missed: &mut [K]
 ///
 /// # Cost
 ///
-/// That of [`sift`], and for each register of 64-bit weights one masked add a key, one compression
-/// and one store. Weights of 2^54 and more make 1,024 items cost a scalar loop.
+/// That of [`sift`] and, for each register of items, one more compression and the stores of as many
+/// weights. Of 1,024 items, weights of 2^24 and more with `u32` cost twice the adds and one
+/// compression more, those of 2^54 and more a scalar loop.
 ///
 /// # Panics
 ///

@@ -1,9 +1,11 @@
 //! The loop of the sieve, written once over [`Lanes`].
 
-use super::ahead::fetch_after;
+use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after, fetch_after_lines};
 use super::hot_keys::{HotKeys, KEYS_MAX};
 use super::scalar;
-use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHTS_MAX, WideLanes, are_small};
+use crate::simd::{
+    Call, Key, Lanes, MaskOf, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of,
+};
 
 /// Room that `missed` needs in addition to the number of items: a register is stored whole.
 pub const MISSED_SLACK: usize = 16;
@@ -116,49 +118,146 @@ impl<K: Key, S: Simd> RunOn<S> for SiftWeighted<'_, K> {
         for (items, weights) in items.chunks(WEIGHTS_MAX).zip(weights.chunks(WEIGHTS_MAX)) {
             let (missed, missed_weights) = (&mut missed[end..], &mut missed_weights[end..]);
             let hot = HotKeys { keys: hot.keys, hits: &mut *hot.hits };
-            end += if are_small(weights) {
-                let block = SiftWeighted { hot, items, weights, missed, missed_weights };
-                with_keys!(block.hot.keys.len(), N => sift_weighted::<S, K, N>(simd, block))
+            let bits = bits_of(weights);
+            let block = SiftWeighted { hot, items, weights, missed, missed_weights };
+            end += if bits < K::WEIGHT_END {
+                with_keys!(block.hot.keys.len(), N => {
+                    sift_weighted::<S, K, Narrow<S, K>, N>(simd, block)
+                })
+            } else if bits < WEIGHT_END {
+                with_keys!(block.hot.keys.len(), N => {
+                    sift_weighted::<S, K, Wide<S>, N>(simd, block)
+                })
             } else {
-                scalar::sift_weighted(hot, items, weights, missed, missed_weights)
+                block.run_on(Scalar)
             };
         }
         end
     }
 }
 
-/// Items of a block, with weights that are small.
+/// Weights of a register of keys, or sums of such weights.
+trait Weights<S: Simd, K: Key>: Copy {
+    /// Weights of a slice, as many as lanes.
+    fn load(simd: S, weights: &[u64]) -> Self;
+    /// Sums of no weights.
+    fn zero(simd: S) -> Self;
+    /// Adds the weights of the lanes that are set in the mask.
+    fn add(self, mask: MaskOf<K, S>, weights: Self) -> Self;
+    /// Writes the weights of the lanes that are not set in the mask, as [`Lanes::compress`] does.
+    fn compress(self, dropped: MaskOf<K, S>, weights: &mut [u64]) -> usize;
+    /// The sum of all lanes.
+    fn sum(self) -> u64;
+}
+
+/// In lanes as wide as those of the keys, for weights below
+/// [their limit](crate::simd::KeyLanes::WEIGHT_END).
+#[derive(Clone, Copy)]
+struct Narrow<S: Simd, K: Key>(K::Lanes<S>);
+
+impl<S: Simd, K: Key> Weights<S, K> for Narrow<S, K> {
+    #[inline(always)]
+    fn load(simd: S, weights: &[u64]) -> Self {
+        Self(K::narrow(simd, weights))
+    }
+
+    #[inline(always)]
+    fn zero(simd: S) -> Self {
+        Self(K::Lanes::<S>::splat(simd, K::default()))
+    }
+
+    #[inline(always)]
+    fn add(self, mask: MaskOf<K, S>, weights: Self) -> Self {
+        Self(self.0.add(mask, weights.0))
+    }
+
+    #[inline(always)]
+    fn compress(self, dropped: MaskOf<K, S>, weights: &mut [u64]) -> usize {
+        let mut kept = [K::default(); MISSED_SLACK];
+        let end = self.0.compress(dropped, &mut kept);
+        let lanes = K::Lanes::<S>::COUNT;
+        weights[..lanes].iter_mut().zip(&kept).for_each(|(weight, kept)| *weight = kept.to_count());
+        end
+    }
+
+    #[inline(always)]
+    fn sum(self) -> u64 {
+        sum_of::<S, K>(self.0)
+    }
+}
+
+/// In 64-bit lanes, of which those for 32-bit keys fill two registers, for weights below
+/// [`WEIGHT_END`].
+#[derive(Clone, Copy)]
+struct Wide<S: Simd>([S::U64; 2]);
+
+impl<S: Simd, K: Key> Weights<S, K> for Wide<S> {
+    #[inline(always)]
+    fn load(simd: S, weights: &[u64]) -> Self {
+        let mut parts = <Self as Weights<S, K>>::zero(simd);
+        for (part, weights) in parts.0.iter_mut().zip(weights.chunks_exact(S::U64::COUNT)) {
+            *part = S::U64::load(simd, weights);
+        }
+        parts
+    }
+
+    #[inline(always)]
+    fn zero(simd: S) -> Self {
+        Self([S::U64::splat(simd, 0); 2])
+    }
+
+    #[inline(always)]
+    fn add(mut self, mask: MaskOf<K, S>, weights: Self) -> Self {
+        for part in 0..K::WIDTH {
+            self.0[part] = self.0[part].add(K::part::<S>(mask, part), weights.0[part]);
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn compress(self, dropped: MaskOf<K, S>, weights: &mut [u64]) -> usize {
+        (0..K::WIDTH).fold(0, |end, part| {
+            end + self.0[part].compress(K::part::<S>(dropped, part), &mut weights[end..])
+        })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> u64 {
+        self.0.map(sum_of::<S, u64>).iter().sum()
+    }
+}
+
+/// Items of a block, with weights that are small enough for `W`.
 #[inline(always)]
-fn sift_weighted<S: Simd, K: Key, const N: usize>(simd: S, call: SiftWeighted<'_, K>) -> usize {
+fn sift_weighted<S: Simd, K: Key, W: Weights<S, K>, const N: usize>(
+    simd: S,
+    call: SiftWeighted<'_, K>,
+) -> usize {
     let SiftWeighted { hot, items, weights, missed, missed_weights } = call;
     let registers: [K::Lanes<S>; N] =
         std::array::from_fn(|key| K::Lanes::<S>::splat(simd, hot.keys[key]));
-    // As many registers of 64-bit lanes as the weights of a register of items fill, at most two.
-    let mut lanes = [[S::U64::splat(simd, 0); 2]; N];
-    let (mut end, mut weights_end) = (0, 0);
+    let mut sums = [W::zero(simd); N];
+    let mut end = 0;
     let chunks = items.chunks_exact(K::Lanes::<S>::COUNT);
     let rest = chunks.remainder();
     let (weights, weights_rest) = weights.split_at(items.len() - rest.len());
     for (chunk, weights) in chunks.zip(weights.chunks_exact(K::Lanes::<S>::COUNT)) {
         let items = K::Lanes::<S>::load(simd, chunk);
         fetch_ahead::<K::Lanes<S>>(chunk);
-        let masks: [_; N] = std::array::from_fn(|key| registers[key].matches(items));
-        let any = masks[1..].iter().fold(masks[0], |any, &mask| K::Lanes::<S>::either(any, mask));
-        end += items.compress(any, &mut missed[end..]);
-        let parts = weights.chunks_exact(S::U64::COUNT);
-        for (part, weights) in parts.enumerate().take(K::WIDTH) {
-            fetch_ahead::<S::U64>(weights);
-            let weights = S::U64::load(simd, weights);
-            for (lanes, &mask) in lanes.iter_mut().zip(&masks) {
-                lanes[part] = lanes[part].add(K::part::<S>(mask, part), weights);
-            }
-            let any = K::part::<S>(any, part);
-            weights_end += weights.compress(any, &mut missed_weights[weights_end..]);
+        let added = W::load(simd, weights);
+        let mut any = registers[0].matches(items);
+        sums[0] = sums[0].add(any, added);
+        for key in 1..N {
+            let mask = registers[key].matches(items);
+            sums[key] = sums[key].add(mask, added);
+            any = K::Lanes::<S>::either(any, mask);
         }
+        fetch_after_lines::<WEIGHTS_AHEAD_BYTES, _>(weights);
+        added.compress(any, &mut missed_weights[end..]);
+        end += items.compress(any, &mut missed[end..]);
     }
-    for (sum, lanes) in hot.hits.iter_mut().zip(lanes) {
-        let added: u64 = lanes.map(sum_of::<S, u64>).iter().sum();
-        *sum = sum.saturating_add(added);
+    for (hits, sum) in hot.hits.iter_mut().zip(sums) {
+        *hits = hits.saturating_add(sum.sum());
     }
     let (missed, missed_weights) = (&mut missed[end..], &mut missed_weights[end..]);
     end + scalar::sift_weighted(hot, rest, weights_rest, missed, missed_weights)

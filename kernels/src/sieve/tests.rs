@@ -82,18 +82,24 @@ fn extreme_keys_are_keys_like_any_other_and_hits_saturate() {
     check::<u64>(&[u64::MAX, 1 << 32], &[u64::MAX, 0, 1 << 32, 1].repeat(9), u64::MAX);
 }
 
-/// Blocks of 1,024 items, whose weights are small in some and large in others.
+/// Blocks of 1,024 items, whose weights fit into lanes of their width in some and not in others;
+/// all items of some are one key.
 #[test]
 fn weights_of_many_blocks_add_up() {
-    let items: Vec<u64> = (0..5_000).map(|i| i * i % 11).collect();
+    let mixed: Vec<u64> = (0..5_000).map(|i| i * i % 11).collect();
+    let same = vec![9; mixed.len()];
     for len in [1_023, 1_024, 1_025, 2_048, 5_000] {
         for large in [0, 1_023, 1_024, 3_000] {
-            let mut weights = vec![(1 << 54) - 1; len];
-            if let Some(weight) = weights.get_mut(large) {
-                *weight = u64::MAX;
+            for (most, beyond) in [((1 << 24) - 1, 1 << 24), ((1 << 54) - 1, u64::MAX)] {
+                let mut weights = vec![most; len];
+                if let Some(weight) = weights.get_mut(large) {
+                    *weight = beyond;
+                }
+                for items in [&mixed, &same] {
+                    check_weighted::<u32>(&[3, 9, 4], &items[..len], &weights, 0);
+                    check_weighted::<u64>(&[3, 9, 4], &items[..len], &weights, 7);
+                }
             }
-            check_weighted::<u32>(&[3, 9, 4], &items[..len], &weights, 0);
-            check_weighted::<u64>(&[3, 9, 4], &items[..len], &weights, 7);
         }
     }
 }

@@ -3,17 +3,18 @@
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
 use std::arch::x86_64::{
-    __m256i, _mm_loadl_epi64, _mm256_add_epi8, _mm256_add_epi64, _mm256_and_si256,
-    _mm256_blendv_epi8, _mm256_castsi256_pd, _mm256_castsi256_ps, _mm256_castsi256_si128,
-    _mm256_cmpeq_epi32, _mm256_cmpeq_epi64, _mm256_cvtepi32_epi64, _mm256_cvtepu8_epi32,
-    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_maskload_epi32, _mm256_maskstore_epi32,
-    _mm256_movemask_pd, _mm256_movemask_ps, _mm256_or_si256, _mm256_permutevar8x32_epi32,
-    _mm256_sad_epu8, _mm256_set1_epi8, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8,
+    __m256i, _mm_loadl_epi64, _mm256_add_epi8, _mm256_add_epi32, _mm256_add_epi64,
+    _mm256_and_si256, _mm256_blend_epi32, _mm256_blendv_epi8, _mm256_castsi256_pd,
+    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmpeq_epi32, _mm256_cmpeq_epi64,
+    _mm256_cvtepi32_epi64, _mm256_cvtepu8_epi32, _mm256_extracti128_si256, _mm256_loadu_si256,
+    _mm256_maskload_epi32, _mm256_maskstore_epi32, _mm256_movemask_pd, _mm256_movemask_ps,
+    _mm256_or_si256, _mm256_permutevar8x32_epi32, _mm256_sad_epu8, _mm256_set1_epi8,
+    _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi32,
     _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16, _mm256_storeu_si256,
     _mm256_sub_epi32, _mm256_sub_epi64,
 };
 
-use super::lanes::{Lanes, Simd, WideLanes};
+use super::lanes::{Lanes, Simd};
 use super::x86::{Avx2, avx2};
 
 impl Avx2 {
@@ -119,6 +120,15 @@ impl Simd for Avx2 {
         let last = avx2!(simd, _mm256_extracti128_si256::<1>(mask));
         [first, last].map(|half| Mask(avx2!(simd, _mm256_cvtepi32_epi64(half)), simd))
     }
+
+    #[inline(always)]
+    fn narrow([low, high]: [U64x4; 2]) -> U32x8 {
+        let [low, high] = [low, high].map(|U64x4(lanes, simd)| {
+            let lower = avx2!(simd, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+            (avx2!(simd, _mm256_permutevar8x32_epi32(lanes, lower)), simd)
+        });
+        U32x8(avx2!(low.1, _mm256_blend_epi32::<0xf0>(low.0, high.0)), low.1)
+    }
 }
 
 /// Eight 32-bit lanes.
@@ -166,7 +176,7 @@ const fn kept<const SETS: usize>() -> [[u8; 8]; SETS] {
 
 macro_rules! lanes {
     ($register:ident, $key:ident, $count:literal, $load:ident,
-     $splat:ident, $matches:ident, $subtract:ident, $cast:ident, $bits:ident,
+     $splat:ident, $matches:ident, $add:ident, $subtract:ident, $cast:ident, $bits:ident,
      $kept:ident) => {
         impl Lanes for $register {
             type Simd = Avx2;
@@ -210,6 +220,12 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            fn add(self, mask: Mask, numbers: Self) -> Self {
+                let numbers = avx2!(self.1, _mm256_and_si256(mask.0, numbers.0));
+                Self(avx2!(self.1, $add(self.0, numbers)), self.1)
+            }
+
+            #[inline(always)]
             fn either(left: Mask, right: Mask) -> Mask {
                 Mask(avx2!(left.1, _mm256_or_si256(left.0, right.0)), left.1)
             }
@@ -246,6 +262,7 @@ lanes!(
     load_u32,
     _mm256_set1_epi32,
     _mm256_cmpeq_epi32,
+    _mm256_add_epi32,
     _mm256_sub_epi32,
     _mm256_castsi256_ps,
     _mm256_movemask_ps,
@@ -258,16 +275,9 @@ lanes!(
     load_u64,
     _mm256_set1_epi64x,
     _mm256_cmpeq_epi64,
+    _mm256_add_epi64,
     _mm256_sub_epi64,
     _mm256_castsi256_pd,
     _mm256_movemask_pd,
     KEPT_U64
 );
-
-impl WideLanes for U64x4 {
-    #[inline(always)]
-    fn add(self, mask: Mask, weights: Self) -> Self {
-        let weights = avx2!(self.1, _mm256_and_si256(mask.0, weights.0));
-        Self(avx2!(self.1, _mm256_add_epi64(self.0, weights)), self.1)
-    }
-}

@@ -5,13 +5,14 @@
 use std::arch::x86_64::{
     __m512i, __mmask8, __mmask16, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi32_mask,
     _mm512_cmpeq_epi64_mask, _mm512_loadu_si512, _mm512_mask_add_epi32, _mm512_mask_add_epi64,
-    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_popcnt_epi64, _mm512_sad_epu8,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_set4_epi32,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16, _mm512_storeu_si512,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_permutex2var_epi32,
+    _mm512_popcnt_epi64, _mm512_sad_epu8, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64,
+    _mm512_set4_epi32, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_srli_epi16,
+    _mm512_storeu_si512,
 };
 
 use super::call::Extension;
-use super::lanes::{Lanes, Simd, WideLanes};
+use super::lanes::{Lanes, Simd};
 use super::x86::{Avx512, avx512};
 
 impl<E: Extension> Avx512<E> {
@@ -73,6 +74,13 @@ impl Simd for Avx512 {
     fn halves(mask: __mmask16) -> [__mmask8; 2] {
         [mask as __mmask8, (mask >> 8) as __mmask8]
     }
+
+    #[inline(always)]
+    fn narrow([low, high]: [U64x8; 2]) -> U32x16 {
+        static LOWER: [u32; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30];
+        let lower = low.1.load_u32(&LOWER);
+        U32x16(avx512!(low.1, _mm512_permutex2var_epi32(low.0, lower, high.0)), low.1)
+    }
 }
 
 /// Sixteen 32-bit lanes.
@@ -122,7 +130,12 @@ macro_rules! lanes {
 
             #[inline(always)]
             fn count(self, mask: $mask, one: Self) -> Self {
-                Self(avx512!(self.1, $add(self.0, mask, self.0, one.0)), self.1)
+                self.add(mask, one)
+            }
+
+            #[inline(always)]
+            fn add(self, mask: $mask, numbers: Self) -> Self {
+                Self(avx512!(self.1, $add(self.0, mask, self.0, numbers.0)), self.1)
             }
 
             #[inline(always)]
@@ -171,10 +184,3 @@ lanes!(
     _mm512_mask_add_epi64,
     _mm512_maskz_compress_epi64
 );
-
-impl WideLanes for U64x8 {
-    #[inline(always)]
-    fn add(self, mask: __mmask8, weights: Self) -> Self {
-        Self(avx512!(self.1, _mm512_mask_add_epi64(self.0, mask, self.0, weights.0)), self.1)
-    }
-}

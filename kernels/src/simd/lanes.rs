@@ -15,10 +15,12 @@ pub trait Simd: Copy {
     /// A register of 32-bit lanes.
     type U32: Lanes<Simd = Self, Key = u32>;
     /// A register of 64-bit lanes, half as many.
-    type U64: WideLanes<Simd = Self>;
+    type U64: Lanes<Simd = Self, Key = u64>;
 
     /// A mask of 32-bit lanes as masks of 64-bit lanes: of the first half, and of the last.
     fn halves(mask: <Self::U32 as Lanes>::Mask) -> [<Self::U64 as Lanes>::Mask; 2];
+    /// The lower halves of the lanes of two registers.
+    fn narrow(registers: [Self::U64; 2]) -> Self::U32;
 }
 
 /// Most weights that lanes may add up before their sums must be taken.
@@ -29,11 +31,10 @@ pub(crate) const WEIGHT_END: u64 = 1 << 54;
 
 const _: () = assert!((WEIGHTS_MAX as u64).checked_mul(WEIGHT_END - 1).is_some());
 
-/// Whether all weights are below [`WEIGHT_END`].
+/// All bits of the weights: not below any of them, and cheaper to find than the largest one.
 #[inline(always)]
-pub(crate) fn are_small(weights: &[u64]) -> bool {
-    // The or of all weights is not below any of them, and costs less than the maximum.
-    weights.iter().fold(0, |all, weight| all | weight) < WEIGHT_END
+pub(crate) fn bits_of(weights: &[u64]) -> u64 {
+    weights.iter().fold(0, |bits, weight| bits | weight)
 }
 
 /// One register of [`Self::COUNT`] lanes.
@@ -59,6 +60,8 @@ pub trait Lanes: Copy {
     fn one(simd: Self::Simd) -> Self;
     /// Adds one, wrapping, to the lanes that are set in the mask; `one` comes from [`Self::one`].
     fn count(self, mask: Self::Mask, one: Self) -> Self;
+    /// Adds, wrapping, the lanes of `numbers` that are set in the mask.
+    fn add(self, mask: Self::Mask, numbers: Self) -> Self;
     /// The lanes that are set in either mask.
     fn either(left: Self::Mask, right: Self::Mask) -> Self::Mask;
     /// The mask as bits, lane 0 lowest; zero above [`Self::COUNT`].
@@ -67,12 +70,6 @@ pub trait Lanes: Copy {
     /// returns their number; keys past them may be overwritten. Panics if `keys` has not room for
     /// [`Self::COUNT`].
     fn compress(self, dropped: Self::Mask, keys: &mut [Self::Key]) -> usize;
-}
-
-/// A register of 64-bit lanes, which can also add weights.
-pub trait WideLanes: Lanes<Key = u64> {
-    /// Adds, wrapping, the lanes of `weights` that are set in the mask.
-    fn add(self, mask: Self::Mask, weights: Self) -> Self;
 }
 
 /// A key that vectors can hold: `u32` or `u64`. Sealed.
@@ -85,7 +82,7 @@ impl Key for u32 {}
 impl Key for u64 {}
 
 /// A mask of the register of a key type.
-type MaskOf<K, S> = <<K as KeyLanes>::Lanes<S> as Lanes>::Mask;
+pub(crate) type MaskOf<K, S> = <<K as KeyLanes>::Lanes<S> as Lanes>::Mask;
 
 /// The register of a key type; also seals [`Key`].
 pub trait KeyLanes: Sized + Default {
@@ -93,6 +90,10 @@ pub trait KeyLanes: Sized + Default {
     type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
     /// Registers of weights for one of keys.
     const WIDTH: usize;
+    /// Weights below this limit: lanes as wide as keys add up [`WEIGHTS_MAX`], as many each.
+    const WEIGHT_END: u64;
+    /// The register of weights below [`Self::WEIGHT_END`], as many as lanes.
+    fn narrow<S: Simd>(simd: S, weights: &[u64]) -> Self::Lanes<S>;
     /// Part `part`, below [`Self::WIDTH`], of a mask of keys, as a mask of their weights.
     fn part<S: Simd>(mask: MaskOf<Self, S>, part: usize) -> MaskOf<u64, S>;
     /// A lane's value as a count.
@@ -102,6 +103,13 @@ pub trait KeyLanes: Sized + Default {
 impl KeyLanes for u32 {
     type Lanes<S: Simd> = S::U32;
     const WIDTH: usize = 2;
+    const WEIGHT_END: u64 = 1 << 24;
+
+    #[inline(always)]
+    fn narrow<S: Simd>(simd: S, weights: &[u64]) -> S::U32 {
+        let (low, high) = weights.split_at(S::U64::COUNT);
+        S::narrow([low, high].map(|weights| S::U64::load(simd, weights)))
+    }
 
     #[inline(always)]
     fn part<S: Simd>(mask: MaskOf<Self, S>, part: usize) -> MaskOf<u64, S> {
@@ -117,6 +125,12 @@ impl KeyLanes for u32 {
 impl KeyLanes for u64 {
     type Lanes<S: Simd> = S::U64;
     const WIDTH: usize = 1;
+    const WEIGHT_END: u64 = WEIGHT_END;
+
+    #[inline(always)]
+    fn narrow<S: Simd>(simd: S, weights: &[u64]) -> S::U64 {
+        S::U64::load(simd, weights)
+    }
 
     #[inline(always)]
     fn part<S: Simd>(mask: MaskOf<Self, S>, _: usize) -> MaskOf<u64, S> {

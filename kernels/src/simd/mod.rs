@@ -45,7 +45,7 @@ pub(crate) use self::call::Extension;
 pub(crate) use self::call::{Base, Call, Popcount, Portable, RunOn, Scalar, Vp2Intersect};
 pub(crate) use self::dispatch::dispatch;
 pub use self::lanes::Key;
-pub(crate) use self::lanes::{Lanes, Simd, WEIGHTS_MAX, WideLanes, are_small};
+pub(crate) use self::lanes::{Lanes, MaskOf, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};
 pub use self::prefetch::prefetch;
 pub(crate) use self::prefetch::prefetch_at;
 #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,7 @@
 use wide::{u32x4, u64x2};
 
 use super::call::Portable;
-use super::lanes::{Lanes, Simd, WideLanes};
+use super::lanes::{Lanes, Simd};
 
 impl Simd for Portable {
     type U32 = U32x4;
@@ -17,6 +17,13 @@ impl Simd for Portable {
         // All bits of a lane, or none.
         let [a, b, c, d] = mask.to_array().map(|lane| u64::from(lane) << 32 | u64::from(lane));
         [u64x2::new([a, b]), u64x2::new([c, d])]
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "the lower halves")]
+    fn narrow([low, high]: [U64x2; 2]) -> U32x4 {
+        let ([a, b], [c, d]) = (low.0.to_array(), high.0.to_array());
+        U32x4(u32x4::new([a, b, c, d].map(|lane| lane as u32)))
     }
 }
 
@@ -69,6 +76,11 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            fn add(self, mask: $vector, numbers: Self) -> Self {
+                Self(self.0 + (mask & numbers.0))
+            }
+
+            #[inline(always)]
             fn either(left: $vector, right: $vector) -> $vector {
                 left | right
             }
@@ -100,10 +112,3 @@ macro_rules! lanes {
 
 lanes!(U32x4, u32x4, u32, 4);
 lanes!(U64x2, u64x2, u64, 2);
-
-impl WideLanes for U64x2 {
-    #[inline(always)]
-    fn add(self, mask: u64x2, weights: Self) -> Self {
-        Self(self.0 + (mask & weights.0))
-    }
-}

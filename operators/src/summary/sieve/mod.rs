@@ -103,7 +103,9 @@ mod tests;
 use std::ops::Range;
 
 use trommel_kernels::Isa;
-use trommel_kernels::sieve::{GROUP, HotKeys, KEYS_MAX, LANES, MISSED_SLACK, sift, sift_weighted};
+use trommel_kernels::sieve::{
+    GROUP, HotKeys, KEYS_MAX, LANES, MISSED_SLACK, sift, sift_weighted, sum_of_weights,
+};
 
 use self::hot::Hot;
 use self::hottest::WIDE_SHARE;
@@ -421,6 +423,8 @@ impl<K: Item> Sieve<K> {
     #[inline]
     fn count<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
         let mut scratch = std::mem::take(&mut self.scratch);
+        // Not part of the state, which may be small.
+        let mut missed_weights = weights.map(|_| [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK]);
         let block = match weights {
             None => self.shape.block(),
             Some(_) => self.shape.block().min(BLOCK_OF_WEIGHTS_MAX),
@@ -433,13 +437,17 @@ impl<K: Item> Sieve<K> {
                 self.choose_hot(weights.is_some());
             }
             self.hot.counted(range.len());
-            let weight = weights.map_or(range.len() as u64, sum);
+            let weight = match weights {
+                None => range.len() as u64,
+                Some(weights) => sum_of_weights(self.isa, weights),
+            };
             self.observed = self.observed.saturating_add(weight);
             if self.hot.codes().is_empty() {
                 let keys = scratch.keys(batch, range, self.index.secret());
                 self.absorb(keys, weights, |position| batch.item(start + position));
             } else {
                 let codes = batch.codes(range, self.index.secret(), &mut scratch.codes);
+                let weights = weights.zip(missed_weights.as_mut().map(<[_; _]>::as_mut_slice));
                 self.sift(codes, weights);
             }
         }
@@ -509,31 +517,30 @@ impl<K: Item> Sieve<K> {
         heads.iter().for_each(|&head| self.index.prefetch_first_memory(head));
     }
 
-    /// Counts a block of items that are their codes, the hot ones first.
-    fn sift(&mut self, codes: &[K::Code], weights: Option<&[u64]>) {
+    /// Counts a block of items that are their codes, the hot ones first. Weights come with room for
+    /// those of missed items.
+    fn sift(&mut self, codes: &[K::Code], weights: Option<(&[u64], &mut [u64])>) {
         let mut missed = std::mem::take(&mut self.missed);
         missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
-        // Not part of the state, which may be small.
-        let mut missed_weights = weights.map(|_| [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK]);
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
         // One pass takes the hot items out, so that they cost neither a hash nor a cell.
         let hot = HotKeys { keys: self.hot.codes(), hits };
-        let end = match (weights, &mut missed_weights) {
-            (Some(weights), Some(missed_weights)) => {
+        let (end, missed_weights) = match weights {
+            Some((weights, missed_weights)) => {
                 let room = codes.len() + MISSED_SLACK;
                 let (missed, missed_weights) = (&mut missed[..room], &mut missed_weights[..room]);
-                sift_weighted(self.isa, hot, codes, weights, missed, missed_weights)
+                let end = sift_weighted(self.isa, hot, codes, weights, missed, missed_weights);
+                (end, Some(&missed_weights[..end]))
             }
-            _ => sift(self.isa, hot, codes, &mut missed),
+            None => (sift(self.isa, hot, codes, &mut missed), None),
         };
         for (&slot, hits) in self.hot.slots().iter().zip(hits) {
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(*hits);
         }
         let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
-        let weights = missed_weights.as_ref().map(|weights| &weights[..end]);
-        self.absorb(keys, weights, |position| {
+        self.absorb(keys, missed_weights, |position| {
             K::from_code(&missed[position]).expect("a sifted item is its code")
         });
         self.missed = missed;
@@ -742,15 +749,6 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
         word &= word.wrapping_sub(1);
         place
     })
-}
-
-/// The sum of the weights, saturating.
-fn sum(weights: &[u64]) -> u64 {
-    // Of halves, which do not overflow: this loop becomes vectors.
-    let (low, high) = weights.iter().fold((0, 0), |(low, high), &weight| {
-        (low + (weight & u64::from(u32::MAX)), high + (weight >> u32::BITS))
-    });
-    u64::try_from((u128::from(high) << u32::BITS) + u128::from(low)).unwrap_or(u64::MAX)
 }
 
 fn check(counters: usize) -> Result<(), CapacityError> {
