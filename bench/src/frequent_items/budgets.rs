@@ -1,8 +1,8 @@
 //! All summaries within equal budgets of memory.
 //!
 //! The bytes of a state are those that it holds after the stream, counted by the allocator. Each
-//! summary gets as many counters as the budget has room for; the sieve divides it between counters
-//! and cells.
+//! summary gets as many counters as the budget has room for. The sieve divides it between counters
+//! and cells, and is measured with the most counters and with fewer that have more cells each.
 
 use trommel::frequent_items::Sieve;
 
@@ -14,8 +14,9 @@ use super::table::{Candidate, Rows};
 /// Budgets of the state in KB.
 const BUDGETS_KB: [usize; 9] = [8, 16, 32, 64, 128, 256, 512, 1024, 1536];
 
-/// Cells that the sieve keeps for each counter: with fewer, most items enter its counters.
-const CELLS_PER_COUNTER: usize = 2;
+/// Cells that the sieve keeps for each counter, at least: with fewer than two, most items enter its
+/// counters.
+const CELLS_PER_COUNTER: [usize; 2] = [2, 5];
 
 /// The numbers of counters that are tried.
 const COUNTERS_MIN: usize = 8;
@@ -64,12 +65,15 @@ pub(super) fn run(arguments: &Arguments) {
 fn fit(sample: &mut Stream, counters: usize, kilobytes: usize, bytes_max: usize) -> Vec<Fitted> {
     let mut all = Vec::new();
     let sieve = move |counters| Sieve::<u32>::within(isa(), counters, bytes_max);
-    let has_cells =
-        |counters| sieve(counters).is_ok_and(|sieve| sieve.cells() >= CELLS_PER_COUNTER * counters);
-    if let Some(counters) = largest(counters, has_cells) {
+    for cells in CELLS_PER_COUNTER {
+        let has_cells = |k| sieve(k).is_ok_and(|sieve| sieve.cells() >= cells * k);
+        let Some(counters) = largest(counters, has_cells) else { continue };
         let run = move |stream: &Stream| sieve_of(stream, || sieve(counters).expect("it fitted"));
         let name = format!("{kilobytes} KB, sieve, {counters} counters");
-        all.push(Fitted { name, counters, bytes_max, run: Box::new(run) });
+        // With room for all counters that are asked for, both have the same.
+        if all.iter().all(|fitted: &Fitted| fitted.name != name) {
+            all.push(Fitted { name, counters, bytes_max, run: Box::new(run) });
+        }
     }
     let others = [
         Candidate::new("space_saving", space_saving),
