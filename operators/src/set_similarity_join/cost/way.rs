@@ -85,9 +85,13 @@ pub(crate) fn choose(
         survivors: [0, 0],
     };
     let levels = level_percent(isa);
-    let [by_postings, others @ ..] = counts.costs(levels);
-    if counts.mean_size < SHORT && others.iter().all(|cost| by_postings <= cost / 2) {
+    // Survivors only add to the costs of postings and tiles.
+    let [by_postings, by_tiles, by_prefixes] = counts.costs(levels);
+    if counts.mean_size < SHORT && by_postings <= by_tiles.min(by_prefixes) / 2 {
         return Way::Postings;
+    }
+    if by_prefixes < by_postings.min(by_tiles) {
+        return Way::Prefixes;
     }
     let tile_words = words_for_mean_size(collection.block().mean_size());
     let of_tiles = survivors(collection, bounds, tile_words);
