@@ -322,7 +322,8 @@ impl<K: Item> Sieve<K> {
 
     /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
     /// beside the counters, strings left out. Fewer cells are slower and give larger errors,
-    /// within the same bounds.
+    /// within the same bounds: of the same memory, twice as many counters as items that are asked
+    /// for, and five cells for each, find more of them than more counters do.
     ///
     /// # Errors
     ///
