@@ -18,7 +18,7 @@
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
 //! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
 //! | [`inverted`] | conjunctive queries over inverted lists |
-//! | [`text`] | the bytes of a text by what they are, its lower case, and lines of integers |
+//! | [`text`] | the bytes of a text by what they are, its lower case, lines of integers, columns of texts |
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
 //! | [`memory`] | huge pages for large tables, and pages back to the system |

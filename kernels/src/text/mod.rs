@@ -1,5 +1,5 @@
-//! The bytes of a text by what they are, a bit a byte, its lower case, the places of a byte, and
-//! lines of integers.
+//! The bytes of a text by what they are, a bit a byte, its lower case, the places of a byte, lines
+//! of integers, and columns of texts.
 //!
 //! ```text
 //! text         D o n ' t   s t o p ,   p r é . s
@@ -16,6 +16,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod column;
 mod integers;
 mod places;
 mod portable;
@@ -23,6 +24,7 @@ mod portable;
 #[cfg(test)]
 mod tests;
 
+pub use self::column::text_column;
 pub use self::integers::integers_of;
 pub use self::places::{PLACES_SLACK, places_of, places_of_bits};
 use crate::Isa;

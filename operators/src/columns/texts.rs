@@ -1,42 +1,31 @@
 //! Columns of texts, batch after batch.
 
+use std::mem;
 use std::ops::Range;
 
 use arrow_array::StringArray;
-use arrow_array::builder::{ArrayBuilder, StringBuilder};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use trommel_kernels::text::text_column;
 
 /// Bytes that are copied at once: a register. Most words are not longer.
 const COPIED: usize = 16;
 
 /// Builds a column of the texts of one batch after the other.
-///
-/// Short texts are copied faster as bytes, but these are checked when they become a column, which
-/// takes longer than it gains unless all of them are ASCII. So the last batch decides about the
-/// next one.
-pub(crate) struct TextsBuilder(Building);
-
-enum Building {
-    Bytes {
-        text: Vec<u8>,
-        /// Begin of each text, and the end of the last one.
-        offsets: Vec<i32>,
-    },
-    Texts(StringBuilder),
-}
-
-impl Building {
-    fn bytes(texts: usize, bytes: usize) -> Self {
-        let mut offsets = Vec::with_capacity(texts + 1);
-        offsets.push(0);
-        // Room for line ends, which texts may come with.
-        Self::Bytes { text: Vec::with_capacity(bytes + 2 * texts + COPIED), offsets }
-    }
+pub(crate) struct TextsBuilder {
+    bytes: Vec<u8>,
+    /// Begin of each text, and the end of the last one.
+    offsets: Vec<i32>,
 }
 
 impl TextsBuilder {
     pub(crate) fn new() -> Self {
-        Self(Building::bytes(0, 0))
+        Self::with_room(0, 0)
+    }
+
+    fn with_room(texts: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(texts + 1);
+        offsets.push(0);
+        // Room for line ends, which texts may come with.
+        Self { bytes: Vec::with_capacity(bytes + 2 * texts + COPIED), offsets }
     }
 
     /// Adds the part of `text` that is `part` of its bytes; what follows it is read along.
@@ -47,85 +36,55 @@ impl TextsBuilder {
     /// has 2 GiB.
     #[inline(always)]
     pub(crate) fn push(&mut self, text: &str, part: Range<usize>) {
-        match &mut self.0 {
-            Building::Bytes { text: bytes, offsets } => {
-                let (len, more) = (part.len(), &text.as_bytes()[part.start..]);
-                match more.first_chunk::<COPIED>() {
-                    // A copy of a fixed length is two instructions.
-                    Some(first) if len <= COPIED => {
-                        let end = bytes.len() + len;
-                        bytes.extend_from_slice(first);
-                        bytes.truncate(end);
-                    }
-                    _ => bytes.extend_from_slice(&more[..len]),
-                }
-                offsets.push(offset(bytes.len()));
+        let (len, more) = (part.len(), &text.as_bytes()[part.start..]);
+        match more.first_chunk::<COPIED>() {
+            // A copy of a fixed length is two instructions.
+            Some(first) if len <= COPIED => {
+                let end = self.bytes.len() + len;
+                self.bytes.extend_from_slice(first);
+                self.bytes.truncate(end);
             }
-            Building::Texts(texts) => texts.append_value(&text[part]),
+            _ => self.bytes.extend_from_slice(&more[..len]),
         }
+        self.offsets.push(offset(self.bytes.len()));
     }
 
     /// Adds parts of `text` that do not overlap, each as [`Self::push`] does. Faster for many.
     pub(crate) fn extend(&mut self, text: &str, parts: impl Iterator<Item = Range<usize>>) {
-        match &mut self.0 {
-            Building::Bytes { text: bytes, offsets } => {
-                let (from, mut end) = (text.as_bytes(), bytes.len());
-                bytes.resize(end + from.len() + COPIED, 0);
-                offsets.extend(parts.map(|part| {
-                    let (begin, len) = (end, part.len());
-                    end += len;
-                    let first = from[part.start..].first_chunk::<COPIED>();
-                    match (first, bytes[begin..].first_chunk_mut()) {
-                        (Some(first), Some(room)) if len <= COPIED => *room = *first,
-                        _ => bytes[begin..end].copy_from_slice(&from[part]),
-                    }
-                    offset(end)
-                }));
-                bytes.truncate(end);
+        let Self { bytes, offsets } = self;
+        let (from, mut end) = (text.as_bytes(), bytes.len());
+        bytes.resize(end + from.len() + COPIED, 0);
+        offsets.extend(parts.map(|part| {
+            let (begin, len) = (end, part.len());
+            end += len;
+            let first = from[part.start..].first_chunk::<COPIED>();
+            match (first, bytes[begin..].first_chunk_mut()) {
+                (Some(first), Some(room)) if len <= COPIED => *room = *first,
+                _ => bytes[begin..end].copy_from_slice(&from[part]),
             }
-            Building::Texts(texts) => parts.for_each(|part| texts.append_value(&text[part])),
-        }
+            offset(end)
+        }));
+        bytes.truncate(end);
     }
 
     /// Number of texts.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        match &self.0 {
-            Building::Bytes { offsets, .. } => offsets.len() - 1,
-            Building::Texts(texts) => texts.len(),
-        }
+        self.offsets.len() - 1
     }
 
     /// Bytes of the texts.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> usize {
-        self.text().len()
-    }
-
-    #[inline(always)]
-    fn text(&self) -> &[u8] {
-        match &self.0 {
-            Building::Bytes { text, .. } => text,
-            Building::Texts(texts) => texts.values_slice(),
-        }
+        self.bytes.len()
     }
 
     /// Returns the texts so far and empties the builder.
     pub(crate) fn take(&mut self) -> StringArray {
         // Sized by this batch, and a little more: the next one is probably similar.
-        let (texts, bytes) = (self.len(), self.bytes());
-        let is_for_bytes = bytes <= COPIED * texts && self.text().is_ascii();
-        let next = match is_for_bytes {
-            true => Building::bytes(texts, bytes),
-            false => Building::Texts(StringBuilder::with_capacity(texts, bytes + bytes / 8)),
-        };
-        match std::mem::replace(&mut self.0, next) {
-            Building::Bytes { text, offsets } => {
-                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-                StringArray::new(offsets, text.into(), None)
-            }
-            Building::Texts(mut texts) => texts.finish(),
-        }
+        let next = Self::with_room(self.len(), self.bytes());
+        let Self { bytes, offsets } = mem::replace(self, next);
+        text_column(bytes, offsets)
     }
 }
 
@@ -165,19 +124,6 @@ mod tests {
                 prop_assert!(column.iter().map(Option::unwrap).eq(batch.iter().map(String::as_str)));
                 prop_assert!(column.null_count() == 0 && builder.len() == 0);
             }
-        }
-    }
-
-    #[test]
-    fn the_last_batch_decides_how_the_next_one_is_copied() {
-        let mut builder = TextsBuilder::new();
-        let is_bytes = |builder: &TextsBuilder| matches!(builder.0, Building::Bytes { .. });
-        for (text, expected) in
-            [("word", true), ("wörd", false), ("word", true), (&"word".repeat(5), false)]
-        {
-            builder.push(text, 0..text.len());
-            assert_eq!(builder.take().value(0), text);
-            assert_eq!(is_bytes(&builder), expected, "{text}");
         }
     }
 }

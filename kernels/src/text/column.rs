@@ -1,0 +1,95 @@
+//! Columns of texts from their bytes.
+
+#![expect(
+    unsafe_code,
+    reason = "checked as Arrow does it, but with vectors: its own check takes longer than making texts"
+)]
+
+use arrow_array::StringArray;
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+
+/// The column of the texts between neighbouring `offsets` of `bytes`.
+///
+/// # Examples
+///
+/// ```
+/// use trommel_kernels::text::text_column;
+///
+/// let column = text_column("déjà vu".into(), vec![0, 6, 6, 9]);
+/// assert!(column.iter().flatten().eq(["déjà", "", " vu"]));
+/// ```
+///
+/// # Cost
+///
+/// A pass over the bytes that checks their encoding with vectors, and a look at one of them for
+/// each text. Copies nothing.
+///
+/// # Panics
+///
+/// If the bytes are not UTF-8, or an offset is below the one before, behind the end or within a
+/// character.
+#[must_use]
+pub fn text_column(bytes: Vec<u8>, offsets: Vec<i32>) -> StringArray {
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let text = simdutf8::basic::from_utf8(&bytes).expect("texts are UTF-8");
+    let is_boundary =
+        |&offset: &i32| usize::try_from(offset).is_ok_and(|at| text.is_char_boundary(at));
+    assert!(offsets.iter().all(is_boundary), "a text begins or ends within a character");
+    // SAFETY: this is what `StringArray::new` checks. The bytes are UTF-8, an `OffsetBuffer` has
+    // ascending offsets from 0 on, and all are boundaries of characters, hence not behind the end.
+    unsafe { StringArray::new_unchecked(offsets, bytes.into(), None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What Arrow checks and makes of the same parts.
+    fn checked(bytes: &[u8], offsets: &[i32]) -> Option<StringArray> {
+        let make = || {
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets.to_vec()));
+            StringArray::try_new(offsets, bytes.to_vec().into(), None).ok()
+        };
+        catch_unwind(make).ok().flatten()
+    }
+
+    fn made(bytes: &[u8], offsets: &[i32]) -> Option<StringArray> {
+        catch_unwind(|| text_column(bytes.to_vec(), offsets.to_vec())).ok()
+    }
+
+    proptest! {
+        #[test]
+        fn columns_are_those_of_arrow(
+            texts in prop::collection::vec("[a-cé中🦀]{0,9}|[a-z]{60,70}", 0..9),
+            changed in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+            moved in prop::option::of((any::<prop::sample::Index>(), -3..4_i32)),
+        ) {
+            let mut bytes = texts.concat().into_bytes();
+            let mut offsets = vec![0];
+            for text in &texts {
+                offsets.push(offsets[offsets.len() - 1] + i32::try_from(text.len()).unwrap());
+            }
+            if let Some((byte, value)) = changed.filter(|_| !bytes.is_empty()) {
+                *byte.get_mut(&mut bytes[..]) = value;
+            }
+            if let Some((offset, by)) = moved {
+                *offset.get_mut(&mut offsets[..]) += by;
+            }
+            prop_assert_eq!(made(&bytes, &offsets), checked(&bytes, &offsets));
+        }
+    }
+
+    #[test]
+    fn what_is_no_column_of_texts_is_refused() {
+        let text = "é中a".as_bytes();
+        assert!(made(text, &[0, 2, 5, 6]).is_some());
+        for offsets in [&[][..], &[-1, 2], &[0, 1], &[0, 3], &[0, 5, 2], &[0, 7], &[0, i32::MAX]] {
+            assert_eq!(made(text, offsets), None, "{offsets:?}");
+        }
+        assert_eq!(made(&[0xe4, 0xb8], &[0, 2]), None);
+    }
+}
