@@ -13,7 +13,7 @@ use std::arch::x86_64::{
 
 use super::integers::{ConvertIntegers, GROUP, LineKinds};
 use super::places::MatchBlock;
-use super::{Block, ByteKinds, ClassifyBlock};
+use super::{Block, ByteKinds, ClassifyBlock, HEXAGRAM, IDEOGRAPH, IDEOGRAPHS, ideographs};
 use crate::simd::{Avx2, avx2};
 
 /// Bytes of a register.
@@ -23,6 +23,7 @@ impl ClassifyBlock for Avx2 {
     #[inline(always)]
     fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
         let mut kinds = ByteKinds::default();
+        let (mut below_5000, mut hexagrams) = (0, 0);
         let (halves, _) = block.as_chunks::<LANES>();
         let (lower, _) = lower.as_chunks_mut::<LANES>();
         for (place, (half, lower)) in halves.iter().zip(lower).enumerate() {
@@ -45,10 +46,14 @@ impl ClassifyBlock for Avx2 {
             kinds.join_letters |= bits(self, either(self, marks, is(self, bytes, b':'))) << at;
             kinds.join_digits |= bits(self, either(self, marks, lists)) << at;
             kinds.wide |= bits(self, bytes) << at;
+            kinds.ideographs |= bits(self, among(self, bytes, IDEOGRAPH, IDEOGRAPHS)) << at;
+            below_5000 |= bits(self, is(self, bytes, IDEOGRAPH)) << at;
+            hexagrams |= bits(self, is(self, bytes, HEXAGRAM)) << at;
             // The bit after the highest one, in its place.
             kinds.leads |= bits(self, avx2!(self, _mm256_add_epi8(bytes, bytes))) << at;
         }
         kinds.leads &= kinds.wide;
+        kinds.ideographs = ideographs(kinds.ideographs, below_5000, hexagrams);
         kinds
     }
 }

@@ -11,7 +11,9 @@ use std::arch::x86_64::{
 
 use super::integers::{ConvertIntegers, GROUP, LineKinds};
 use super::places::MatchBlock;
-use super::{Block, ByteKinds, ClassifyBlock, TEXT_BLOCK};
+use super::{
+    Block, ByteKinds, ClassifyBlock, HEXAGRAM, IDEOGRAPH, IDEOGRAPHS, TEXT_BLOCK, ideographs,
+};
 use crate::simd::{Avx512, avx512};
 
 /// Places in a register.
@@ -40,6 +42,11 @@ impl<E: Copy> ClassifyBlock for Avx512<E> {
             join_digits: marks | is(self, bytes, b',') | is(self, bytes, b';'),
             wide: avx512!(self, _mm512_movepi8_mask(bytes)),
             leads: avx512!(self, _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(-0x40))),
+            ideographs: ideographs(
+                among(self, bytes, IDEOGRAPH, IDEOGRAPHS),
+                is(self, bytes, IDEOGRAPH),
+                is(self, bytes, HEXAGRAM),
+            ),
         }
     }
 }

@@ -50,6 +50,22 @@ pub struct ByteKinds {
     pub wide: u64,
     /// The first bytes of characters that are not ASCII.
     pub leads: u64,
+    /// Those among them of ideographs from U+4000 to U+9FFF. Those below U+5000 are left out in the
+    /// last place, where the next byte is in another block.
+    pub ideographs: u64,
+}
+
+/// First byte of U+4000, and the number of first bytes up to U+9FFF.
+const IDEOGRAPH: u8 = 0xe4;
+const IDEOGRAPHS: u8 = 6;
+
+/// Second byte of the hexagrams U+4DC0 to U+4DFF, which are no ideographs.
+const HEXAGRAM: u8 = 0xb7;
+
+/// The ideographs among characters that begin with these bytes from U+4000 to U+9FFF.
+#[inline(always)]
+fn ideographs(all: u64, below_5000: u64, hexagram_seconds: u64) -> u64 {
+    all & !(below_5000 & (hexagram_seconds >> 1 | 1 << (TEXT_BLOCK - 1)))
 }
 
 /// Tells the kinds of the bytes of `text`, and writes it with its ASCII letters in lower case.

@@ -4,7 +4,9 @@ use wide::u8x16;
 
 use super::integers::{ConvertIntegers, LineKinds};
 use super::places::MatchBlock;
-use super::{Block, ByteKinds, ClassifyBlock, TEXT_BLOCK};
+use super::{
+    Block, ByteKinds, ClassifyBlock, HEXAGRAM, IDEOGRAPH, IDEOGRAPHS, TEXT_BLOCK, ideographs,
+};
 use crate::simd::{Portable, Scalar};
 
 impl ClassifyBlock for Scalar {
@@ -21,6 +23,11 @@ impl ClassifyBlock for Scalar {
             kinds.join_digits |= bit(matches!(byte, b'.' | b'\'' | b',' | b';'));
             kinds.wide |= bit(!byte.is_ascii());
             kinds.leads |= bit(byte >= 0xc0);
+            let is_ideograph = match (byte, block.get(place + 1)) {
+                (IDEOGRAPH, next) => next.is_some_and(|&next| next != HEXAGRAM),
+                _ => (IDEOGRAPH..IDEOGRAPH + IDEOGRAPHS).contains(&byte),
+            };
+            kinds.ideographs |= bit(is_ideograph);
         }
         kinds
     }
@@ -88,6 +95,7 @@ impl ClassifyBlock for Portable {
     #[inline(always)]
     fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds {
         let mut kinds = ByteKinds::default();
+        let (mut below_5000, mut hexagrams) = (0, 0);
         let (words, _) = block.as_chunks::<LANES>();
         let (lower, _) = lower.as_chunks_mut::<LANES>();
         for (place, (bytes, lower)) in words.iter().zip(lower).enumerate() {
@@ -112,7 +120,15 @@ impl ClassifyBlock for Portable {
             kinds.wide |= mask(wide);
             // All bytes of a character but the first have a zero after the highest bit.
             kinds.leads |= mask(wide & bytes << 1);
+            let wide_among = |first: u8, count: u8| {
+                let first = first & !0x80;
+                mask(at_least(low, first) & !at_least(low, first + count) & wide)
+            };
+            kinds.ideographs |= wide_among(IDEOGRAPH, IDEOGRAPHS);
+            below_5000 |= wide_among(IDEOGRAPH, 1);
+            hexagrams |= wide_among(HEXAGRAM, 1);
         }
+        kinds.ideographs = ideographs(kinds.ideographs, below_5000, hexagrams);
         kinds
     }
 }

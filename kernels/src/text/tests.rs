@@ -17,6 +17,13 @@ fn naive(text: &[u8]) -> (Vec<ByteKinds>, Vec<u8>) {
         join_digits: mask(block, |byte| b".',;".contains(&byte)),
         wide: mask(block, |byte| !byte.is_ascii()),
         leads: mask(block, |byte| byte >> 6 == 0b11),
+        // Zeros follow the end.
+        ideographs: (0..block.len()).fold(0, |bits, place| {
+            let next =
+                if place + 1 < TEXT_BLOCK { block.get(place + 1).unwrap_or(&0) } else { &0xb7 };
+            let is = matches!((block[place], next), (0xe5..=0xe9, _) | (0xe4, ..=0xb6 | 0xb8..));
+            bits | u64::from(is) << place
+        }),
     });
     let kinds: Vec<ByteKinds> = kinds.collect();
     let mut lower = text.to_ascii_lowercase();

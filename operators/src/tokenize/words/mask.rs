@@ -1,4 +1,4 @@
-//! Masks of 64 bytes: of ASCII by a kernel, with other characters added one by one.
+//! Masks of 64 bytes: of ASCII and ideographs by a kernel, with other characters added one by one.
 
 use std::ops::Range;
 
@@ -161,7 +161,7 @@ impl Routine for MakeMasks<'_> {
         for number in 0..=masks.len() {
             let mut after = Kinds::default();
             if let Some(&ascii) = kinds.get(number) {
-                after = Kinds { ascii, wide: characters.of_block(number * BLOCK, ascii.leads) };
+                after = Kinds { ascii, wide: characters.of_block(number * BLOCK, ascii) };
             }
             if number > 0 {
                 masks[number - 1] = here.masks(before, after);
@@ -182,11 +182,19 @@ struct Characters<'a> {
 }
 
 impl Characters<'_> {
-    /// The characters of the block from byte `base` on, which begin with the bytes of `leads`.
-    /// Writes their lower case.
+    /// The characters of the block from byte `base` on, which has these kinds of bytes. Writes
+    /// their lower case.
     #[inline(always)]
-    fn of_block(&mut self, base: usize, mut leads: u64) -> Wide {
+    fn of_block(&mut self, base: usize, ByteKinds { leads, ideographs, .. }: ByteKinds) -> Wide {
         let mut wide = std::mem::take(&mut self.begun);
+        if ideographs != 0 {
+            // All of them at once; each has three bytes, of which the next block may have some.
+            wide.ideographs |= ideographs | ideographs << 1 | ideographs << 2;
+            wide.breaks |= ideographs | ideographs << 3;
+            self.begun.ideographs |= ideographs >> (BLOCK - 1) | ideographs >> (BLOCK - 2);
+            self.begun.breaks |= ideographs >> (BLOCK - 3);
+        }
+        let mut leads = leads & !ideographs;
         while leads != 0 {
             let place = leads.trailing_zeros() as usize;
             leads &= leads - 1;

@@ -38,6 +38,29 @@ fn letters_of_two_rows_are_not_joined() {
     }
 }
 
+/// The kernel finds these by their first bytes.
+#[test]
+fn ideographs_of_the_kernel_are_words_alone() {
+    for c in '\u{4000}'..='\u{9fff}' {
+        let is_hexagram = ('\u{4dc0}'..='\u{4dff}').contains(&c);
+        let class = if is_hexagram { 0 } else { class::ALONE };
+        assert_eq!(class::at(&c.to_string(), 0), (class, 3), "{c}");
+    }
+}
+
+#[test]
+fn ideographs_lie_anywhere_in_a_block() {
+    for len in 0..=2 * mask::BLOCK {
+        for text in ["字字中，字x一 字'字é字1字\u{301}字䷀䶵字", "一", "䷀", "字"]
+        {
+            let text = format!("{}{text}", "x".repeat(len));
+            for isa in Isa::available() {
+                assert_eq!(all_on(isa, &text), naive(&text), "{len}, {isa}");
+            }
+        }
+    }
+}
+
 /// Stops after every word and continues there.
 fn one_by_one(text: &str) -> Vec<String> {
     let (mut found, mut lower, mut at) = (Vec::new(), Buffers::new(Isa::selected().unwrap()), 0);
