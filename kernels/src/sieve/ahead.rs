@@ -7,9 +7,9 @@ use crate::simd::{WEIGHTS_MAX, prefetch};
 
 const LINE_BYTES: usize = 64;
 
-/// The distance in bytes at which weights are prefetched: callers add up those of a block first,
-/// so that they come from memory a block before their items are counted. Half of it makes the
-/// cells an eighth slower with weights from memory.
+/// The distance in bytes at which weights are prefetched: one block. Callers read the weights of a
+/// block to add them up, and then count its items. Cells are an eighth slower with half of this
+/// distance, if weights come from memory.
 pub(super) const WEIGHTS_AHEAD_BYTES: usize = WEIGHTS_MAX * size_of::<u64>();
 
 /// Prefetches the item that comes `BYTES` after the first of these.

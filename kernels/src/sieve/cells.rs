@@ -157,7 +157,7 @@ pub fn absorb_weighted<K: CellKey>(
 
 /// Numbers that keys add to their cells.
 trait Added: Copy {
-    /// Those of `N` keys.
+    /// Numbers of `N` keys.
     type Few<const N: usize>: Few;
     /// The numbers for the keys from `begin` on.
     fn few<const N: usize>(self, begin: usize) -> Self::Few<N>;

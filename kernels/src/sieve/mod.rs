@@ -120,9 +120,9 @@ pub fn sift<K: Key>(isa: Isa, hot: HotKeys<'_, K>, items: &[K], missed: &mut [K]
 ///
 /// # Cost
 ///
-/// That of [`sift`] and, for each register of items, one more compression and the stores of as many
-/// weights. Of 1,024 items, weights of 2^24 and more with `u32` cost twice the adds and one
-/// compression more, those of 2^54 and more a scalar loop.
+/// The cost of [`sift`], and a compression and a store of weights for each register of items. A
+/// block has 1,024 items. One weight of 2^24 or more doubles the adds of a block of `u32`; one of
+/// 2^54 or more makes the loop over a block scalar.
 ///
 /// # Panics
 ///

@@ -150,8 +150,7 @@ trait Weights<S: Simd, K: Key>: Copy {
     fn sum(self) -> u64;
 }
 
-/// In lanes as wide as those of the keys, for weights below
-/// [their limit](crate::simd::KeyLanes::WEIGHT_END).
+/// Weights below the `WEIGHT_END` of the key type, in lanes as wide as a key.
 #[derive(Clone, Copy)]
 struct Narrow<S: Simd, K: Key>(K::Lanes<S>);
 
@@ -186,8 +185,7 @@ impl<S: Simd, K: Key> Weights<S, K> for Narrow<S, K> {
     }
 }
 
-/// In 64-bit lanes, of which those for 32-bit keys fill two registers, for weights below
-/// [`WEIGHT_END`].
+/// Weights below [`WEIGHT_END`], in 64-bit lanes: two registers for one of 32-bit keys.
 #[derive(Clone, Copy)]
 struct Wide<S: Simd>([S::U64; 2]);
 

@@ -90,7 +90,8 @@ pub trait KeyLanes: Sized + Default {
     type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
     /// Registers of weights for one of keys.
     const WIDTH: usize;
-    /// Weights below this limit: lanes as wide as keys add up [`WEIGHTS_MAX`], as many each.
+    /// Weights below this limit: lanes as wide as a key can add up [`WEIGHTS_MAX`], each of them an
+    /// equal share.
     const WEIGHT_END: u64;
     /// The register of weights below [`Self::WEIGHT_END`], as many as lanes.
     fn narrow<S: Simd>(simd: S, weights: &[u64]) -> Self::Lanes<S>;

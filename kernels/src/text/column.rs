@@ -26,8 +26,8 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 ///
 /// # Panics
 ///
-/// If the bytes are not UTF-8, or an offset is below the one before, behind the end or within a
-/// character.
+/// If `bytes` is not UTF-8, `offsets` is empty or does not ascend from 0 or more, or an offset is
+/// past the end or within a character.
 #[must_use]
 pub fn text_column(bytes: Vec<u8>, offsets: Vec<i32>) -> StringArray {
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
@@ -35,8 +35,9 @@ pub fn text_column(bytes: Vec<u8>, offsets: Vec<i32>) -> StringArray {
     let is_boundary =
         |&offset: &i32| usize::try_from(offset).is_ok_and(|at| text.is_char_boundary(at));
     assert!(offsets.iter().all(is_boundary), "a text begins or ends within a character");
-    // SAFETY: this is what `StringArray::new` checks. The bytes are UTF-8, an `OffsetBuffer` has
-    // ascending offsets from 0 on, and all are boundaries of characters, hence not behind the end.
+    // SAFETY: `StringArray::new` would check the same. The bytes are UTF-8; `OffsetBuffer::new`
+    // has checked that the offsets ascend from 0 or more; each offset is the boundary of a
+    // character, so none is past the end.
     unsafe { StringArray::new_unchecked(offsets, bytes.into(), None) }
 }
 
@@ -48,7 +49,8 @@ mod tests {
 
     use super::*;
 
-    /// What Arrow makes of the same parts, which checks the bytes of texts only.
+    /// The column by Arrow, or `None` if it refuses the parts. Arrow does not check bytes outside
+    /// of all texts; `text_column` does.
     fn checked(bytes: &[u8], offsets: &[i32]) -> Option<StringArray> {
         str::from_utf8(bytes).ok()?;
         let make = || {

@@ -518,8 +518,8 @@ impl<K: Item> Sieve<K> {
         heads.iter().for_each(|&head| self.index.prefetch_first_memory(head));
     }
 
-    /// Counts a block of items that are their codes, the hot ones first. Weights come with room for
-    /// those of missed items.
+    /// Counts a block of items that are their codes, the hot ones first. `weights`: the weights of
+    /// the items, and a buffer for the weights of missed items.
     fn sift(&mut self, codes: &[K::Code], weights: Option<(&[u64], &mut [u64])>) {
         let mut missed = std::mem::take(&mut self.missed);
         missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
