@@ -202,8 +202,11 @@ impl Payload {
     }
 
     pub(crate) fn set_sequence(&mut self, sequence: u64) {
-        if let Self::Batch(batch) = self {
-            batch.origin.sequence = sequence;
+        match self {
+            Self::Batch(Batch { origin, .. }) | Self::Chunk(Chunk { origin: Some(origin), .. }) => {
+                origin.sequence = sequence;
+            }
+            Self::Chunk(_) => {}
         }
     }
 

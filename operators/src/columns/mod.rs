@@ -265,22 +265,36 @@ impl SetsBuilder {
 
     /// Returns the sets so far; only the tokens since the last set stay.
     pub(crate) fn take(&mut self) -> RecordBatch {
+        self.split_off().into_batch()
+    }
+
+    /// Moves the sets so far to a builder of their own; only the tokens since the last set stay.
+    pub(crate) fn split_off(&mut self) -> Self {
         let open = self.tokens.split_off(self.open_start());
-        if !are_ascending(&self.offsets, &self.tokens) {
-            // An unknown level is an error of the joins; the sets are the same on all of them.
-            sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &self.offsets, &mut self.tokens);
-            deduplicate(&mut self.offsets, &mut self.tokens);
-        }
+        let schema = Arc::clone(&self.schema);
+        // As large as the last one.
         let ids = self.ids.split_off(0);
         let offsets = self.offsets.split_off(0);
         let tokens = self.tokens.split_off(0);
         self.offsets.push(0);
         self.tokens.extend(open);
+        Self { schema, ids, offsets, tokens }
+    }
+
+    /// The batch of the sets; drops the tokens since the last set.
+    pub(crate) fn into_batch(mut self) -> RecordBatch {
+        self.abandon();
+        let Self { schema, ids, mut offsets, mut tokens } = self;
+        if !are_ascending(&offsets, &tokens) {
+            // An unknown level is an error of the joins; the sets are the same on all of them.
+            sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &offsets, &mut tokens);
+            deduplicate(&mut offsets, &mut tokens);
+        }
         let end = |end: u32| i32::try_from(end).expect("a batch of sets is far below 2^31 tokens");
         let offsets = OffsetBuffer::new(offsets.into_iter().map(end).collect());
         let set = ListArray::new(token_field(), offsets, Arc::new(UInt32Array::from(tokens)), None);
         let columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(ids)), Arc::new(set)];
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).expect("built to this schema")
+        RecordBatch::try_new(schema, columns).expect("built to this schema")
     }
 }
 

@@ -225,7 +225,9 @@ impl SetJoin {
         let bounds = Bounds::new(question.similarity, question.threshold)?;
         let tiled = match question.algorithm {
             JoinAlgorithm::GpuSignatures => Some(TiledRanks::all(collection)),
-            JoinAlgorithm::Auto => tiling.choose(collection, bounds, question.search_cores),
+            JoinAlgorithm::Auto => {
+                tiling.choose(collection, bounds, question.search_cores, planned.lists())
+            }
             _ => None,
         };
         match tiled {

@@ -13,6 +13,7 @@ use trommel_kernels::signatures::words_for_mean_size;
 
 use super::constants::DEVICE_PAIR_PS;
 use super::way::saved_posting_ps;
+use crate::set_similarity_join::find::posting_join::ListLengths;
 use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, SizeRun};
@@ -62,12 +63,13 @@ pub(crate) enum Tiling {
 
 impl Tiling {
     /// The sizes to be joined by tiles, beside `cores` cores that search postings; `None` if there
-    /// are none.
+    /// are none. `lists` has the lengths of all posting lists, if they are counted already.
     pub(crate) fn choose(
         &self,
         collection: &SetCollection,
         bounds: Bounds,
         cores: usize,
+        lists: Option<&ListLengths>,
     ) -> Option<TiledRanks> {
         let saved_min_ns = match self {
             Self::Never => return None,
@@ -80,6 +82,12 @@ impl Tiling {
         let words = words_for_mean_size(collection.block().mean_size());
         let pair_ps = DEVICE_PAIR_PS * words as u64;
         let posting_ps = saved_posting_ps(collection, bounds) / cores as u64;
+        // Tiles save at most all pairs of postings. Most joins on several cores end here, since
+        // buckets are counted on one.
+        let most_ps = lists.map(|lists| lists.posting_pairs.saturating_mul(posting_ps));
+        if most_ps.is_some_and(|most_ps| most_ps / 1000 < saved_min_ns) {
+            return None;
+        }
         let step = u32::try_from(collection.len().div_ceil(COUNTED_SETS).max(1));
         let step = step.expect("sets have 32-bit numbers");
         let cost = TileCost { pair_ps, posting_ps };

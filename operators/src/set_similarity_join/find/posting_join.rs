@@ -257,6 +257,13 @@ pub(crate) struct Planned {
     pub(super) visits: Option<Visits>,
 }
 
+impl Planned {
+    /// The lengths of the lists, if they are planned.
+    pub(crate) fn lists(&self) -> Option<&ListLengths> {
+        self.lists.as_ref()
+    }
+}
+
 /// Options of a [`PostingIndex`].
 pub(crate) struct PostingOptions<'a> {
     pub(crate) isa: Isa,

@@ -400,7 +400,9 @@ fn has_tiles() -> bool {
     let set = BTreeSet::from([1, 2, 3, 4]);
     let collection = collect(&vec![set; 15_000], None);
     let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
-    Tiling::IfItPays(DeviceSession::new(Device::Auto)).choose(&collection, bounds, 1).is_some()
+    Tiling::IfItPays(DeviceSession::new(Device::Auto))
+        .choose(&collection, bounds, 1, None)
+        .is_some()
 }
 
 #[test]

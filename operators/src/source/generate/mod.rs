@@ -21,7 +21,7 @@ use trommel_engine::registry::Configured;
 
 use crate::columns::{DIMS_MAX, column_batch, column_schema};
 use crate::parameters::{batch_items, check_batch, check_range, refuse};
-use sets::{RandomSets, SIZE_MAX, SetSource, Shape};
+use sets::{RandomSets, SIZE_MAX, Shape};
 use vectors::{RandomVectors, VectorSource};
 use zipf::SKEW_MAX;
 
@@ -277,11 +277,7 @@ impl OperatorSpec for Generate {
                 let source = ItemSource { zipf, schema: SchemaRef::clone(&schema), quota };
                 Ok(Fragment::source(Load::Heavy, source, schema))
             }
-            GenerateKind::Sets => {
-                let source = SetSource::new(RandomSets::new(zipf, &self.shape()?), quota);
-                let schema = SchemaRef::clone(source.schema());
-                Ok(Fragment::source(Load::Heavy, source, schema))
-            }
+            GenerateKind::Sets => Ok(sets::parts(RandomSets::new(zipf, &self.shape()?), quota)),
             GenerateKind::Vectors => {
                 let source = VectorSource::new(self.random_vectors()?, quota);
                 let schema = SchemaRef::clone(source.schema());

@@ -1,5 +1,6 @@
 //! Random sets with a Zipf distribution of items, some of them near-duplicates.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::mem;
 
@@ -7,7 +8,10 @@ use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng;
 use thiserror::Error;
-use trommel_engine::operator::{OperatorError, Output, Source, SourceFlow};
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{
+    Body, Flow, Fragment, Load, Operator, OperatorError, Output, Part, Source, SourceFlow,
+};
 
 use super::Quota;
 use super::zipf::{SplitMix, Zipf};
@@ -146,27 +150,31 @@ impl RandomSets {
     }
 }
 
-/// Source of sets.
-pub(super) struct SetSource {
+/// Parts that generate sets: one draws their items, the other one sorts them, which takes as long.
+pub(super) fn parts(sets: RandomSets, quota: Quota) -> Fragment {
+    let drawn = SetsBuilder::new();
+    let schema = SchemaRef::clone(drawn.schema());
+    let draw = DrawPart { sets, drawn, quota, due: 0, next_id: 0 };
+    let part = |name, load, body| Part { name: Cow::Borrowed(name), load, body };
+    let parts = vec![
+        part("draw", Load::Heavy, Body::Source(Box::new(draw))),
+        part("sort", Load::Moderate, Body::Operator(Box::new(SortPart))),
+    ];
+    Fragment::new(parts, vec![schema])
+}
+
+/// Draws sets.
+struct DrawPart {
     sets: RandomSets,
-    builder: SetsBuilder,
+    /// The sets of the next chunk.
+    drawn: SetsBuilder,
     quota: Quota,
     /// Sets still to be sent of those the quota has granted.
     due: usize,
     next_id: u64,
 }
 
-impl SetSource {
-    pub(super) fn new(sets: RandomSets, quota: Quota) -> Self {
-        Self { sets, builder: SetsBuilder::new(), quota, due: 0, next_id: 0 }
-    }
-
-    pub(super) fn schema(&self) -> &SchemaRef {
-        self.builder.schema()
-    }
-}
-
-impl Source for SetSource {
+impl Source for DrawPart {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
         if self.due == 0 {
             self.due = match self.quota.take() {
@@ -175,15 +183,31 @@ impl Source for SetSource {
             };
         }
         // Large sets fill a batch by bytes before they fill it by rows.
-        while self.due > 0 && self.builder.bytes() < BATCH_BYTES {
+        while self.due > 0 && self.drawn.bytes() < BATCH_BYTES {
             let id = u32::try_from(self.next_id).map_err(|_| TooManySets)?;
             self.next_id += 1;
             self.due -= 1;
-            self.builder.tokens_mut().extend_from_slice(self.sets.draw());
-            self.builder.close(id);
+            self.drawn.tokens_mut().extend_from_slice(self.sets.draw());
+            self.drawn.close(id);
         }
-        out.send(self.builder.take());
+        let (sets, bytes) = (self.drawn.len(), self.drawn.bytes());
+        out.send_chunk(Chunk::new(self.drawn.split_off(), sets, bytes));
         Ok(SourceFlow::HaveOutput)
+    }
+}
+
+/// Sorts the items of drawn sets and drops duplicates.
+struct SortPart;
+
+impl Operator for SortPart {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        out.send(input.into_value::<SetsBuilder>().into_batch());
+        Ok(Flow::NeedInput)
     }
 }
 
@@ -195,13 +219,27 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::UInt32Type;
 
+    use arrow_array::RecordBatch;
+    use trommel_engine::graph::Graph;
+    use trommel_engine::runtime::RunOptions;
+
     use super::super::Generate;
     use super::*;
-    use crate::testing::{bind, bind_source, drain_source};
+    use crate::Collect;
+    use crate::testing::bind;
+
+    fn batches(spec: Generate) -> Vec<RecordBatch> {
+        let mut graph = Graph::new();
+        let generate = graph.add("generate", spec);
+        let (sink, rows) = Collect::new();
+        graph.add_after(generate, "rows", sink);
+        graph.build().unwrap().run(RunOptions::new()).unwrap();
+        rows.take()
+    }
 
     fn run(spec: Generate) -> Vec<BTreeSet<u32>> {
         let mut sets = Vec::new();
-        for batch in drain_source(&mut *bind_source(spec)).unwrap() {
+        for batch in batches(spec) {
             let ids = batch.column(0).as_primitive::<UInt32Type>().values();
             for (id, set) in ids.iter().zip(batch.column(1).as_list::<i32>().iter().flatten()) {
                 assert_eq!(*id as usize, sets.len());
@@ -230,9 +268,9 @@ mod tests {
     #[test]
     fn large_sets_make_small_batches() {
         let spec = Generate::sets(1 << 28, 0.0).items(100).sizes(50_000..=50_000);
-        let batches = drain_source(&mut *bind_source(spec)).unwrap();
+        let batches = batches(spec);
         assert!(batches.iter().all(|batch| batch.num_rows() <= BATCH_BYTES / 150_000));
-        assert_eq!(batches.iter().map(arrow_array::RecordBatch::num_rows).sum::<usize>(), 100);
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 100);
     }
 
     #[test]
