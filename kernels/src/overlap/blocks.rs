@@ -10,11 +10,10 @@
 //!              11 < 14: the probe goes on
 //! ```
 //!
-//! If few tokens can be in one set only, there is no need to see which block gives way. Of two
-//! sets that must have `needed` more tokens in common, at most `probe.len() - needed` of the
-//! probe's are unmatched, and accordingly of the candidate's. So the positions of a common token
-//! in the two sets differ by no more than that, and each block of the probe is compared with a
-//! fixed window:
+//! If few tokens can be in one set only, there is no need to see which block gives way: the
+//! positions of a common token in the two sets differ by few. Sets of a few registers are then
+//! compared by [diagonals](super::diagonals). In longer ones, each block of the probe is compared
+//! with a fixed window:
 //!
 //! ```text
 //! probe        3  5  8 11 | 12 17 20 21     needed: 7, so 1 and 2 tokens are unmatched
@@ -27,6 +26,7 @@
 //! A register may reach into the sets after the candidate; their lanes are masked. Only a
 //! candidate at the very end of the tokens finishes on the reference.
 
+use super::diagonals::Alone;
 use super::intersect::{Intersect, REJECTED};
 use super::pairs::Pair;
 use crate::simd::Scalar;
@@ -41,17 +41,29 @@ pub(super) trait BlockIntersect: Copy {
     /// The number of the first `valid` tokens of a window of `WINDOW` registers that are in a
     /// block, which is not empty. Both ascend strictly.
     fn common<const WINDOW: usize>(self, block: &[u32], window: &[u32], valid: usize) -> u32;
+
+    /// The overlap of a pair by [diagonals](super::diagonals); `None` if blocks have to do.
+    fn on_diagonals<const EXACT: bool>(
+        self,
+        pair: Pair<'_>,
+        needed: usize,
+        alone: Alone,
+    ) -> Option<u32>;
 }
 
 impl<B: BlockIntersect> Intersect for B {
     #[inline(always)]
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
         let needed = pair.required.saturating_sub(pair.overlap) as usize;
-        let probe_alone = pair.probe.len().checked_sub(needed);
+        let probe_alone = pair.probe_len.checked_sub(needed);
         let candidate_alone = pair.candidate_len.checked_sub(needed);
         let (Some(probe_alone), Some(candidate_alone)) = (probe_alone, candidate_alone) else {
             return REJECTED;
         };
+        let alone = Alone { probe: probe_alone, candidate: candidate_alone };
+        if let Some(overlap) = self.on_diagonals::<EXACT>(pair, needed, alone) {
+            return overlap;
+        }
         // The tokens of the candidate that a block can share, from the beginning of its window.
         let width = (B::BLOCK + probe_alone + candidate_alone).min(pair.candidate_len);
         // The last window begins before `needed`, and has to lie within the tokens.
@@ -73,18 +85,17 @@ impl<B: BlockIntersect> Intersect for B {
             Some(register) if pair.candidate_len <= B::LANES && probe_at <= 2 * B::BLOCK => {
                 // Tokens of the probe from the match on are greater than all of the candidate's
                 // here, so whole blocks find no other ones.
-                is_in_first_block(self, pair.probe, register, pair.candidate_len)
+                is_in_first_block(self, pair.probe(), register, pair.candidate_len)
                     || (probe_at > B::BLOCK
                         && is_in_first_block(
                             self,
-                            &pair.probe[B::BLOCK..],
+                            &pair.probe()[B::BLOCK..],
                             register,
                             pair.candidate_len,
                         ))
             }
             _ => {
-                let probe = &pair.probe[..probe_at];
-                let pair = Pair { probe, required: 1, overlap: 0, ..pair };
+                let pair = Pair { probe_len: probe_at, required: 1, overlap: 0, ..pair };
                 merge::<B, false>(self, pair) != REJECTED
             }
         }
@@ -112,9 +123,9 @@ fn in_windows<B: BlockIntersect, const WINDOW: usize>(
     needed: usize,
     probe_alone: usize,
 ) -> u32 {
-    let (mut common, mut at) = (0, 0);
-    while at < pair.probe.len() {
-        let rest = &pair.probe[at..];
+    let (probe, mut common, mut at) = (pair.probe(), 0, 0);
+    while at < probe.len() {
+        let rest = &probe[at..];
         if common as usize + rest.len() < needed {
             return REJECTED;
         }
@@ -133,7 +144,7 @@ fn in_windows<B: BlockIntersect, const WINDOW: usize>(
 /// The overlap, or [`REJECTED`], by a merge of blocks.
 #[inline(always)]
 fn merge<B: BlockIntersect, const EXACT: bool>(level: B, pair: Pair<'_>) -> u32 {
-    let (mut probe, mut candidate) = (pair.probe, pair.candidate_on);
+    let (mut probe, mut candidate) = (pair.probe(), pair.candidate_on);
     let mut candidate_len = pair.candidate_len;
     let mut overlap = pair.overlap;
     loop {
@@ -146,7 +157,9 @@ fn merge<B: BlockIntersect, const EXACT: bool>(level: B, pair: Pair<'_>) -> u32 
         }
         let Some(register) = candidate.get(..B::LANES) else {
             // A register would reach past the end of all tokens.
-            let rest = Pair { probe, candidate_on: candidate, candidate_len, overlap, ..pair };
+            let (probe_on, probe_len) = (probe, probe.len());
+            let candidate_on = candidate;
+            let rest = Pair { probe_on, probe_len, candidate_on, candidate_len, overlap, ..pair };
             return Scalar.overlap::<EXACT>(rest);
         };
         let valid = B::LANES.min(candidate_len);

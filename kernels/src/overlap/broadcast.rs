@@ -5,6 +5,8 @@
 //! usual form, needs it for both.
 
 use super::blocks::BlockIntersect;
+use super::diagonals::{self, Alone};
+use super::pairs::Pair;
 use crate::simd::{Lanes, Simd};
 
 impl<S: Simd> BlockIntersect for S {
@@ -21,6 +23,16 @@ impl<S: Simd> BlockIntersect for S {
             let last = block.len() - 1;
             compare::<S, WINDOW>(self, |at| block[at.min(last)], window, valid)
         }
+    }
+
+    #[inline(always)]
+    fn on_diagonals<const EXACT: bool>(
+        self,
+        pair: Pair<'_>,
+        needed: usize,
+        alone: Alone,
+    ) -> Option<u32> {
+        diagonals::overlap::<S, EXACT>(self, pair, needed, alone)
     }
 }
 

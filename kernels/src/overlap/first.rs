@@ -34,7 +34,8 @@ impl<L: Intersect> RunOn<L> for RetainFirst<'_> {
                 prefetch(sets.tokens(), begin_of(next.probe));
             }
             let Entry { probe, begin, end } = entries[at];
-            let tokens = sets.set(probe as usize);
+            let probe_on = &sets.tokens()[begin_of(probe)..];
+            let probe_len = sets.set(probe as usize).len();
             let first = kept;
             for index in begin as usize..end as usize {
                 // The first tokens of the candidate, and those around the match: they may be in
@@ -52,8 +53,14 @@ impl<L: Intersect> RunOn<L> for RetainFirst<'_> {
                 // A start is past the match, so the match itself is one before it.
                 let probe_at = start.probe as usize - 1;
                 let candidate_len = start.candidate as usize - 1;
-                let pair =
-                    Pair { probe: tokens, candidate_on, candidate_len, required: 0, overlap: 0 };
+                let pair = Pair {
+                    probe_on,
+                    probe_len,
+                    candidate_on,
+                    candidate_len,
+                    required: 0,
+                    overlap: 0,
+                };
                 kept += usize::from(!level.shares_token_before(pair, probe_at));
             }
             if kept > first {

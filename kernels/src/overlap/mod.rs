@@ -29,6 +29,7 @@
 //! | `intersect` | the overlap of one pair, as a trait |
 //! | `scalar` | the reference: a merge, one token a step |
 //! | `blocks` | a merge of blocks of tokens, written once for all levels |
+//! | `diagonals` | tokens at positions that differ by the same number, compared together |
 //! | `broadcast`, `vp2intersect` | the intersection of two blocks, on the registers of any level and by an instruction made for it |
 //! | `verify` | the loop over the pairs of a chunk |
 //! | `first` | the matches that are the first of their pair |
@@ -36,6 +37,7 @@
 mod blocks;
 mod broadcast;
 mod chunk;
+mod diagonals;
 mod first;
 mod intersect;
 mod pairs;
@@ -87,8 +89,9 @@ use crate::simd::{Vp2Intersect, dispatch};
 /// At most |probe| + |candidate| steps a pair, each over a block of tokens: 16 of the candidate
 /// and 8 of the probe with AVX-512, 8 and 8 with AVX2, 4 and 4 with 128 bits; a step costs a
 /// comparison a token of the probe's block. With VP2INTERSECT a step costs one instruction for 16
-/// and 16. If few tokens can be in one set only, a step for each block of the probe. A pair ends
-/// when the tokens left cannot bring the required overlap. Reads 4 (|probe| + |candidate|) B a
+/// and 16. If few tokens can be in one set only, a step for each block of the probe; for sets of up
+/// to four registers, a comparison a register for each such token. A pair ends when the tokens left
+/// cannot bring the required overlap. Reads 4 (|probe| + |candidate|) B a
 /// pair at most, and 8 B of the chunk, 12 more with starts; writes 4 B.
 ///
 /// # Panics

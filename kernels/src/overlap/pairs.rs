@@ -24,8 +24,10 @@ pub struct Pairs<'a> {
 /// One pair, from where its verification begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
-    /// The tokens of the probe that are left.
-    pub(super) probe: &'a [u32],
+    /// The tokens of the probe that are left, and of the sets after it.
+    pub(super) probe_on: &'a [u32],
+    /// The number of the probe's tokens among them.
+    pub(super) probe_len: usize,
     /// The tokens of the candidate that are left, and of the sets after it.
     pub(super) candidate_on: &'a [u32],
     /// The number of the candidate's tokens among them.
@@ -110,30 +112,34 @@ impl<'a> Pairs<'a> {
     #[inline(always)]
     pub(super) fn pair(self, probe: u32, index: usize) -> Pair<'a> {
         let chunk = self.chunk;
-        let probe = self.probes.set(probe as usize);
+        let probe = probe as usize;
+        let probe_on = &self.probes.tokens()[self.probes.offsets()[probe] as usize..];
+        let probe_len = self.probes.set(probe).len();
         let candidate = chunk.candidates[index] as usize;
         let candidate_on =
             &self.candidates.tokens()[self.candidates.offsets()[candidate] as usize..];
         let candidate_len = self.candidates.set(candidate).len();
         let required = chunk.required[index];
         let Some(&start) = chunk.starts.get(index) else {
-            return Pair { probe, candidate_on, candidate_len, required, overlap: 0 };
+            return Pair { probe_on, probe_len, candidate_on, candidate_len, required, overlap: 0 };
         };
         let Start { probe: probe_at, candidate: candidate_at, overlap } = start;
         let left = (
-            probe.get(probe_at as usize..),
+            probe_on.get(probe_at as usize..),
+            probe_len.checked_sub(probe_at as usize),
             candidate_on.get(candidate_at as usize..),
             candidate_len.checked_sub(candidate_at as usize),
         );
         // Checked for each pair: a device, or a level that reads whole registers, must not be led
         // outside of the tokens.
-        let (Some(probe), Some(candidate_on), Some(candidate_len)) = left else {
-            start_is_outside(start, index, probe.len(), candidate_len);
+        let (Some(probe_on), Some(probe_len), Some(candidate_on), Some(candidate_len)) = left
+        else {
+            start_is_outside(start, index, probe_len, candidate_len);
         };
         if overlap > probe_at.min(candidate_at) {
-            start_is_outside(start, index, probe.len(), candidate_len);
+            start_is_outside(start, index, probe_len, candidate_len);
         }
-        Pair { probe, candidate_on, candidate_len, required, overlap }
+        Pair { probe_on, probe_len, candidate_on, candidate_len, required, overlap }
     }
 }
 
@@ -149,6 +155,12 @@ impl<'a> Pair<'a> {
     pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
         // In 64 bits: a required overlap of `u32::MAX` rejects every pair.
         u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
+    }
+
+    /// The tokens of the probe that are left.
+    #[inline(always)]
+    pub(super) fn probe(&self) -> &'a [u32] {
+        &self.probe_on[..self.probe_len]
     }
 
     /// The tokens of the candidate that are left.

@@ -8,7 +8,7 @@ use crate::simd::Scalar;
 impl Intersect for Scalar {
     #[inline(always)]
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
-        let (mut probe, mut candidate) = (pair.probe, pair.candidate());
+        let (mut probe, mut candidate) = (pair.probe(), pair.candidate());
         let mut overlap = pair.overlap;
         loop {
             if pair.is_lost(overlap, probe.len(), candidate.len()) {
@@ -30,7 +30,7 @@ impl Intersect for Scalar {
 
     #[inline(always)]
     fn shares_token_before(self, pair: Pair<'_>, probe_at: usize) -> bool {
-        let probe = &pair.probe[..probe_at];
-        self.overlap::<false>(Pair { probe, required: 1, overlap: 0, ..pair }) != REJECTED
+        self.overlap::<false>(Pair { probe_len: probe_at, required: 1, overlap: 0, ..pair })
+            != REJECTED
     }
 }

@@ -278,6 +278,26 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    /// Sets that lack some of the same tokens, next to sets of a few of them: a level that reads
+    /// past the end of a set finds these.
+    #[test]
+    fn similar_sets_match_the_loop(
+        len in 0..150_u32,
+        lacking in prop::collection::vec(prop::collection::vec(0..150_u32, 0..20), 1..5),
+        ends in prop::collection::vec(0..150_u32, 3),
+        from in 0..40_u32,
+    ) {
+        let mut sets: Vec<Vec<u32>> = Vec::new();
+        for (lacking, end) in lacking.iter().zip(ends.iter().cycle()) {
+            sets.push((0..len).filter(|token| !lacking.contains(token)).collect());
+            sets.push((*end.min(&len)..len).collect());
+        }
+        Case::all_with_all(&sets, from).check();
+    }
+}
+
 /// All matches of sets with each other, and the first match of each pair.
 fn matches(sets: &[Vec<u32>]) -> [ChunkStore; 2] {
     let (mut all, mut first) = (ChunkStore::default(), ChunkStore::default());
