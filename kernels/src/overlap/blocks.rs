@@ -26,9 +26,8 @@
 //! A register may reach into the sets after the candidate; their lanes are masked. Only a
 //! candidate at the very end of the tokens finishes on the reference.
 
-use super::diagonals::Alone;
 use super::intersect::{Intersect, REJECTED};
-use super::pairs::Pair;
+use super::pairs::{Alone, Pair};
 use crate::simd::Scalar;
 
 /// A level that intersects a block of the probe with registers of the candidate.
@@ -55,23 +54,18 @@ impl<B: BlockIntersect> Intersect for B {
     #[inline(always)]
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
         let needed = pair.required.saturating_sub(pair.overlap) as usize;
-        let probe_alone = pair.probe_len.checked_sub(needed);
-        let candidate_alone = pair.candidate_len.checked_sub(needed);
-        let (Some(probe_alone), Some(candidate_alone)) = (probe_alone, candidate_alone) else {
-            return REJECTED;
-        };
-        let alone = Alone { probe: probe_alone, candidate: candidate_alone };
+        let Some(alone) = pair.alone(needed) else { return REJECTED };
         if let Some(overlap) = self.on_diagonals::<EXACT>(pair, needed, alone) {
             return overlap;
         }
         // The tokens of the candidate that a block can share, from the beginning of its window.
-        let width = (B::BLOCK + probe_alone + candidate_alone).min(pair.candidate_len);
+        let width = (B::BLOCK + alone.probe + alone.candidate).min(pair.candidate_len);
         // The last window begins before `needed`, and has to lie within the tokens.
         let room = pair.candidate_on.len();
         if width <= B::LANES && needed + B::LANES <= room {
-            in_windows::<B, 1>(self, pair, needed, probe_alone)
+            in_windows::<B, 1>(self, pair, needed, alone.probe)
         } else if width <= 2 * B::LANES && needed + 2 * B::LANES <= room {
-            in_windows::<B, 2>(self, pair, needed, probe_alone)
+            in_windows::<B, 2>(self, pair, needed, alone.probe)
         } else {
             merge::<B, EXACT>(self, pair)
         }

@@ -5,8 +5,8 @@
 //! usual form, needs it for both.
 
 use super::blocks::BlockIntersect;
-use super::diagonals::{self, Alone};
-use super::pairs::Pair;
+use super::diagonals;
+use super::pairs::{Alone, Pair};
 use crate::simd::{Lanes, Simd};
 
 impl<S: Simd> BlockIntersect for S {

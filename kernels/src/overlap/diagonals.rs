@@ -1,9 +1,9 @@
 //! The overlap of two sets of about the same tokens, by diagonals.
 //!
-//! Of two sets that must have `needed` more tokens in common, at most `probe_alone` tokens of the
-//! probe are in no common one, and at most `candidate_alone` of the candidate. So the positions of a
-//! common token in the two sets differ by no more than that. Registers hold the first `needed` tokens
-//! of one set, and are compared with as many of the other one, loaded from each position in turn:
+//! Two sets that must have `needed` more tokens in common have few that only one of them has. So
+//! the positions of a common token in the two sets differ by no more than that. Registers hold the
+//! first `needed` tokens of one set, and are compared with as many of the other one, loaded from
+//! each position in turn:
 //!
 //! ```text
 //! probe        3  5  8 11 12 17 20 │ 21 30     needed: 7, so 2 and 1 tokens are alone
@@ -12,25 +12,19 @@
 //! ```
 //!
 //! The same with the roles exchanged finds those that are further on in the probe. The tokens past
-//! the first `needed` of both sets are few; a comparison of blocks finds the common ones.
+//! the first `needed` of both sets are few; a comparison of blocks finds their common ones.
 //!
-//! Steps neither wait for each other nor branch on what they find, and a diagonal costs a comparison
-//! a register. Sets of 43 tokens with a similarity of 80 % take a third of the comparisons of blocks.
+//! Steps neither wait for each other nor branch on what they find, and a diagonal costs a
+//! comparison a register: sets of 43 tokens with a similarity of 80 % take a third of the comparisons
+//! of blocks.
 //!
 //! The first `needed` tokens of one set meet tokens of the other one only, on each diagonal. Lanes
 //! past them may hold tokens of the next sets, and are masked.
 
 use super::blocks::BlockIntersect;
 use super::intersect::REJECTED;
-use super::pairs::Pair;
+use super::pairs::{Alone, Pair};
 use crate::simd::{Lanes, Simd};
-
-/// The numbers of tokens of a pair that may be in no common one.
-#[derive(Clone, Copy)]
-pub(super) struct Alone {
-    pub(super) probe: usize,
-    pub(super) candidate: usize,
-}
 
 /// The overlap as [`Intersect::overlap`](super::intersect::Intersect::overlap) gives it, of a pair
 /// that needs `needed` more common tokens. `None` if there are too many tokens for registers, or if

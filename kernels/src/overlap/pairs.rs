@@ -38,6 +38,13 @@ pub(super) struct Pair<'a> {
     pub(super) overlap: u32,
 }
 
+/// The numbers of tokens of the sets of a pair that may be in no common one.
+#[derive(Clone, Copy)]
+pub(super) struct Alone {
+    pub(super) probe: usize,
+    pub(super) candidate: usize,
+}
+
 impl<'a> Pairs<'a> {
     /// Checks the shapes that the type documents, before a device relies on them.
     ///
@@ -155,6 +162,14 @@ impl<'a> Pair<'a> {
     pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
         // In 64 bits: a required overlap of `u32::MAX` rejects every pair.
         u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
+    }
+
+    /// The tokens that may be in no common one, if `needed` of those left have to be; `None` if
+    /// fewer are left.
+    #[inline(always)]
+    pub(super) fn alone(&self, needed: usize) -> Option<Alone> {
+        let probe = self.probe_len.checked_sub(needed)?;
+        Some(Alone { probe, candidate: self.candidate_len.checked_sub(needed)? })
     }
 
     /// The tokens of the probe that are left.

@@ -7,8 +7,7 @@ use std::arch::asm;
 use std::arch::x86_64::{__m512i, __mmask16, _mm512_mask_loadu_epi32, _mm512_set1_epi32};
 
 use super::blocks::BlockIntersect;
-use super::diagonals::Alone;
-use super::pairs::Pair;
+use super::pairs::{Alone, Pair};
 use crate::simd::{Avx512, Vp2Intersect, avx512};
 
 const LANES: usize = 16;
