@@ -15,8 +15,8 @@
 //! the first `needed` of both sets are few; a comparison of blocks finds their common ones.
 //!
 //! Steps neither wait for each other nor branch on what they find, and a diagonal costs a
-//! comparison a register: sets of 43 tokens with a similarity of 80 % take a third of the comparisons
-//! of blocks.
+//! comparison a register: sets of 43 tokens with a similarity of 80 % take a third of the
+//! comparisons of blocks.
 //!
 //! The first `needed` tokens of one set meet tokens of the other one only, on each diagonal. Lanes
 //! past them may hold tokens of the next sets, and are masked.
@@ -53,10 +53,11 @@ pub(super) fn overlap<S: Simd, const EXACT: bool>(
     if common as usize + alone.probe.min(alone.candidate) < needed {
         return Some(REJECTED);
     }
-    let is_enough = !EXACT && common as usize >= needed;
-    let rest = if is_enough { 0 } else { common_of_rest(simd, pair, needed, alone) };
-    let is_lost = ((common + rest) as usize) < needed;
-    Some(if is_lost { REJECTED } else { pair.overlap + common + rest })
+    if !EXACT && common as usize >= needed {
+        return Some(pair.overlap + common);
+    }
+    let common = common + common_of_rest(simd, pair, needed, alone);
+    Some(if (common as usize) < needed { REJECTED } else { pair.overlap + common })
 }
 
 /// The number of common tokens of which one is among the first `needed` tokens of its set, which
