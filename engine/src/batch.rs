@@ -219,3 +219,19 @@ impl Payload {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_of_a_source_are_numbered_as_its_batches_are() {
+        let origin = Origin { sequence: 0, entered: Instant::now() };
+        let mut stamped = Payload::Chunk(Chunk::new((), 1, 0).stamped(origin));
+        stamped.set_sequence(7);
+        assert_eq!(stamped.origin(), Some(Origin { sequence: 7, ..origin }));
+        let mut unstamped = Payload::Chunk(Chunk::new((), 1, 0));
+        unstamped.set_sequence(7);
+        assert_eq!(unstamped.origin(), None);
+    }
+}

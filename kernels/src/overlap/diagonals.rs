@@ -11,8 +11,8 @@
 //!                 5  8  9 11 12 20   21                                     by 1: 11 12
 //! ```
 //!
-//! The same with the roles exchanged finds those that are further on in the probe. The tokens past
-//! the first `needed` of both sets are few; a comparison of blocks finds their common ones.
+//! Exchanging the two sets finds the tokens that are further on in the probe. Few tokens follow the
+//! first `needed` ones of both sets; a comparison of blocks finds the common ones among them.
 //!
 //! Steps neither wait for each other nor branch on what they find, and a diagonal costs a
 //! comparison a register: sets of 43 tokens with a similarity of 80 % take a third of the

@@ -272,7 +272,7 @@ impl SetsBuilder {
     pub(crate) fn split_off(&mut self) -> Self {
         let open = self.tokens.split_off(self.open_start());
         let schema = Arc::clone(&self.schema);
-        // As large as the last one.
+        // Keeps the capacities for the next sets.
         let ids = self.ids.split_off(0);
         let offsets = self.offsets.split_off(0);
         let tokens = self.tokens.split_off(0);
