@@ -259,7 +259,7 @@ impl OperatorSpec for Generate {
         0..=0
     }
 
-    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         if let Some(rate) = self.rate {
             check_range("rate", &rate, &RATE_RANGE)?;
@@ -277,7 +277,10 @@ impl OperatorSpec for Generate {
                 let source = ItemSource { zipf, schema: SchemaRef::clone(&schema), quota };
                 Ok(Fragment::source(Load::Heavy, source, schema))
             }
-            GenerateKind::Sets => Ok(sets::parts(RandomSets::new(zipf, &self.shape()?), quota)),
+            GenerateKind::Sets => {
+                let sets = RandomSets::new(zipf, &self.shape()?);
+                Ok(sets::fragment(sets, quota, context.threads))
+            }
             GenerateKind::Vectors => {
                 let source = VectorSource::new(self.random_vectors()?, quota);
                 let schema = SchemaRef::clone(source.schema());

@@ -150,23 +150,27 @@ impl RandomSets {
     }
 }
 
-/// Parts that generate sets: one draws their items, the other one sorts them, which takes as long.
-pub(super) fn parts(sets: RandomSets, quota: Quota) -> Fragment {
+/// Generates sets on `threads` threads. On one, a batch is sorted while it is in the cache. On
+/// several, a part of its own sorts what another one draws, which takes as long.
+pub(super) fn fragment(sets: RandomSets, quota: Quota, threads: usize) -> Fragment {
     let drawn = SetsBuilder::new();
     let schema = SchemaRef::clone(drawn.schema());
-    let draw = DrawPart { sets, drawn, quota, due: 0, next_id: 0 };
+    let drawing = Drawing { sets, drawn, quota, due: 0, next_id: 0 };
+    if threads <= 1 {
+        return Fragment::source(Load::Heavy, SetSource(drawing), schema);
+    }
     let part = |name, load, body| Part { name: Cow::Borrowed(name), load, body };
     let parts = vec![
-        part("draw", Load::Heavy, Body::Source(Box::new(draw))),
+        part("draw", Load::Heavy, Body::Source(Box::new(DrawPart(drawing)))),
         part("sort", Load::Moderate, Body::Operator(Box::new(SortPart))),
     ];
     Fragment::new(parts, vec![schema])
 }
 
-/// Draws sets.
-struct DrawPart {
+/// Draws sets, a batch at a time.
+struct Drawing {
     sets: RandomSets,
-    /// The sets of the next chunk.
+    /// The sets of the next batch.
     drawn: SetsBuilder,
     quota: Quota,
     /// Sets still to be sent of those the quota has granted.
@@ -174,12 +178,13 @@ struct DrawPart {
     next_id: u64,
 }
 
-impl Source for DrawPart {
-    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+impl Drawing {
+    /// Draws the sets of the next batch; otherwise the answer of the source.
+    fn draw(&mut self) -> Result<Result<&mut SetsBuilder, SourceFlow>, TooManySets> {
         if self.due == 0 {
             self.due = match self.quota.take() {
                 Ok(count) => count,
-                Err(flow) => return Ok(flow),
+                Err(flow) => return Ok(Err(flow)),
             };
         }
         // Large sets fill a batch by bytes before they fill it by rows.
@@ -190,9 +195,38 @@ impl Source for DrawPart {
             self.drawn.tokens_mut().extend_from_slice(self.sets.draw());
             self.drawn.close(id);
         }
-        let (sets, bytes) = (self.drawn.len(), self.drawn.bytes());
-        out.send_chunk(Chunk::new(self.drawn.split_off(), sets, bytes));
-        Ok(SourceFlow::HaveOutput)
+        Ok(Ok(&mut self.drawn))
+    }
+}
+
+/// Draws and sorts sets.
+struct SetSource(Drawing);
+
+impl Source for SetSource {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        Ok(match self.0.draw()? {
+            Ok(drawn) => {
+                out.send(drawn.take());
+                SourceFlow::HaveOutput
+            }
+            Err(flow) => flow,
+        })
+    }
+}
+
+/// Draws sets that [`SortPart`] sorts.
+struct DrawPart(Drawing);
+
+impl Source for DrawPart {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        Ok(match self.0.draw()? {
+            Ok(drawn) => {
+                let (sets, bytes) = (drawn.len(), drawn.bytes());
+                out.send_chunk(Chunk::new(drawn.split_off(), sets, bytes));
+                SourceFlow::HaveOutput
+            }
+            Err(flow) => flow,
+        })
     }
 }
 
@@ -220,7 +254,9 @@ mod tests {
     use arrow_array::types::UInt32Type;
 
     use arrow_array::RecordBatch;
+    use trommel_engine::error::BindError;
     use trommel_engine::graph::Graph;
+    use trommel_engine::operator::{BindContext, OperatorSpec};
     use trommel_engine::runtime::RunOptions;
 
     use super::super::Generate;
@@ -228,13 +264,46 @@ mod tests {
     use crate::Collect;
     use crate::testing::bind;
 
+    /// The batches on one thread, which are those of several.
     fn batches(spec: Generate) -> Vec<RecordBatch> {
-        let mut graph = Graph::new();
-        let generate = graph.add("generate", spec);
-        let (sink, rows) = Collect::new();
-        graph.add_after(generate, "rows", sink);
-        graph.build().unwrap().run(RunOptions::new()).unwrap();
-        rows.take()
+        let on = |threads| {
+            let mut graph = Graph::new();
+            let spec = OnThreads { spec: spec.clone(), threads };
+            let generate = graph.add("generate", spec);
+            let (sink, rows) = Collect::new();
+            graph.add_after(generate, "rows", sink);
+            graph.build().unwrap().run(RunOptions::new()).unwrap();
+            rows.take()
+        };
+        let batches = on(1);
+        assert_eq!(on(2), batches);
+        batches
+    }
+
+    /// Binds as on some number of threads, whatever the machine has.
+    struct OnThreads {
+        spec: Generate,
+        threads: usize,
+    }
+
+    impl OperatorSpec for OnThreads {
+        fn operator(&self) -> &'static str {
+            self.spec.operator()
+        }
+
+        fn input_ports(&self) -> RangeInclusive<usize> {
+            0..=0
+        }
+
+        fn bind(
+            self: Box<Self>,
+            inputs: &[SchemaRef],
+            context: BindContext,
+        ) -> Result<Fragment, BindError> {
+            let fragment = Box::new(self.spec).bind(inputs, context.threads(self.threads))?;
+            assert_eq!(fragment.parts.len(), self.threads);
+            Ok(fragment)
+        }
     }
 
     fn run(spec: Generate) -> Vec<BTreeSet<u32>> {
