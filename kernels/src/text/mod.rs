@@ -18,6 +18,7 @@ mod avx2;
 mod avx512;
 mod column;
 mod integers;
+mod parts;
 mod places;
 mod portable;
 
@@ -26,6 +27,7 @@ mod tests;
 
 pub use self::column::text_column;
 pub use self::integers::integers_of;
+pub use self::parts::{append_parts, short_keys};
 pub use self::places::{PLACES_SLACK, places_of, places_of_bits};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};

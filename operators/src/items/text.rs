@@ -7,8 +7,10 @@ use std::fmt;
 use std::fmt::Debug;
 use std::ops::{Deref, Range};
 
-use arrow_array::{Array, LargeStringArray, StringArray};
+use arrow_array::{Array, LargeStringArray, OffsetSizeTrait, StringArray};
+use arrow_buffer::ArrowNativeType;
 use trommel_kernels::prefetch;
+use trommel_kernels::text::short_keys;
 
 use super::item::{Item, Items};
 use crate::texts::{self, SHORT_MAX, TextHash};
@@ -281,6 +283,21 @@ fn key_of_rare(text: &[u8], secret: &TextSecret) -> (u64, u64) {
     texts::Key::of(text, &secret.0).words().into()
 }
 
+/// Replaces the keys of the texts between these offsets that are not short.
+fn add_long_keys<O: OffsetSizeTrait>(
+    data: &[u8],
+    offsets: &[O],
+    secret: &TextSecret,
+    keys: &mut [[u64; 2]],
+) {
+    for (ends, key) in offsets.array_windows().zip(keys) {
+        let [begin, end] = ends.map(ArrowNativeType::as_usize);
+        if end - begin > SHORT_MAX {
+            *key = texts::Key::of(&data[begin..end], &secret.0).words();
+        }
+    }
+}
+
 macro_rules! string_array_items {
     ($array:ident) => {
         impl Items<Text> for $array {
@@ -307,10 +324,12 @@ macro_rules! string_array_items {
                 secret: &TextSecret,
                 scratch: &'a mut Vec<[u64; 2]>,
             ) -> &'a [[u64; 2]] {
-                let ends = self.value_offsets()[range.start..=range.end].array_windows();
+                let ends = &self.value_offsets()[range.start..=range.end];
                 let data = self.value_data();
-                scratch.clear();
-                scratch.extend(ends.map(|&ends| key_within(data, ends, secret)));
+                scratch.resize(range.len(), [0; 2]);
+                if short_keys(data, ends, scratch) {
+                    add_long_keys(data, ends, secret, scratch);
+                }
                 scratch
             }
         }

@@ -1,6 +1,5 @@
 //! Tokens as rows.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -59,15 +58,11 @@ impl TokenSink for Items {
 
     const NEEDS_ROWS: bool = false;
 
-    fn take_all(
-        &mut self,
-        text: &str,
-        tokens: impl ExactSizeIterator<Item = Range<usize>>,
-    ) -> bool {
-        let has_room = self.texts.len() + tokens.len() < self.batch
+    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool {
+        let has_room = self.texts.len() + begins.len() < self.batch
             && self.texts.bytes() + text.len() < BATCH_BYTES;
         if has_room {
-            self.texts.extend(text, tokens);
+            self.texts.extend(text, begins, ends);
         }
         has_room
     }

@@ -1,7 +1,5 @@
 //! Sets of tokens as texts.
 
-use std::ops::Range;
-
 use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
@@ -80,7 +78,7 @@ impl TokenSink for Sets {
 
     const NEEDS_ROWS: bool = true;
 
-    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
+    fn take_all(&mut self, _: &str, _: &[u32], _: &[u32]) -> bool {
         false
     }
 }

@@ -62,8 +62,7 @@ pub(super) trait TokenSink {
     /// Whether it needs to know where rows end.
     const NEEDS_ROWS: bool;
 
-    /// Takes all `tokens` of `text`, which may be of several rows, if they leave room for more.
-    /// Otherwise takes none and returns false.
-    fn take_all(&mut self, text: &str, tokens: impl ExactSizeIterator<Item = Range<usize>>)
-    -> bool;
+    /// Takes all tokens of `text` between these bytes, which may be of several rows, if they leave
+    /// room for more. Otherwise takes none and returns false.
+    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool;
 }

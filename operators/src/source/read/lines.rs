@@ -75,6 +75,26 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Gives `then` the first byte of each line in `bytes`, and the first one after it without its
+    /// line end.
+    fn with_places<T>(
+        &self,
+        Places { begins, ends }: &mut Places,
+        then: impl FnOnce(&[u32], &[u32]) -> T,
+    ) -> T {
+        begins.clear();
+        begins.push(0);
+        begins.extend(self.ends.iter().map(|newline| newline + 1));
+        begins.pop();
+        if memchr(b'\r', self.bytes).is_none() {
+            return then(begins, self.ends);
+        }
+        ends.clear();
+        let end = |(line, &end): (Range<usize>, &u32)| end - u32::from(line.end < end as usize);
+        ends.extend(self.ranges().zip(self.ends).map(end));
+        then(begins, ends)
+    }
+
     /// Number of lines.
     pub(super) fn lines(&self) -> usize {
         self.ends.len()
@@ -110,6 +130,13 @@ impl<'a> Run<'a> {
         }
         Ok(())
     }
+}
+
+/// Reused room for the places of lines.
+#[derive(Default)]
+struct Places {
+    begins: Vec<u32>,
+    ends: Vec<u32>,
 }
 
 /// Byte order mark with which a UTF-8 text may begin; not part of its first line.
@@ -477,11 +504,13 @@ impl<F: LineFormat> Source for LineSource<F> {
 pub(super) struct TextLines {
     schema: SchemaRef,
     lines: TextsBuilder,
+    places: Places,
 }
 
 impl TextLines {
     pub(super) fn new() -> Self {
-        Self { schema: column_schema("line", DataType::Utf8), lines: TextsBuilder::new() }
+        let schema = column_schema("line", DataType::Utf8);
+        Self { schema, lines: TextsBuilder::new(), places: Places::default() }
     }
 }
 
@@ -496,7 +525,8 @@ impl LineFormat for TextLines {
         if run.is_accepted()
             && let Ok(text) = simdutf8::basic::from_utf8(run.bytes)
         {
-            self.lines.extend(text, run.ranges());
+            let Self { lines, places, .. } = self;
+            run.with_places(places, |begins, ends| lines.extend(text, begins, ends));
             return Ok(());
         }
         run.for_each_accepted(inputs, |inputs, line, bytes| {

@@ -198,7 +198,13 @@ impl Characters<'_> {
         while leads != 0 {
             let place = leads.trailing_zeros() as usize;
             leads &= leads - 1;
-            let (class, len) = self.at(base + place);
+            let (mut class, len) = self.at(base + place);
+            let joins_nothing = class & BETWEEN != 0
+                && (wide.is_between_ideographs(place..place + len)
+                    || self.is_apart(base + place, class, len));
+            if joins_nothing {
+                class = 0;
+            }
             wide.add(class, ((1 << len) - 1) << place, 1 << place);
             // Only the last one of the block can have bytes in the next one.
             let end = place + len;
@@ -214,11 +220,11 @@ impl Characters<'_> {
     }
 
     /// Class of the character at byte `at`, and its bytes; without [`CHANGES`] if its lower case
-    /// has been written, and 0 for punctuation that joins nothing.
+    /// has been written.
     #[inline(always)]
     fn at(&mut self, at: usize) -> (u16, usize) {
         let bytes = &self.text.as_bytes()[at..];
-        let (class, len) = match (bytes[0], bytes.first_chunk(), bytes.first_chunk()) {
+        match (bytes[0], bytes.first_chunk(), bytes.first_chunk()) {
             (..0xe0, Some(two), _) => match self.narrow.of(*two) {
                 // The lower case has one byte, or several characters, or depends on others.
                 (class, [0, _]) => (class, 2),
@@ -231,9 +237,7 @@ impl Characters<'_> {
             },
             (..0xf0, _, Some(three)) => (class::of_three(*three), 3),
             _ => class::at(self.text, at),
-        };
-        let is_apart = class & BETWEEN != 0 && self.is_apart(at, class, len);
-        (if is_apart { 0 } else { class }, len)
+        }
     }
 
     /// Whether punctuation joins nothing and belongs to nothing, whatever rows there are.
@@ -259,6 +263,13 @@ struct Wide {
 }
 
 impl Wide {
+    /// Whether the characters before and after these bytes are known to be ideographs.
+    #[inline(always)]
+    fn is_between_ideographs(&self, Range { start, end }: Range<usize>) -> bool {
+        let is_ideograph = |place: usize| place < BLOCK && self.ideographs >> place & 1 == 1;
+        start > 0 && is_ideograph(start - 1) && is_ideograph(end)
+    }
+
     /// Adds bytes of a character; `first` is the first one, if that is among them.
     #[inline(always)]
     fn add(&mut self, class: u16, bytes: u64, first: u64) {

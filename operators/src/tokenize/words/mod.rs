@@ -104,13 +104,15 @@ pub(super) fn words_of_rows<S: TokenSink>(
     buffers: &mut Buffers,
     sink: &mut S,
 ) -> Place {
-    let offset = |row: usize| usize::try_from(texts.value_offsets()[row]).expect("not negative");
+    let place = |offset: i32| usize::try_from(offset).expect("not negative");
     while from.row < texts.len() {
-        let begin = offset(from.row) + from.at;
+        let begin = place(texts.value_offsets()[from.row]) + from.at;
         let Buffers { isa, window, word, ends, plain } = buffers;
         ends.clear();
-        let next = (from.row..texts.len()).take(WINDOW).map(|row| offset(row + 1) - begin);
-        ends.extend(next.take_while(|end| *end <= WINDOW));
+        let offsets = &texts.value_offsets()[from.row + 1..];
+        let offsets = &offsets[..offsets.len().min(WINDOW)];
+        let rows = offsets.partition_point(|&end| place(end) - begin <= WINDOW);
+        ends.extend(offsets[..rows].iter().map(|&end| place(end) - begin));
         // A long row has windows of its own.
         if ends.len() < 2 {
             let mut goes_on = true;

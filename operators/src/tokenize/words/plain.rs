@@ -43,7 +43,13 @@ impl PlainWindow {
         // Bits of the first bytes of rows. A window begins with a row, or after a word.
         let mut rows = [0_u64; BLOCKS + 1];
         rows[0] = 1;
-        row_ends.iter().for_each(|&end| rows[end / BLOCK] |= 1 << (end % BLOCK));
+        // The bits of the last block stay in a register: each row would wait for the one before it.
+        let (mut block, mut bits) = (0, 1);
+        for &end in row_ends {
+            bits = 1 << (end % BLOCK) | if end / BLOCK == block { bits } else { 0 };
+            block = end / BLOCK;
+            rows[block] = bits;
+        }
         let (mut begins, mut ends) = ([0; BLOCKS], [0; BLOCKS]);
         let mut is_inside = false;
         for block in 0..BLOCKS {
@@ -57,9 +63,7 @@ impl PlainWindow {
         let found = places_of_bits(isa, &begins, &mut self.begins);
         places_of_bits(isa, &ends, &mut self.ends);
         let found = self.drop_underscores(lower.as_bytes(), found);
-        let (begins, ends) = (&self.begins[..found], &self.ends[..found]);
-        let words = begins.iter().zip(ends).map(|(&begin, &end)| begin as usize..end as usize);
-        sink.take_all(lower, words)
+        sink.take_all(lower, &self.begins[..found], &self.ends[..found])
     }
 
     /// Drops the words among the first `found` that are underscores alone, and returns the number

@@ -1,6 +1,5 @@
 //! Words against the crate, over all characters.
 
-use std::ops::Range;
 
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
@@ -98,7 +97,7 @@ impl TokenSink for Found {
 
     const NEEDS_ROWS: bool = true;
 
-    fn take_all(&mut self, _: &str, _: impl ExactSizeIterator<Item = Range<usize>>) -> bool {
+    fn take_all(&mut self, _: &str, _: &[u32], _: &[u32]) -> bool {
         false
     }
 }
@@ -122,15 +121,12 @@ impl TokenSink for FoundAtOnce {
 
     const NEEDS_ROWS: bool = false;
 
-    fn take_all(
-        &mut self,
-        text: &str,
-        tokens: impl ExactSizeIterator<Item = Range<usize>>,
-    ) -> bool {
+    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool {
         self.offered += 1;
         let has_room = self.offered % 2 == 1;
         if has_room {
-            self.words.extend(tokens.map(|token| text[token].to_owned()));
+            let word = |(&begin, &end): (&u32, &u32)| text[begin as usize..end as usize].to_owned();
+            self.words.extend(begins.iter().zip(ends).map(word));
         }
         has_room
     }
