@@ -207,7 +207,7 @@ fn the_memory_of_a_pipeline_has_a_limit() {
         )
     );
     let said = trommel(["run", "-q", "-"]).input(pipeline.as_str()).end().refused(1);
-    assert!(said.contains("stage `top`") && said.contains("raise `memory_max`"), "{said}");
+    assert!(said.contains("stage `top") && said.contains("raise `memory_max`"), "{said}");
     let enough = ["run", "-q", "-", "--set", "stages.top.with.item_bytes_max=100"];
     assert_eq!(trommel(enough).input(pipeline.as_str()).end().ok().lines().count(), 50);
     let little = ["run", "-q", "-", "--set", "memory_max=1000"];

@@ -79,7 +79,7 @@ pub fn append_parts(
             ..=LINE if rest >= LINE => LINE,
             _ => len,
         };
-        // A copy of a fixed length is a few instructions. In all three, the text has so many bytes
+        // A copy of a fixed length is a few instructions. In all three, the text has `copied` bytes
         // from `from` on, there is room for all parts and a line more, and a vector that is
         // borrowed as mutable does not overlap the text.
         match copied {
@@ -101,7 +101,7 @@ pub fn append_parts(
     unsafe { offsets.set_len(len) };
 }
 
-/// What makes a key of the bytes of a text.
+/// The mask and the last byte that make a key of the bytes of a text.
 #[derive(Clone, Copy)]
 struct OfLen {
     /// Ones for the bytes of the text.
@@ -170,7 +170,7 @@ pub fn short_keys<O: OffsetSizeTrait>(bytes: &[u8], offsets: &[O], keys: &mut [[
     let (first, last) = keys.split_at_mut(wholes);
     for ([begin, end], key) in offsets.array_windows().zip(first) {
         let begin = begin.as_usize();
-        // SAFETY: so many bytes from `begin` on are within `bytes`.
+        // SAFETY: a register from `begin` on is within `bytes`.
         let from = unsafe { bytes.as_ptr().add(begin) };
         // SAFETY: as above; no alignment is needed.
         let first = unsafe { from.cast::<[u8; REGISTER]>().read_unaligned() };

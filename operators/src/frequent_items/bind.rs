@@ -12,9 +12,10 @@ use trommel_engine::operator::{
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
-use super::counting::{Counting, restore_like};
+use super::counting::{Counter, Counting, restore_like};
 use super::emission::Emission;
 use super::input::Input;
+use super::keys::{KeyPart, KeyedCounting};
 use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
@@ -36,6 +37,8 @@ use crate::window::borders::Borders;
 pub(super) struct Sharing {
     /// Summaries that count alternating batches.
     pub(super) shards: usize,
+    /// Threads that its parts can have.
+    pub(super) threads: usize,
     pub(super) memory: MemoryBudget,
 }
 
@@ -76,7 +79,7 @@ impl OperatorSpec for FrequentItems {
         let input = Input::new(item, weight, self.item_bytes_max);
         let algorithm = self.chosen_algorithm();
         let shards = self.shards(algorithm, context.cores)?;
-        let sharing = Sharing { shards, memory: context.memory };
+        let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
         match item_type {
             DataType::UInt32 => self.bind_items::<u32>(input, algorithm, &sharing),
             DataType::UInt64 => self.bind_items::<u64>(input, algorithm, &sharing),
@@ -220,15 +223,26 @@ impl FrequentItems {
             Scope::All => {
                 let memory = sharing.state(bytes)?;
                 let (summary, (file, claim)) = (self.restored(summary)?, self.snapshot_file()?);
-                let counting = Counting::<K, _>::new(summary, input, emission, file, memory);
-                Ok(Fragment::operator(Load::Heavy, counting, ranked).claiming(claim))
+                let makes_keys = !K::CODE_IS_ITEM && sharing.threads > 1;
+                let secret = summary.key_secret().filter(|_| makes_keys).cloned();
+                let counter = Counter::<K, _>::new(summary, emission, file, memory);
+                let fragment = match secret {
+                    None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
+                    Some(secret) => {
+                        let keys = KeyPart::<K>::new(input, secret);
+                        let keys = Part { load: Load::Light, ..part("keys", keys) };
+                        let counter = part("counter", KeyedCounting(counter));
+                        Fragment::new(vec![keys, counter], ranked)
+                    }
+                };
+                Ok(fragment.claiming(claim))
             }
             Scope::Decay(half_life) => {
                 self.refuse_files("decay")?;
                 let decayed = Decayed::new(summary, half_life);
                 let memory = sharing.state(bytes)?;
-                let counting = Counting::<K, _>::new(decayed, input, emission, None, memory);
-                Ok(Fragment::operator(Load::Heavy, counting, ranked))
+                let counter = Counter::<K, _>::new(decayed, emission, None, memory);
+                Ok(Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked))
             }
             Scope::Window { panes, borders } => match borders.pane_items() {
                 // With one counter more than items, a pane is exact.

@@ -4,7 +4,6 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use arrow_array::Array;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -15,7 +14,7 @@ use super::memory::StateMemory;
 use super::query::{QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
 use super::rows::Outbox;
-use crate::items::{Column, StoredItem};
+use crate::items::{Column, Keyed, StoredItem};
 use crate::state::{SnapshotFile, free_bytes_max};
 use crate::summary::{Counted, Counts, Decayed, Stored, Summary};
 
@@ -72,79 +71,63 @@ pub(super) fn restore_like<K: StoredItem, S: Stored<K>>(
     Ok(restored)
 }
 
-/// Counts the items of a column.
-pub(super) struct Counting<K, T> {
+/// A tally, and its rows on their way out.
+pub(super) struct Counter<K, T> {
     tally: T,
-    input: Input,
     emission: Emission,
     outbox: Outbox<K>,
     memory: StateMemory,
     _item: PhantomData<K>,
 }
 
-impl<K: Column, T: Tally<K>> Counting<K, T> {
+impl<K: Column, T: Tally<K>> Counter<K, T> {
     pub(super) fn new(
         tally: T,
-        input: Input,
         emission: Emission,
         file: Option<SnapshotFile>,
         memory: StateMemory,
     ) -> Self {
         let outbox = Outbox::new(ranked_schema(K::TYPE), file);
-        Self { tally, input, emission, outbox, memory, _item: PhantomData }
+        Self { tally, emission, outbox, memory, _item: PhantomData }
     }
 
     fn selected(&self) -> Vec<Counted<K>> {
         self.emission.report.select(self.tally.iter(), self.tally.observed())
     }
-}
 
-impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
-    fn process(
+    /// Counts a batch, whose items may have come with their keys under the secret of the tally.
+    pub(super) fn count(
         &mut self,
-        _port: usize,
-        input: Payload,
+        Observations { items, weights }: &Observations,
+        keys: Option<&[K::Key]>,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.outbox.check()?;
-        let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let Observations { items, weights } = self.input.read(&input.into_records())?;
-        self.tally.enter(entered);
-        self.tally.observe(K::lend(items.as_ref()), weights.as_deref());
-        self.memory.counted(&items, || self.tally.state_bytes())?;
+        let batch = K::lend(items.as_ref());
+        match keys {
+            None => self.tally.observe(batch, weights.as_deref()),
+            Some(keys) => self.tally.observe(&Keyed::new(batch, keys), weights.as_deref()),
+        }
+        self.memory.counted(items, || self.tally.state_bytes())?;
         if !self.emission.is_due(items.len()) {
             return Ok(Flow::NeedInput);
         }
         self.outbox.put(self.selected());
-        self.resume(out)
+        Ok(self.advance(out))
     }
 
-    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        Ok(self.outbox.advance(out, || self.tally.snapshot()))
+    /// Sends the rows that are due.
+    pub(super) fn advance(&mut self, out: &mut Output) -> Flow {
+        self.outbox.advance(out, || self.tally.snapshot())
     }
 
-    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+    /// Sends the rows of the whole stream.
+    pub(super) fn finish(&mut self, out: &mut Output) -> Flow {
         self.outbox.put_last(self.selected());
-        self.resume(out)
+        self.advance(out)
     }
 
-    fn snapshot(&self) -> Option<Vec<u8>> {
-        self.tally.snapshot()
-    }
-
-    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError> {
-        self.tally.restore(state)
-    }
-
-    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError> {
-        self.tally.merge(state)
-    }
-
-    fn query(
-        &self,
-        request: &Request,
-        _payload: Option<QueryPayload>,
-    ) -> Result<Response, QueryError> {
+    pub(super) fn answer(&self, request: &Request) -> Result<Response, QueryError> {
         let (monitored, observed) = (self.tally.iter(), self.tally.observed());
         if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");
@@ -156,10 +139,67 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         question.answer(schema, monitored, observed, unmonitored)
     }
 
+    pub(super) fn counters(&self) -> Counters {
+        vec![("observed", self.tally.observed()), ("state_bytes", self.tally.state_bytes() as u64)]
+    }
+}
+
+/// Counts the items of a column.
+pub(super) struct Counting<K, T> {
+    input: Input,
+    counter: Counter<K, T>,
+}
+
+impl<K: Column, T: Tally<K>> Counting<K, T> {
+    pub(super) fn new(input: Input, counter: Counter<K, T>) -> Self {
+        Self { input, counter }
+    }
+}
+
+impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
+        let observations = self.input.read(&input.into_records())?;
+        self.counter.tally.enter(entered);
+        self.counter.count(&observations, None, out)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.counter.advance(out))
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.counter.finish(out))
+    }
+
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        self.counter.tally.snapshot()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        self.counter.tally.restore(state)
+    }
+
+    fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError> {
+        self.counter.tally.merge(state)
+    }
+
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        self.counter.answer(request)
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
-        counters.push(("observed", self.tally.observed()));
-        counters.push(("state_bytes", self.tally.state_bytes() as u64));
+        counters.extend(self.counter.counters());
         counters
     }
 }

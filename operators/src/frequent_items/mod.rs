@@ -13,6 +13,7 @@
 //! | `bind` | from parameters to parts |
 //! | `input` | items and weights of a batch |
 //! | `counting` | one summary, on one core |
+//! | `keys` | the keys of texts on another core than the counts |
 //! | `emission` | when rows are emitted |
 //! | `shards` | a summary for each of several cores |
 //! | `pipeline` | the filter and the counters as two parts |
@@ -26,6 +27,7 @@ mod bind;
 mod counting;
 mod emission;
 mod input;
+mod keys;
 mod memory;
 mod operator;
 mod pipeline;

@@ -13,7 +13,7 @@ mod stored;
 mod text;
 
 pub(crate) use self::column::Column;
-pub(crate) use self::item::Part;
 pub use self::item::{Item, Items};
+pub(crate) use self::item::{Keyed, Part};
 pub use self::stored::StoredItem;
 pub use self::text::{Text, TextSecret};

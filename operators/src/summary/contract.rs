@@ -39,6 +39,10 @@ pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
     fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
     /// The most that an item that is not monitored can have been seen.
     fn unmonitored(&self) -> impl Fn(&K) -> u64;
+    /// The secret of the keys that it asks batches for, if it asks for all keys of a batch.
+    fn key_secret(&self) -> Option<&K::Secret> {
+        None
+    }
     /// The most items that are monitored.
     fn monitored_max(&self) -> usize;
     /// The most that [`Counts::state_bytes`] becomes, strings left out.

@@ -1,6 +1,5 @@
 //! Words against the crate, over all characters.
 
-
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,0 +1,210 @@
+//! The keys of texts, made on the core that brings the batches while the counter is busy.
+//!
+//! ```text
+//! batch ──► KeyPart ── items, and their keys if the counter is behind ──► KeyedCounting ──► rows
+//!              ▲                                                               │
+//!              └─────────────── room for keys, when a batch is counted ────────┘
+//! ```
+//!
+//! The hashes of long texts are up to a fourth of the counter's work. Which part makes them changes
+//! nothing but the time: when batches wait, the counter is the slower one, and their keys are made
+//! here; when none waits, a batch goes on at once and the counter makes its keys.
+
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
+
+use super::counting::{Counter, Tally};
+use super::input::{Input, Observations};
+use super::query::{Question, STATE_QUERIES, is_snapshot};
+use crate::items::{Column, Items};
+
+/// A batch on its way to the counter.
+struct Batch<Key> {
+    observations: Observations,
+    keys: Option<Vec<Key>>,
+}
+
+/// Sends batches on, with their keys while the counter is behind.
+pub(super) struct KeyPart<K: Column> {
+    input: Input,
+    /// Of the counter.
+    secret: K::Secret,
+    /// Batches that have not been counted.
+    waiting: usize,
+    /// Vectors for keys that came back.
+    rooms: Vec<Vec<K::Key>>,
+}
+
+impl<K: Column> KeyPart<K> {
+    /// Keys have the secret of the summary that counts them.
+    pub(super) fn new(input: Input, secret: K::Secret) -> Self {
+        Self { input, secret, waiting: 0, rooms: Vec::new() }
+    }
+
+    fn keys(&mut self, items: &K::Batch) -> Vec<K::Key> {
+        let mut room = self.rooms.pop().unwrap_or_default();
+        let made = items.keys(0..items.len(), &self.secret, &mut room).len();
+        assert_eq!(room.len(), made, "a column does not hold the keys of its items");
+        room
+    }
+}
+
+impl<K: Column> Operator for KeyPart<K> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let observations = self.input.read(&input.into_records())?;
+        let Observations { items, weights } = &observations;
+        let len = items.len();
+        let weights = weights.as_ref().map_or(0, |weights| weights.len() * size_of::<u64>());
+        let keys = (self.waiting > 0).then(|| self.keys(K::lend(items.as_ref())));
+        let bytes = items.get_array_memory_size() + weights;
+        let bytes = bytes + keys.as_ref().map_or(0, |keys| size_of_val(&keys[..]));
+        self.waiting += 1;
+        out.send_chunk(Chunk::new(Batch::<K::Key> { observations, keys }, len, bytes));
+        Ok(Flow::NeedInput)
+    }
+
+    fn takes_replies(&self) -> bool {
+        true
+    }
+
+    fn reply(&mut self, reply: Chunk, _: &mut Output) -> Result<Flow, OperatorError> {
+        self.waiting -= 1;
+        self.rooms.extend(reply.into_value::<Option<Vec<K::Key>>>());
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        // Read here for its errors: an invalid query is not sent on.
+        if !is_snapshot(request) {
+            Question::<K>::read(request, STATE_QUERIES)?;
+        }
+        Ok(Response::Forward(Box::new(())))
+    }
+
+    fn counters(&self) -> Counters {
+        self.input.counters()
+    }
+}
+
+/// Counts the batches of a [`KeyPart`].
+pub(super) struct KeyedCounting<K, T>(pub(super) Counter<K, T>);
+
+impl<K: Column, T: Tally<K>> Operator for KeyedCounting<K, T> {
+    fn process(
+        &mut self,
+        _port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let Batch { observations, keys } = input.into_value::<Batch<K::Key>>();
+        let flow = self.0.count(&observations, keys.as_deref(), out)?;
+        let bytes = keys.as_ref().map_or(0, |keys| size_of_val(&keys[..]));
+        out.send_reply(Chunk::new(keys, 0, bytes));
+        Ok(flow)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.0.advance(out))
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.0.finish(out))
+    }
+
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        self.0.answer(request)
+    }
+
+    fn counters(&self) -> Counters {
+        self.0.counters()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use trommel_engine::batch::{Batch as EngineBatch, Origin};
+    use trommel_engine::memory::MemoryBudget;
+    use trommel_kernels::Isa;
+
+    use super::super::counting::Counting;
+    use super::super::emission::Emission;
+    use super::super::memory::StateMemory;
+    use super::super::query::Report;
+    use super::*;
+    use crate::items::Text;
+    use crate::share::Share;
+    use crate::summary::{Sieve, Summary};
+
+    /// Words, and lines that are too long to be their own keys.
+    fn batch(begin: u32) -> Payload {
+        let text = |number: u32| match number % 3 {
+            0 => "a line that is longer than a key ".repeat(1 + number as usize % 5),
+            _ => format!("word {}", number % 40),
+        };
+        let column: ArrayRef =
+            Arc::new(StringArray::from_iter_values((begin..begin + 500).map(text)));
+        let records = RecordBatch::try_from_iter([("item", column)]).unwrap();
+        Payload::Batch(EngineBatch {
+            records,
+            origin: Origin { sequence: 0, entered: Instant::now() },
+        })
+    }
+
+    fn counter(sieve: &Sieve<Text>) -> Counter<Text, Sieve<Text>> {
+        let report = Report { n: usize::MAX, share: Share::default() };
+        let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
+        Counter::new(sieve.clone(), Emission::new(report, None), None, memory)
+    }
+
+    fn rows(counting: &mut impl Operator) -> Vec<RecordBatch> {
+        let mut out = Output::new();
+        counting.finish(&mut out).unwrap();
+        out.drain_sent().map(|(_, sent)| sent.into_records()).collect()
+    }
+
+    #[test]
+    fn batches_have_keys_while_others_wait_and_counts_are_the_same() {
+        let sieve = Sieve::<Text>::new(Isa::Scalar, 20).unwrap();
+        let input = Input::new(0, None, 1024);
+        let mut keys = KeyPart::<Text>::new(input.clone(), *sieve.key_secret().unwrap());
+        let mut keyed = KeyedCounting(counter(&sieve));
+        let mut alone = Counting::new(input, counter(&sieve));
+        let (mut sent, mut counted) = (Output::new(), Output::new());
+        for (round, waiting) in [1, 3, 1, 2, 8].into_iter().enumerate() {
+            let first = 10_000 * u32::try_from(round).unwrap();
+            for number in 0..waiting {
+                keys.process(0, batch(first + number), &mut sent).unwrap();
+                alone.process(0, batch(first + number), &mut counted).unwrap();
+            }
+            for (number, (_, chunk)) in sent.drain_sent().enumerate() {
+                let chunk = chunk.into_value::<Batch<[u64; 2]>>();
+                assert_eq!(chunk.keys.is_some(), number > 0);
+                let chunk = Payload::Chunk(Chunk::new(chunk, 500, 0));
+                keyed.process(0, chunk, &mut counted).unwrap();
+            }
+            for reply in counted.drain_replies() {
+                keys.reply(reply, &mut sent).unwrap();
+            }
+            assert_eq!(keys.waiting, 0);
+        }
+        assert_eq!(rows(&mut keyed), rows(&mut alone));
+    }
+}
