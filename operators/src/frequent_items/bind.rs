@@ -223,7 +223,8 @@ impl FrequentItems {
             Scope::All => {
                 let memory = sharing.state(bytes)?;
                 let (summary, (file, claim)) = (self.restored(summary)?, self.snapshot_file()?);
-                let makes_keys = !K::CODE_IS_ITEM && sharing.threads > 1;
+                let makes_keys =
+                    !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
                 let secret = summary.key_secret().filter(|_| makes_keys).cloned();
                 let counter = Counter::<K, _>::new(summary, emission, file, memory);
                 let fragment = match secret {

@@ -19,6 +19,10 @@ use super::input::{Input, Observations};
 use super::query::{Question, STATE_QUERIES, is_snapshot};
 use crate::items::{Column, Items};
 
+/// The most items of a batch whose keys are made here: they take memory that no limit counts while
+/// they are on their way back.
+const KEYS_MAX: usize = 1 << 14;
+
 /// A batch on its way to the counter.
 struct Batch<Key> {
     observations: Observations,
@@ -61,7 +65,8 @@ impl<K: Column> Operator for KeyPart<K> {
         let Observations { items, weights } = &observations;
         let len = items.len();
         let weights = weights.as_ref().map_or(0, |weights| weights.len() * size_of::<u64>());
-        let keys = (self.waiting > 0).then(|| self.keys(K::lend(items.as_ref())));
+        let makes_keys = self.waiting > 0 && len <= KEYS_MAX;
+        let keys = makes_keys.then(|| self.keys(K::lend(items.as_ref())));
         let bytes = items.get_array_memory_size() + weights;
         let bytes = bytes + keys.as_ref().map_or(0, |keys| size_of_val(&keys[..]));
         self.waiting += 1;
@@ -206,5 +211,20 @@ mod tests {
             assert_eq!(keys.waiting, 0);
         }
         assert_eq!(rows(&mut keyed), rows(&mut alone));
+    }
+
+    #[test]
+    fn valid_queries_are_sent_on_and_answered_by_the_counter() {
+        let sieve = Sieve::<Text>::new(Isa::Scalar, 20).unwrap();
+        let input = Input::new(0, None, 1024);
+        let keys = KeyPart::<Text>::new(input, *sieve.key_secret().unwrap());
+        let keyed = KeyedCounting(counter(&sieve));
+        for request in [Request::new("top").with("n", 3), Request::new("snapshot")] {
+            let Ok(Response::Forward(payload)) = keys.query(&request, None) else {
+                panic!("{} is not sent on", request.name());
+            };
+            assert!(keyed.query(&request, Some(payload)).unwrap().compute().is_ok());
+        }
+        assert!(keys.query(&Request::new("top").with("m", 3), None).is_err());
     }
 }

@@ -34,7 +34,8 @@ pub enum Algorithm {
 #[non_exhaustive]
 pub enum Parallel {
     /// `pipeline` for `parallel_filter`; otherwise `partition` over the stage's `cores`, if it was
-    /// given several.
+    /// given several; otherwise one core counts, and while it is behind, the keys of texts for the
+    /// `sieve` are made on the core that brings them, by a part of its own.
     #[default]
     Auto,
     /// They do not: one core counts.
