@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
-use super::token::{Token, TokenSink};
+use super::token::{Token, TokenSink, Words};
 use super::tokens::Tokenizer;
 use super::words::Place;
 use crate::columns::{TextsBuilder, column_batch};
@@ -58,7 +58,7 @@ impl TokenSink for Items {
 
     const NEEDS_ROWS: bool = false;
 
-    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool {
+    fn take_all(&mut self, Words { text, begins, ends, .. }: Words<'_>) -> bool {
         let has_room = self.texts.len() + begins.len() < self.batch
             && self.texts.bytes() + text.len() < BATCH_BYTES;
         if has_room {

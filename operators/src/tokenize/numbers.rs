@@ -4,6 +4,7 @@
 //! misses of the cache overlap instead of adding up.
 
 use std::convert::Infallible;
+use std::mem;
 
 use arrow_array::StringArray;
 
@@ -81,7 +82,9 @@ impl TokenKeys {
 
     /// Returns all tokens so far; the memory of another as many is kept.
     pub(super) fn take(&mut self) -> Self {
-        Self { keys: self.keys.split_off(0), long: self.long.split_off(0) }
+        let (keys, long) = (self.keys.len(), self.long.len());
+        let next = Self { keys: Vec::with_capacity(keys), long: String::with_capacity(long) };
+        mem::replace(self, next)
     }
 
     fn clear(&mut self) {

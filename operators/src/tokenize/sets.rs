@@ -7,6 +7,7 @@
 //! Keys are most of the work, and any kernel can make them. The dictionary is one, and it is asked
 //! in the order of the input, because the first occurrence of a token decides about its number.
 
+use std::mem;
 use std::ops::Range;
 
 use arrow_schema::SchemaRef;
@@ -15,12 +16,12 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 use super::cut::{Cut, Part, Piece, Rows};
 use super::dictionary::Dictionary;
 use super::numbers::TokenKeys;
-use super::token::{Token, TokenSink};
+use super::token::{Token, TokenSink, Words};
 use super::tokens::Tokenizer;
 use super::words::Place;
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
-use crate::texts::TextHash;
+use crate::texts::{TextHash, TextKey};
 
 /// The keys of the tokens of some texts. It can begin and end within a text.
 pub(super) struct SetPiece {
@@ -55,7 +56,8 @@ impl Cut for CutSets {
     fn cut(&mut self, part: &Part, from: Place) -> (SetPiece, Place) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.keys);
         let Keys { keys, ends, .. } = &mut self.keys;
-        (SetPiece { keys: keys.take(), ends: ends.split_off(0) }, next)
+        let ends = mem::replace(ends, Vec::with_capacity(ends.len()));
+        (SetPiece { keys: keys.take(), ends }, next)
     }
 }
 
@@ -68,6 +70,12 @@ struct Keys {
     ends: Vec<u32>,
 }
 
+impl Keys {
+    fn end_text(&mut self) {
+        self.ends.push(u32::try_from(self.keys.len()).expect("keys of about BATCH_BYTES"));
+    }
+}
+
 impl TokenSink for Keys {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
@@ -76,14 +84,24 @@ impl TokenSink for Keys {
     }
 
     fn end_row(&mut self) -> bool {
-        self.ends.push(u32::try_from(self.keys.len()).expect("keys of about BATCH_BYTES"));
+        self.end_text();
         self.ends.len() < self.batch
     }
 
     const NEEDS_ROWS: bool = true;
 
-    fn take_all(&mut self, _: &str, _: &[u32], _: &[u32]) -> bool {
-        false
+    fn take_all(&mut self, words: Words<'_>) -> bool {
+        let bytes = words.text.len() + words.begins.len() * size_of::<TextKey>();
+        let has_room = self.ends.len() + words.row_ends.len() < self.batch
+            && self.keys.bytes() + bytes < BATCH_BYTES;
+        if has_room {
+            words.for_each(
+                self,
+                |sink, word| sink.keys.add_named(word, &sink.hash),
+                |sink| sink.end_text(),
+            );
+        }
+        has_room
     }
 }
 

@@ -4,7 +4,7 @@ use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
 use super::numbers::BatchNumbers;
-use super::token::{Token, TokenSink};
+use super::token::{Token, TokenSink, Words};
 use super::tokens::Tokenizer;
 use super::words::Place;
 use crate::columns::{SetsBuilder, sets_of_texts};
@@ -60,6 +60,11 @@ impl Sets {
     fn bytes(&self) -> usize {
         self.sets.bytes() + self.numbers.text_bytes()
     }
+
+    fn close(&mut self) {
+        self.sets.close(u32::try_from(self.next_id).expect("the part has ids"));
+        self.next_id += 1;
+    }
 }
 
 impl TokenSink for Sets {
@@ -70,15 +75,24 @@ impl TokenSink for Sets {
     }
 
     fn end_row(&mut self) -> bool {
-        self.sets.close(u32::try_from(self.next_id).expect("the part has ids"));
-        self.next_id += 1;
+        self.close();
         // A set is never divided, so a batch may exceed BATCH_BYTES by one set.
         self.sets.len() < self.batch && self.bytes() < BATCH_BYTES
     }
 
     const NEEDS_ROWS: bool = true;
 
-    fn take_all(&mut self, _: &str, _: &[u32], _: &[u32]) -> bool {
-        false
+    fn take_all(&mut self, words: Words<'_>) -> bool {
+        let bytes = words.text.len() + size_of_val(words.begins);
+        let has_room = self.sets.len() + words.row_ends.len() < self.batch
+            && self.bytes() + bytes < BATCH_BYTES;
+        if has_room {
+            words.for_each(
+                self,
+                |sink, word| sink.numbers.add(word, sink.sets.tokens_mut()),
+                Self::close,
+            );
+        }
+        has_room
     }
 }

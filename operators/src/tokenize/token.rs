@@ -62,7 +62,45 @@ pub(super) trait TokenSink {
     /// Whether it needs to know where rows end.
     const NEEDS_ROWS: bool;
 
-    /// Takes all tokens of `text` between these bytes, which may be of several rows, if they leave
-    /// room for more. Otherwise takes none and returns false.
-    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool;
+    /// Takes all `words`, if they leave room for more. Otherwise takes none and returns false.
+    fn take_all(&mut self, words: Words<'_>) -> bool;
+}
+
+/// Words of a text, which may be of several rows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'a> {
+    /// The text that they are parts of.
+    pub(super) text: &'a str,
+    /// The first byte of each.
+    pub(super) begins: &'a [u32],
+    /// The first byte after each.
+    pub(super) ends: &'a [u32],
+    /// Number of words up to the end of each row that ends in the text, if the sink needs that. The
+    /// words after the last one are of a row that goes on.
+    pub(super) row_ends: &'a [u32],
+}
+
+impl<'a> Words<'a> {
+    /// Gives `sink` the words and the ends of rows in their order.
+    #[inline(always)]
+    pub(super) fn for_each<S>(
+        self,
+        sink: &mut S,
+        take: impl Fn(&mut S, Token<'a>),
+        end_row: impl Fn(&mut S),
+    ) {
+        let Self { text, begins, ends, row_ends } = self;
+        let mut words = begins.iter().zip(ends);
+        let mut taken = 0;
+        let last = u32::try_from(begins.len()).expect("words of a window");
+        for (row, &row_end) in row_ends.iter().chain([&last]).enumerate() {
+            for (&begin, &end) in words.by_ref().take((row_end - taken) as usize) {
+                take(sink, Token::within(text, begin as usize..end as usize));
+            }
+            taken = row_end;
+            if row < row_ends.len() {
+                end_row(sink);
+            }
+        }
+    }
 }

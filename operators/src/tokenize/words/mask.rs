@@ -117,6 +117,11 @@ impl Blocks<'_> {
         }
     }
 
+    /// Blocks of the text, the last of which may be shorter.
+    pub(super) fn count(&self) -> usize {
+        self.range.len().div_ceil(BLOCK)
+    }
+
     /// The masks of the 64 bytes from byte `base` on.
     #[inline]
     pub(super) fn at(&self, base: usize) -> Masks {

@@ -115,6 +115,19 @@ pub(super) fn words_of_rows<S: TokenSink>(
         ends.extend(offsets[..rows].iter().map(|&end| place(end) - begin));
         // A long row has windows of its own.
         if ends.len() < 2 {
+            let rest = &texts.value(from.row)[from.at..];
+            if let Some(len) = window_len(rest) {
+                let (lower, blocks) = window.fill(*isa, &rest[..len]);
+                ends.clear();
+                ends.extend(Some(len).filter(|len| *len == rest.len()));
+                if plain.take_words(*isa, lower, &blocks, ends, sink) {
+                    from = match ends.is_empty() {
+                        true => Place { at: from.at + len, ..from },
+                        false => Place { row: from.row + 1, at: 0 },
+                    };
+                    continue;
+                }
+            }
             let mut goes_on = true;
             from.at = words(texts.value(from.row), from.at, buffers, |word| {
                 goes_on = sink.token(word);
@@ -132,7 +145,7 @@ pub(super) fn words_of_rows<S: TokenSink>(
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
         let (lower, blocks) = window.fill(*isa, text);
-        if !S::NEEDS_ROWS && plain.take_words(*isa, lower, &blocks, ends, sink) {
+        if plain.take_words(*isa, lower, &blocks, ends, sink) {
             from = Place { row: from.row + ends.len(), at: 0 };
             continue;
         }

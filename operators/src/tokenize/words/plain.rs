@@ -7,7 +7,7 @@
 use trommel_kernels::Isa;
 use trommel_kernels::text::places_of_bits;
 
-use super::super::token::TokenSink;
+use super::super::token::{TokenSink, Words};
 use super::WINDOW;
 use super::mask::{BLOCK, Blocks, Cuts};
 use super::runs::is_word;
@@ -23,22 +23,24 @@ const WORDS: usize = WINDOW + BLOCK;
 pub(super) struct PlainWindow {
     begins: [u32; WORDS],
     ends: [u32; WORDS],
+    /// Words up to the end of each row.
+    row_ends: Vec<u32>,
 }
 
 impl PlainWindow {
     pub(super) fn new() -> Self {
-        Self { begins: [0; WORDS], ends: [0; WORDS] }
+        Self { begins: [0; WORDS], ends: [0; WORDS], row_ends: Vec::new() }
     }
 
-    /// Gives `sink` the words of the rows of a window, which end at `row_ends`. False if the window
-    /// has other words, or the sink no room for all; it has taken none then.
-    pub(super) fn take_words(
+    /// Gives `sink` the words of a window, in which rows end at `row_ends`. False if the window has
+    /// other words, or the sink no room for all; it has taken none then.
+    pub(super) fn take_words<S: TokenSink>(
         &mut self,
         isa: Isa,
         lower: &str,
         blocks: &Blocks<'_>,
         row_ends: &[usize],
-        sink: &mut impl TokenSink,
+        sink: &mut S,
     ) -> bool {
         // Bits of the first bytes of rows. A window begins with a row, or after a word.
         let mut rows = [0_u64; BLOCKS + 1];
@@ -52,7 +54,7 @@ impl PlainWindow {
         }
         let (mut begins, mut ends) = ([0; BLOCKS], [0; BLOCKS]);
         let mut is_inside = false;
-        for block in 0..BLOCKS {
+        for block in 0..=blocks.count() {
             let masks = blocks.at(block * BLOCK);
             if !masks.is_plain() {
                 return false;
@@ -60,10 +62,36 @@ impl PlainWindow {
             let cuts = Cuts::at([rows[block], rows[block + 1]]);
             (begins[block], ends[block], is_inside) = cuts.runs(masks, is_inside);
         }
-        let found = places_of_bits(isa, &begins, &mut self.begins);
-        places_of_bits(isa, &ends, &mut self.ends);
-        let found = self.drop_underscores(lower.as_bytes(), found);
-        sink.take_all(lower, &self.begins[..found], &self.ends[..found])
+        let (begins, ends) = (&begins[..=blocks.count()], &ends[..=blocks.count()]);
+        let found = places_of_bits(isa, begins, &mut self.begins);
+        places_of_bits(isa, ends, &mut self.ends);
+        let words = self.drop_underscores(lower.as_bytes(), found);
+        self.row_ends.clear();
+        if S::NEEDS_ROWS {
+            if words < found {
+                return false;
+            }
+            self.count_words(begins, row_ends);
+        }
+        let Self { begins, ends, row_ends } = self;
+        sink.take_all(Words {
+            text: lower,
+            begins: &begins[..words],
+            ends: &ends[..words],
+            row_ends,
+        })
+    }
+
+    /// Counts the words up to the end of each row, by the bits of their first bytes.
+    fn count_words(&mut self, begins: &[u64], row_ends: &[usize]) {
+        let mut before = [0; BLOCKS + 1];
+        for (block, bits) in begins.iter().enumerate() {
+            before[block + 1] = before[block] + bits.count_ones();
+        }
+        self.row_ends.extend(row_ends.iter().map(|end| {
+            let (block, bit) = (end / BLOCK, end % BLOCK);
+            before[block] + (begins[block] & ((1 << bit) - 1)).count_ones()
+        }));
     }
 
     /// Drops the words among the first `found` that are underscores alone, and returns the number

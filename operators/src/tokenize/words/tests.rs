@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::super::token::Words;
 use super::*;
 
 fn all(text: &str) -> Vec<String> {
@@ -74,11 +75,12 @@ fn one_by_one(text: &str) -> Vec<String> {
     found
 }
 
-/// Takes words with their rows.
+/// Takes words with their rows, those of every other window at once unless it stops.
 #[derive(Default)]
 struct Found {
     row: usize,
     words: Vec<(usize, String)>,
+    offered: usize,
     /// Wants no more after each word, and each row.
     stops: bool,
 }
@@ -96,8 +98,17 @@ impl TokenSink for Found {
 
     const NEEDS_ROWS: bool = true;
 
-    fn take_all(&mut self, _: &str, _: &[u32], _: &[u32]) -> bool {
-        false
+    fn take_all(&mut self, words: Words<'_>) -> bool {
+        self.offered += 1;
+        let has_room = !self.stops && self.offered % 2 == 1;
+        if has_room {
+            words.for_each(
+                self,
+                |found, word| found.words.push((found.row, word.as_str().to_owned())),
+                |found| found.row += 1,
+            );
+        }
+        has_room
     }
 }
 
@@ -120,7 +131,7 @@ impl TokenSink for FoundAtOnce {
 
     const NEEDS_ROWS: bool = false;
 
-    fn take_all(&mut self, text: &str, begins: &[u32], ends: &[u32]) -> bool {
+    fn take_all(&mut self, Words { text, begins, ends, .. }: Words<'_>) -> bool {
         self.offered += 1;
         let has_room = self.offered % 2 == 1;
         if has_room {
