@@ -80,9 +80,10 @@ impl TokenKeys {
         })
     }
 
-    /// Returns all tokens so far; the memory of another as many is kept.
+    /// Returns all tokens so far. The next ones are probably about as many, and have room for a
+    /// few more.
     pub(super) fn take(&mut self) -> Self {
-        let (keys, long) = (self.keys.len(), self.long.len());
+        let [keys, long] = [self.keys.len(), self.long.len()].map(|len| len + len / 8);
         let next = Self { keys: Vec::with_capacity(keys), long: String::with_capacity(long) };
         mem::replace(self, next)
     }
