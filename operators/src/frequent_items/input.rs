@@ -32,6 +32,15 @@ pub(super) struct Observations {
     pub(super) weights: Option<ScalarBuffer<u64>>,
 }
 
+impl Observations {
+    /// Bytes of memory. Others may hold the batch too, but while a message with it waits, it is the
+    /// queue that keeps it alive.
+    pub(super) fn bytes(&self) -> usize {
+        let weights = self.weights.as_ref().map_or(0, |weights| size_of_val(&weights[..]));
+        self.items.get_array_memory_size() + weights
+    }
+}
+
 impl Input {
     pub(super) fn new(item: usize, weight: Option<usize>, item_bytes_max: usize) -> Self {
         Self { item, weight, item_bytes_max, nulls: 0, items_shortened: 0 }

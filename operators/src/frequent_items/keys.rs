@@ -16,7 +16,7 @@ use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::counting::{Counter, Tally};
 use super::input::{Input, Observations};
-use super::query::{Question, STATE_QUERIES, is_snapshot};
+use super::query::check;
 use crate::items::{Column, Items};
 
 /// The most items of a batch whose keys are made here: they take memory that no limit counts while
@@ -62,13 +62,11 @@ impl<K: Column> Operator for KeyPart<K> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let observations = self.input.read(&input.into_records())?;
-        let Observations { items, weights } = &observations;
-        let len = items.len();
-        let weights = weights.as_ref().map_or(0, |weights| weights.len() * size_of::<u64>());
+        let len = observations.items.len();
         let makes_keys = self.waiting > 0 && len <= KEYS_MAX;
-        let keys = makes_keys.then(|| self.keys(K::lend(items.as_ref())));
-        let bytes = items.get_array_memory_size() + weights;
-        let bytes = bytes + keys.as_ref().map_or(0, |keys| size_of_val(&keys[..]));
+        let keys = makes_keys.then(|| self.keys(K::lend(observations.items.as_ref())));
+        let bytes = keys.as_ref().map_or(0, |keys| size_of_val(&keys[..]));
+        let bytes = observations.bytes() + bytes;
         self.waiting += 1;
         out.send_chunk(Chunk::new(Batch::<K::Key> { observations, keys }, len, bytes));
         Ok(Flow::NeedInput)
@@ -89,10 +87,7 @@ impl<K: Column> Operator for KeyPart<K> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        // Read here for its errors: an invalid query is not sent on.
-        if !is_snapshot(request) {
-            Question::<K>::read(request, STATE_QUERIES)?;
-        }
+        check::<K>(request)?;
         Ok(Response::Forward(Box::new(())))
     }
 

@@ -24,7 +24,7 @@ use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 use super::emission::Emission;
 use super::input::{Input, Observations};
 use super::memory::StateMemory;
-use super::query::{Question, Report, STATE_QUERIES, is_snapshot, snapshot_row};
+use super::query::{Question, Report, STATE_QUERIES, check, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
 use super::rows::Outbox;
 use crate::items::{Column, Item};
@@ -157,10 +157,7 @@ impl<K: Column> FilterPart<K> {
 }
 
 fn send<K: Column>(message: ToCounter<K>, out: &mut Output) {
-    // Others may hold the batch too, but while the message waits, this queue keeps it alive.
-    let weights = message.observations.weights.as_ref().map_or(0, |weights| weights.len() * 8);
-    let bytes =
-        message.observations.items.get_array_memory_size() + weights + message.missed.len() * 4;
+    let bytes = message.observations.bytes() + size_of_val(&message.missed[..]);
     let items = message.missed.len();
     out.send_chunk(Chunk::new(message, items, bytes));
 }
@@ -194,10 +191,7 @@ impl<K: Column> Operator for FilterPart<K> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        // Read here for its errors: an invalid query is not sent on.
-        if !is_snapshot(request) {
-            Question::<K>::read(request, STATE_QUERIES)?;
-        }
+        check::<K>(request)?;
         Ok(Response::Forward(Box::new(self.front().clone())))
     }
 

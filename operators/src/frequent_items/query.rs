@@ -30,6 +30,14 @@ pub(super) fn is_snapshot(request: &Request) -> bool {
     request.name() == SNAPSHOT
 }
 
+/// Reads a query for its errors alone, in a part that sends it on.
+pub(super) fn check<K: Column>(request: &Request) -> Result<(), QueryError> {
+    if !is_snapshot(request) {
+        Question::<K>::read(request, STATE_QUERIES)?;
+    }
+    Ok(())
+}
+
 /// The answer: one row of one column of bytes. Refused before the state is made if its items alone
 /// have too many bytes.
 pub(super) fn snapshot_row<'a, K: Column>(

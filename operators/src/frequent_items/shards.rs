@@ -100,10 +100,7 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
 
     fn send(&self, message: Message<K, S>, out: &mut Output) {
         let (items, bytes) = match &message {
-            Message::Batch(Observations { items, weights }) => {
-                let weights = weights.as_ref().map_or(0, |weights| weights.len() * 8);
-                (items.len(), items.get_array_memory_size() + weights)
-            }
+            Message::Batch(observations) => (observations.items.len(), observations.bytes()),
             Message::Emit(shards) => {
                 let monitored: usize = shards.iter().map(|b| b.monitored().len()).sum();
                 (0, monitored * size_of::<Counted<K>>())
