@@ -1,5 +1,5 @@
 //! The bytes of a text by what they are, a bit a byte, its lower case, the places of a byte, lines
-//! of integers, and columns of texts.
+//! of integers, columns of texts, and their keys.
 //!
 //! ```text
 //! text         D o n ' t   s t o p ,   p r é . s

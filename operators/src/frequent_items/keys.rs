@@ -1,14 +1,15 @@
-//! The keys of texts, made on the core that brings the batches while the counter is busy.
+//! The keys of texts, computed on another core than the counts.
 //!
 //! ```text
-//! batch ──► KeyPart ── items, and their keys if the counter is behind ──► KeyedCounting ──► rows
-//!              ▲                                                               │
-//!              └─────────────── room for keys, when a batch is counted ────────┘
+//! batch ──► KeyPart ── items, and keys if other batches wait ──► KeyedCounting ──► rows
+//!              ▲                                                      │
+//!              └──────── vector of keys, when a batch is counted ─────┘
 //! ```
 //!
-//! The hashes of long texts are up to a fourth of the counter's work. Which part makes them changes
-//! nothing but the time: when batches wait, the counter is the slower one, and their keys are made
-//! here; when none waits, a batch goes on at once and the counter makes its keys.
+//! The hashes of long texts are up to a fourth of the counter's work. `KeyPart` computes the keys
+//! of a batch when earlier batches wait, since the counter is the slower part then. When none
+//! waits, it sends the batch at once, and the counter computes the keys. Counts do not depend on
+//! the part that computes them.
 
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
@@ -29,7 +30,7 @@ struct Batch<Key> {
     keys: Option<Vec<Key>>,
 }
 
-/// Sends batches on, with their keys while the counter is behind.
+/// Sends batches to the counter, with keys if earlier batches wait there.
 pub(super) struct KeyPart<K: Column> {
     input: Input,
     /// Of the counter.
@@ -41,7 +42,7 @@ pub(super) struct KeyPart<K: Column> {
 }
 
 impl<K: Column> KeyPart<K> {
-    /// Keys have the secret of the summary that counts them.
+    /// `secret`: that of the summary that counts.
     pub(super) fn new(input: Input, secret: K::Secret) -> Self {
         Self { input, secret, waiting: 0, rooms: Vec::new() }
     }

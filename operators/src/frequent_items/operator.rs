@@ -34,8 +34,8 @@ pub enum Algorithm {
 #[non_exhaustive]
 pub enum Parallel {
     /// `pipeline` for `parallel_filter`; otherwise `partition` over the stage's `cores`, if it was
-    /// given several; otherwise one core counts, and while it is behind, the keys of texts for the
-    /// `sieve` are made on the core that brings them, by a part of its own.
+    /// given several; otherwise one core counts. For `sieve` over texts, a part `keys` in front of
+    /// the counter computes keys when batches wait, if there are several threads.
     #[default]
     Auto,
     /// They do not: one core counts.

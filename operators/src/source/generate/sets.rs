@@ -264,7 +264,7 @@ mod tests {
     use crate::Collect;
     use crate::testing::bind;
 
-    /// The batches on one thread, which are those of several.
+    /// Returns the batches of one thread. Asserts that two threads generate the same.
     fn batches(spec: Generate) -> Vec<RecordBatch> {
         let on = |threads| {
             let mut graph = Graph::new();

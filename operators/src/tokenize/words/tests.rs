@@ -75,7 +75,8 @@ fn one_by_one(text: &str) -> Vec<String> {
     found
 }
 
-/// Takes words with their rows, those of every other window at once unless it stops.
+/// Collects words with the numbers of their rows. Takes every second window at once, unless `stops`
+/// is set.
 #[derive(Default)]
 struct Found {
     row: usize,
