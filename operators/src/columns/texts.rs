@@ -21,22 +21,22 @@ impl TextsBuilder {
         Self::with_room(0, 0)
     }
 
-    fn with_room(texts: usize, bytes: usize) -> Self {
+    /// A builder with room for this many texts and bytes.
+    pub(crate) fn with_room(texts: usize, bytes: usize) -> Self {
         let mut offsets = Vec::with_capacity(texts + 1);
         offsets.push(0);
         // Room for line ends, which texts may come with.
         Self { bytes: Vec::with_capacity(bytes + 2 * texts + COPIED), offsets }
     }
 
-    /// Adds the part of `text` that is `part` of its bytes; what follows it is read along.
+    /// Adds `part` of the bytes of a text; what follows it is read along.
     ///
     /// # Panics
     ///
-    /// If a part does not begin and end with characters, here or in [`Self::take`]; or if a batch
-    /// has 2 GiB.
+    /// If a part is not UTF-8, here or in [`Self::take`]; or if a batch has 2 GiB.
     #[inline(always)]
-    pub(crate) fn push(&mut self, text: &str, part: Range<usize>) {
-        let (len, more) = (part.len(), &text.as_bytes()[part.start..]);
+    pub(crate) fn push(&mut self, text: &[u8], part: Range<usize>) {
+        let (len, more) = (part.len(), &text[part.start..]);
         match more.first_chunk::<COPIED>() {
             // A copy of a fixed length is two instructions.
             Some(first) if len <= COPIED => {
@@ -104,7 +104,7 @@ mod tests {
                 let pushed = pushed.min(batch.len());
                 let part = |[begin, end]: &[usize; 2]| *begin..*end;
                 let parts = ends.array_windows().map(part);
-                parts.take(pushed).for_each(|part| builder.push(&text, part));
+                parts.take(pushed).for_each(|part| builder.push(text.as_bytes(), part));
                 let ends: Vec<_> = ends.into_iter().map(|end| u32::try_from(end).unwrap()).collect();
                 builder.extend(&text, &ends[pushed..batch.len()], &ends[pushed + 1..]);
                 prop_assert_eq!((builder.len(), builder.bytes()), (batch.len(), text.len()));

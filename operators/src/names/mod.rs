@@ -171,7 +171,7 @@ impl ItemNames {
                 numbers.sort_unstable_by_key(|&number| known.items()[number as usize]);
             }
             Self::Texts { table, .. } => {
-                numbers.sort_unstable_by_key(|&number| table.get(number));
+                numbers.sort_unstable_by_key(|&number| table.bytes_of(number));
             }
         }
     }

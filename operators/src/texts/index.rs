@@ -68,10 +68,12 @@ impl TextIndex {
         usize::try_from(hash >> self.shift).expect("below the number of lines")
     }
 
-    /// Fetches the line of a key into the cache.
+    /// Fetches the line of a key into the cache, and the next one, which it may overflow to.
     #[inline(always)]
     pub(super) fn prefetch(&self, key: &TextKey) {
-        prefetch(&self.lines, self.place(key.hash));
+        let place = self.place(key.hash);
+        prefetch(&self.lines, place);
+        prefetch(&self.lines, place + 1);
     }
 
     /// The number of a key. Of numbers with equal keys of long texts, `is` tells the right one.

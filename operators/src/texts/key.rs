@@ -160,6 +160,13 @@ impl Key {
     pub(crate) fn is_long(self) -> bool {
         self.0[1] >> LAST == LONG
     }
+
+    /// The length in the key of a long text.
+    #[inline]
+    pub(super) fn long_len(self) -> Option<usize> {
+        let len = usize::try_from(self.0[1] & ((1 << LAST) - 1)).expect("a length of memory");
+        self.is_long().then_some(len)
+    }
 }
 
 /// The key of a text, and its hash.
@@ -173,20 +180,13 @@ impl TextKey {
     /// Bytes of the text, if it is not in the key.
     #[inline]
     pub(crate) fn long_len(&self) -> Option<usize> {
-        let Key([_, last]) = self.key;
-        let len = usize::try_from(last & ((1 << LAST) - 1)).expect("a length of memory");
-        self.key.is_long().then_some(len)
+        self.key.long_len()
     }
 
-    /// Calls `then` with the text, which is `long` if it is not in the key.
+    /// Bytes of the text.
     #[inline]
-    pub(crate) fn with_text<T>(&self, long: &str, then: impl FnOnce(&str) -> T) -> T {
-        if self.key.is_long() {
-            return then(long);
-        }
-        let bytes = self.key.to_bytes();
-        let len = usize::from(bytes[SHORT_MAX]);
-        then(std::str::from_utf8(&bytes[..len]).expect("the bytes of a text"))
+    pub(crate) fn len(&self) -> usize {
+        self.long_len().unwrap_or(usize::from(self.key.to_bytes()[SHORT_MAX]))
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
         for len in 0..=text.len() {
             let key = hash.key(&text[..len]);
             assert_eq!(key.long_len(), (len > SHORT_MAX).then_some(len));
-            key.with_text(&text[..len], |found| assert_eq!(found, &text[..len]));
+            assert_eq!(key.len(), len);
             assert_eq!(hash.hash(key.key), key.hash);
             assert_eq!(Key::from_bytes(key.key.to_bytes()), key.key);
             assert_eq!(Key::from_words(key.key.words()), key.key);

@@ -67,8 +67,8 @@ impl Generation {
         Some(self.numbers.get(index as usize).copied().unwrap_or(index))
     }
 
-    fn add(&mut self, key: &TextKey, token: &str, number: u32, hasher: &TextHash) {
-        let index = self.tokens.add(key, token, hasher);
+    fn add(&mut self, key: &TextKey, long: &str, number: u32, hasher: &TextHash) {
+        let index = self.tokens.add(key, long, hasher);
         if self.numbers.is_empty() && number == index {
             return;
         }
@@ -142,22 +142,22 @@ impl Dictionary {
     pub(super) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         match self.young.number(key, long) {
             Some(number) => Ok(number),
-            None => key.with_text(long, |token| self.renew(key, token)),
+            None => self.renew(key, long),
         }
     }
 
     /// Adds a token to the young generation, with its old number if it has one.
     #[inline(never)]
-    fn renew(&mut self, key: &TextKey, token: &str) -> Result<u32, TokenizeError> {
-        self.make_room(token.len())?;
-        let number = match self.old.number(key, token) {
+    fn renew(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
+        self.make_room(key.len())?;
+        let number = match self.old.number(key, long) {
             Some(number) => {
                 self.used_again += 1;
                 number
             }
             None => self.new_number(),
         };
-        self.young.add(key, token, number, &self.hash);
+        self.young.add(key, long, number, &self.hash);
         self.memory_full = self.young.account(&self.memory).err();
         Ok(number)
     }

@@ -47,7 +47,7 @@ impl TokenSink for Items {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         let (text, part) = token.part();
-        self.texts.push(text, part);
+        self.texts.push(text.as_bytes(), part);
         // False stops within the text; the next call continues there.
         self.texts.len() < self.batch && self.texts.bytes() < BATCH_BYTES
     }

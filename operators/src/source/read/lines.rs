@@ -532,7 +532,7 @@ impl LineFormat for TextLines {
         run.for_each_accepted(inputs, |inputs, line, bytes| {
             let Some(bytes) = bytes else { return Ok(()) };
             match simdutf8::compat::from_utf8(bytes) {
-                Ok(text) => self.lines.push(text, 0..text.len()),
+                Ok(text) => self.lines.push(text.as_bytes(), 0..text.len()),
                 Err(error) => {
                     let offset = error.valid_up_to();
                     inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })?;
