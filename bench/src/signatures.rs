@@ -182,7 +182,7 @@ fn line(name: &str, workload: &Workload, words: usize, measured: (Duration, Opti
 }
 
 fn levels(workload: &Workload, words: usize, arguments: &Arguments) {
-    let signatures = Signatures::new(workload.collection.sets(), words);
+    let signatures = Signatures::new(Isa::Scalar, workload.collection.sets(), words);
     for isa in Isa::available() {
         if arguments.without.iter().any(|name| name == isa.name()) {
             continue;

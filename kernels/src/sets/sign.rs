@@ -1,9 +1,13 @@
 //! Signatures: parities of hashed tokens.
 
-use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use std::array;
 
-/// Tokens that are hashed at a time.
+use crate::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Avx2, Avx512};
+use crate::simd::{Base, Call, Portable, RunOn, Scalar, dispatch};
+
+/// Tokens that are hashed at a time, for signatures of a word or two.
 const LANES: usize = 8;
 
 /// Writes the signatures of sets, one after the other, each as [`sign`] does.
@@ -31,7 +35,8 @@ const LANES: usize = 8;
 ///
 /// # Cost
 ///
-/// Reads 4 B a token; with vectors, about six instructions for eight tokens and a word.
+/// Reads 4 B a token. With vectors, about six instructions for eight tokens and a word; of four
+/// words and more, four instructions for a token and a register of words.
 ///
 /// # Panics
 ///
@@ -62,10 +67,10 @@ pub fn sign_sets(isa: Isa, offsets: &[u32], tokens: &[u32], words: usize, signat
 #[inline]
 pub fn sign(tokens: &[u32], signature: &mut [u64]) {
     match signature.len() {
-        1 => sign_words::<1>(tokens, signature),
-        2 => sign_words::<2>(tokens, signature),
-        4 => sign_words::<4>(tokens, signature),
-        8 => sign_words::<8>(tokens, signature),
+        1 => signature.copy_from_slice(&sign_by_tokens::<1>(tokens)),
+        2 => signature.copy_from_slice(&sign_by_tokens::<2>(tokens)),
+        4 => signature.copy_from_slice(&sign_by_tokens::<4>(tokens)),
+        8 => signature.copy_from_slice(&sign_by_tokens::<8>(tokens)),
         words => panic!("signatures of {words} words; allowed are 1, 2, 4 and 8"),
     }
 }
@@ -82,30 +87,60 @@ impl Call for SignSets<'_> {
     type Output = ();
 }
 
-/// One loop for all levels, compiled for each: the compiler makes vectors of its lanes.
-impl<L> RunOn<L> for SignSets<'_> {
+/// How a level signs.
+trait SignLevel {
+    /// Whether it shifts each lane by a count of its own, in one instruction.
+    const SHIFTS_LANES: bool;
+}
+
+impl SignLevel for Scalar {
+    const SHIFTS_LANES: bool = false;
+}
+
+impl SignLevel for Portable {
+    const SHIFTS_LANES: bool = false;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl SignLevel for Avx2 {
+    const SHIFTS_LANES: bool = true;
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<E> SignLevel for Avx512<E> {
+    const SHIFTS_LANES: bool = true;
+}
+
+/// Loops that the compiler makes vectors of, for each level.
+impl<L: SignLevel> RunOn<L> for SignSets<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
         match self.words {
-            1 => self.of_words::<1>(),
-            2 => self.of_words::<2>(),
-            4 => self.of_words::<4>(),
-            _ => self.of_words::<8>(),
+            1 => self.of_words::<1, L>(),
+            2 => self.of_words::<2, L>(),
+            4 => self.of_words::<4, L>(),
+            _ => self.of_words::<8, L>(),
         }
     }
 }
 
 impl SignSets<'_> {
     #[inline(always)]
-    fn of_words<const WORDS: usize>(self) {
+    fn of_words<const WORDS: usize, L: SignLevel>(self) {
         let Self { offsets, tokens, signatures, .. } = self;
         let (signatures, _) = signatures.as_chunks_mut::<WORDS>();
         for (ends, signature) in offsets.windows(2).zip(signatures) {
-            *signature = sign_by_lanes(&tokens[ends[0] as usize..ends[1] as usize]);
+            let set = &tokens[ends[0] as usize..ends[1] as usize];
+            *signature = match WORDS {
+                ..4 => sign_by_lanes(set),
+                4.. if L::SHIFTS_LANES => sign_by_words(set),
+                4.. => sign_by_tokens(set),
+            };
         }
     }
 }
 
+/// Each lane has the words of some tokens.
 #[inline(always)]
 fn sign_by_lanes<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     let (blocks, rest) = tokens.as_chunks::<LANES>();
@@ -128,12 +163,28 @@ fn sign_by_lanes<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     signature
 }
 
-/// Writes the signature of one set.
+/// Each lane has a word.
 #[inline(always)]
-fn sign_words<const WORDS: usize>(tokens: &[u32], signature: &mut [u64]) {
-    let mut words = [0_u64; WORDS];
-    tokens.iter().for_each(|token| add(&mut words, *token));
-    signature.copy_from_slice(&words);
+fn sign_by_words<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
+    let begins: [u64; WORDS] = array::from_fn(|word| 64 * word as u64);
+    let mut signature = [0; WORDS];
+    for token in tokens {
+        let hash = u64::from(hash(*token)) % (64 * WORDS as u64);
+        for (word, begin) in signature.iter_mut().zip(begins) {
+            // By the vectors' shift: of 0 in all words but one.
+            let bit = hash.wrapping_sub(begin);
+            *word ^= if bit < 64 { 1 << bit } else { 0 };
+        }
+    }
+    signature
+}
+
+/// A store for each token.
+#[inline(always)]
+fn sign_by_tokens<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
+    let mut signature = [0; WORDS];
+    tokens.iter().for_each(|token| add(&mut signature, *token));
+    signature
 }
 
 #[inline(always)]

@@ -95,7 +95,7 @@ pub const fn words_for_mean_size(tokens: usize) -> usize {
 /// let tiles = Tiles { sets, runs: &runs, tiles: &[all_pairs], required: &[2] };
 ///
 /// let mut joined = Joined::default();
-/// join(Isa::Scalar, &Signatures::new(sets, 1), tiles, 10, &mut joined);
+/// join(Isa::Scalar, &Signatures::new(Isa::Scalar, sets, 1), tiles, 10, &mut joined);
 /// assert_eq!(joined.matches, [Match { probe: 1, candidate: 0, overlap: 3 }]);
 /// assert!(joined.unfinished.is_empty());
 /// ```

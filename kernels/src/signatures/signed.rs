@@ -1,7 +1,8 @@
 //! The signatures of sets, in strips.
 
 use super::tile::STRIP;
-use crate::sets::{Sets, sign};
+use crate::Isa;
+use crate::sets::{Sets, sign_sets};
 
 /// The widths of signatures, in words of 64 bits.
 pub const WORDS: [usize; 4] = [1, 2, 4, 8];
@@ -20,21 +21,25 @@ impl Signatures {
     ///
     /// # Cost
     ///
-    /// A multiplication and a store for each token; 8 B a word and set.
+    /// As [`sign_sets`]; 8 B a word and set.
     ///
     /// # Panics
     ///
-    /// If `words` is another number.
+    /// If `isa` is not available, or `words` is another number.
     #[must_use]
-    pub fn new(sets: Sets<'_>, words: usize) -> Self {
+    pub fn new(isa: Isa, sets: Sets<'_>, words: usize) -> Self {
         let len = sets.len();
         let mut bits = vec![0; Self::len(len, words)];
-        let mut signature = [0; WORDS[WORDS.len() - 1]];
         let strip = STRIP as usize;
-        for set in 0..len {
-            sign(sets.set(set), &mut signature[..words]);
-            for (word, bits_of) in signature[..words].iter().enumerate() {
-                bits[(set / strip * words + word) * strip + set % strip] = *bits_of;
+        let mut signatures = vec![0; strip * words];
+        for (begin, of_strip) in (0..len).step_by(strip).zip(bits.chunks_mut(strip * words)) {
+            let end = (begin + strip).min(len);
+            let signatures = &mut signatures[..(end - begin) * words];
+            sign_sets(isa, &sets.offsets()[begin..=end], sets.tokens(), words, signatures);
+            for (set, signature) in signatures.chunks(words).enumerate() {
+                for (word, bits) in signature.iter().enumerate() {
+                    of_strip[word * strip + set] = *bits;
+                }
             }
         }
         Self { words, sets: len, bits }

@@ -102,7 +102,10 @@ impl Case {
         let sets = self.sets();
         let runs = Runs::new(sets, self.ends.iter().copied());
         for words in WORDS {
-            let signatures = Signatures::new(sets, words);
+            let signatures = Signatures::new(Isa::Scalar, sets, words);
+            for isa in Isa::available() {
+                assert_eq!(Signatures::new(isa, sets, words), signatures, "{isa}, {words} words");
+            }
             for &shape in shapes {
                 let (list, required) = self.tiles(question, shape);
                 let tiles = Tiles { sets, runs: &runs, tiles: &list, required: &required };
@@ -250,7 +253,7 @@ fn signatures_bound_the_overlap() {
     let sets = families(&[5, 64, 65, 130, 130, 130, 130, 131], 3);
     let case = Case::new(sets);
     for words in WORDS {
-        let signatures = Signatures::new(case.sets(), words);
+        let signatures = Signatures::new(Isa::Scalar, case.sets(), words);
         assert_eq!(signatures.bits().len(), 32 * words);
         let bits_of = |set: usize| (0..words).map(move |word| word * 32 + set);
         let only_one = |left: usize, right: usize| {
@@ -283,7 +286,7 @@ fn broken(change: impl FnOnce(&mut Vec<Tile>, &mut Vec<u32>)) {
     let (mut list, mut required) = case.tiles((4, 5), [128, 128]);
     change(&mut list, &mut required);
     let runs = Runs::new(case.sets(), [4]);
-    let signatures = Signatures::new(case.sets(), 1);
+    let signatures = Signatures::new(Isa::Scalar, case.sets(), 1);
     let tiles = Tiles { sets: case.sets(), runs: &runs, tiles: &list, required: &required };
     let _ = count(Isa::Scalar, &signatures, tiles);
 }

@@ -87,7 +87,7 @@ fn limits(case: &TileCase, room: usize) -> TileLimits {
 
 /// The reference's matches in order, and the count.
 pub(crate) fn expected(case: &TileCase, words: usize) -> (Vec<Match>, Counted) {
-    let signatures = Signatures::new(case.sets(), words);
+    let signatures = Signatures::new(Isa::Scalar, case.sets(), words);
     let runs = case.runs();
     let tiles = case.tiles(&runs, &case.tiles);
     let mut answer = Joined::default();

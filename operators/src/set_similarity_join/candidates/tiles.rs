@@ -15,6 +15,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use trommel_kernels::Isa;
 use trommel_kernels::cuda::signatures::TileLimits;
 use trommel_kernels::signatures::{
     Match, PROBES_MAX, Runs, STRIP, Signatures, Tile, Tiles, words_for_mean_size,
@@ -85,9 +86,9 @@ impl TiledSets {
         self.words
     }
 
-    /// The signatures. The first call computes them.
-    pub(crate) fn signatures(&self) -> &Signatures {
-        self.signatures.get_or_init(|| Signatures::new(self.collection.sets(), self.words))
+    /// The signatures. The first call computes them on this level.
+    pub(crate) fn signatures(&self, isa: Isa) -> &Signatures {
+        self.signatures.get_or_init(|| Signatures::new(isa, self.collection.sets(), self.words))
     }
 
     /// Tiles of these sets in the form of the kernels.

@@ -89,7 +89,7 @@ impl TileJoin {
         }
         let sets = tiler.sets();
         let tiles = sets.tiles(&list.tiles, &list.required);
-        signatures::test_tiles(*isa, sets.signatures(), tiles, survivors, unfinished);
+        signatures::test_tiles(*isa, sets.signatures(*isa), tiles, survivors, unfinished);
         let found = survivors.len() as u64;
         counters.pre_candidates += found;
         counters.candidates += found;

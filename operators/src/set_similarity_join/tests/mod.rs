@@ -208,7 +208,7 @@ fn pairs_of_divided(
     let mut answer = Joined::default();
     while let Some(tiled) = join.next_tiles(&mut list) {
         let tiles = tiled.tiles(&list.tiles, &list.required);
-        signatures::join(isa, tiled.signatures(), tiles, usize::MAX, &mut answer);
+        signatures::join(isa, tiled.signatures(isa), tiles, usize::MAX, &mut answer);
         for found in &answer.matches {
             let found = Match::new(&sets, found.probe, found.candidate, found.overlap);
             let SimilarPair { left, right, overlap, .. } = found.pair(similarity);

@@ -17,7 +17,7 @@ use crate::wave::Landed;
 /// Verifies the tiles of a chunk on the CPU, with room for `matches_max` matches.
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max: usize) {
     let mut answer = mem::take(&mut chunk.tiles_answer);
-    let (signatures, tiles) = (sets.signatures(), chunk.tiles_of(sets));
+    let (signatures, tiles) = (sets.signatures(isa), chunk.tiles_of(sets));
     match chunk.output {
         JoinOutput::Count => {
             answer.joined.clear();
