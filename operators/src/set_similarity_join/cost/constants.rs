@@ -22,18 +22,19 @@ pub(crate) const SAVED_HIT_PS: u64 = 64_000;
 pub(crate) const SAVED_PS_MAX: u64 = 7_500;
 
 // The constants below follow from the times of each way over generated sets of 5 to 533 tokens, and
-// over three data sets, at 0.95 to 0.5: 205 joins on one core of an Intel Xeon with AVX-512, and
-// 142 on one of an AMD EPYC (Zen 3) with AVX2, of 0.7 ms and more. They are round numbers near the
-// least squares of the logarithms, by which the chosen way takes at most a tenth longer than the
-// best one in all of these joins but one. Only their ratios matter.
+// over three data sets, at 0.95 to 0.5, on one core. They are round numbers near the least squares
+// of the logarithms; only their ratios matter. In 360 joins of 0.5 ms and more on an AMD EPYC
+// (Zen 4) and on an Intel Xeon, with AVX-512 and with AVX2, the way that they choose takes more
+// than a tenth longer than the best one in 13: 7 of these are on the Xeon with AVX2, up to 1.6
+// times as long.
 
 /// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words.
 pub(crate) fn tile_pair_ps(words: u64) -> u64 {
     90 + 102 * words
 }
 
-/// Picoseconds to sign a token for tiles.
-pub(crate) const SIGNED_TOKEN_PS: u64 = 1_600;
+/// Picoseconds of tiles per token.
+pub(crate) const TILE_TOKEN_PS: u64 = 1_600;
 
 /// Picoseconds of a pair of a tile that passes: a share of the verification.
 pub(crate) fn tile_hit_ps(mean_size: u64) -> u64 {
@@ -45,7 +46,7 @@ pub(crate) const POSTING_SET_PS: u64 = 18_000;
 
 /// Picoseconds to count, sign, add and transpose a posting with a signature of `words` words.
 pub(crate) fn posting_ps(words: u64) -> u64 {
-    34_000 + 4_000 * words
+    38_000 + 4_000 * words
 }
 
 /// Picoseconds of a pair of postings whose sizes fit, to test it.
@@ -71,14 +72,36 @@ pub(crate) const PREFIX_TEST_PS: u64 = 4_400;
 /// the verification.
 pub(crate) const PREFIX_PAIR_PS: u64 = 7_000;
 
-/// Percent of the times with AVX-512 that the tests of postings and of tiles take. Those with AVX2
-/// are fitted with the constants; tests take twice and four times as long with 128 bits, and twice
-/// and ten times without vectors.
-pub(crate) fn level_percent(isa: Isa) -> [u64; 2] {
-    match isa {
-        Isa::Avx512 => [100, 100],
-        Isa::Avx2 => [230, 330],
-        Isa::Portable => [460, 1300],
-        _ => [460, 3300],
-    }
+/// Picoseconds of PPJoin to sign a token by `words` words for the bitmap filter.
+pub(crate) fn prefix_token_ps(words: u64) -> u64 {
+    130 * words
+}
+
+/// Picoseconds of PPJoin with the bitmap filter per pair of sets that it meets.
+pub(crate) const SIGNED_PREFIX_TEST_PS: u64 = 300;
+
+/// Picoseconds of a pair that passes the bitmap filter: a share of the verification.
+pub(crate) const SIGNED_PREFIX_HIT_PS: u64 = 15_000;
+
+/// Percents of the times with AVX-512.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LevelPercents {
+    /// Of what a posting costs by itself.
+    pub(crate) posting: u64,
+    /// Of tests of pairs of postings.
+    pub(crate) posting_test: u64,
+    /// Of tests of pairs of a tile.
+    pub(crate) tile_test: u64,
+}
+
+/// The times of a level. Those with AVX2 are fitted with the constants; tests take twice and four
+/// times as long with 128 bits, and twice and ten times without vectors.
+pub(crate) fn level_percents(isa: Isa) -> LevelPercents {
+    let [posting, posting_test, tile_test] = match isa {
+        Isa::Avx512 => [100, 100, 100],
+        Isa::Avx2 => [150, 230, 330],
+        Isa::Portable => [150, 460, 1300],
+        _ => [150, 460, 3300],
+    };
+    LevelPercents { posting, posting_test, tile_test }
 }

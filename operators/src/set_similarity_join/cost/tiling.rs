@@ -84,7 +84,7 @@ impl Tiling {
         let posting_ps = saved_posting_ps(collection, bounds) / cores as u64;
         // Tiles save at most all pairs of postings. Most joins on several cores end here, since
         // buckets are counted on one.
-        let most_ps = lists.map(|lists| lists.posting_pairs.saturating_mul(posting_ps));
+        let most_ps = lists.map(|lists| lists.counts.pairs.saturating_mul(posting_ps));
         if most_ps.is_some_and(|most_ps| most_ps / 1000 < saved_min_ns) {
             return None;
         }

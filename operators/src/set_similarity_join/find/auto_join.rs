@@ -5,8 +5,10 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 
 use super::Find;
-use super::filters::Positions;
-use super::posting_join::{ListLengths, Planned, PostingIndex, PostingJoin, PostingOptions};
+use super::filters::{Filters, Positions, PositionsAndSignatures};
+use super::posting_join::{
+    ListLengths, Planned, PostingCounts, PostingIndex, PostingJoin, PostingOptions,
+};
 use super::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
 use crate::budget::Budget;
@@ -56,8 +58,14 @@ pub(crate) fn auto_join(
     planned: &mut Planned,
     budget: &mut Budget,
 ) -> Result<AutoJoin, JoinError> {
-    let lists = ListLengths::planned(planned, collection, bounds, budget)?;
-    match way::choose(collection, bounds, &lists, isa) {
+    let counts = match planned.lists() {
+        Some(lists) => lists.counts,
+        None => PostingCounts::estimate(collection, bounds, budget)?,
+    };
+    // Each core searches slices of its own, if there are enough postings.
+    let slices = counts.postings / (slice_min as u64).max(1);
+    let searches = slices.clamp(1, cores.max(1) as u64);
+    match way::choose(collection, bounds, counts, searches, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
             // Without room for the signatures of tiles, postings take their place.
@@ -66,15 +74,33 @@ pub(crate) fn auto_join(
             }
         }
         Way::Prefixes if only.is_none() => {
-            let spare = &mut budget.clone();
-            if let Ok(join) = PrefixJoin::<Positions>::new(collection, bounds, isa, spare) {
-                return Ok(AutoJoin::Other(Box::new(join)));
+            if let Some(join) = prefix_join::<Positions>(collection, bounds, isa, budget) {
+                return Ok(join);
             }
         }
-        Way::Prefixes | Way::Postings => {}
+        Way::SignedPrefixes if only.is_none() => {
+            if let Some(join) =
+                prefix_join::<PositionsAndSignatures>(collection, bounds, isa, budget)
+            {
+                return Ok(join);
+            }
+        }
+        Way::Prefixes | Way::SignedPrefixes | Way::Postings => {}
     }
     let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
     let options = PostingOptions { isa, not_probed: &not_probed, slice_min, cores };
+    let lists = ListLengths::planned(planned, collection, bounds, budget)?;
     let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
     Ok(AutoJoin::Postings(Box::new(index)))
+}
+
+/// PPJoin, if it fits the memory.
+fn prefix_join<F: Filters>(
+    collection: &Arc<SetCollection>,
+    bounds: Bounds,
+    isa: Isa,
+    budget: &Budget,
+) -> Option<AutoJoin> {
+    let join = PrefixJoin::<F>::new(collection, bounds, isa, &mut budget.clone()).ok()?;
+    Some(AutoJoin::Other(Box::new(join)))
 }

@@ -178,7 +178,7 @@ impl Planning {
         if self.lists.is_none() {
             let lists = ListLengths::new(&self.collection, mem::take(&mut self.lens));
             self.divide(&lists);
-            self.sign(lists.words(&self.collection, self.bounds));
+            self.sign(lists.counts.words(&self.collection, self.bounds));
             self.lists = Some(lists);
         }
         self.waiting.is_empty().then(|| self.planned())
@@ -207,7 +207,7 @@ impl Planning {
         let Self { collection, bounds, shares, budget, .. } = self;
         let Some(Slicing { cores, slice_min }) = self.slicing else { return };
         let slices = lists.slices(collection, slice_min, cores).slices;
-        let postings = usize::try_from(lists.postings).unwrap_or(usize::MAX);
+        let postings = usize::try_from(lists.counts.postings).unwrap_or(usize::MAX);
         // A vector that grows can be twice as long as it needs to be.
         let bytes = postings.saturating_mul(2 * size_of::<u32>())
             + ListLengths::lists(collection) * size_of::<u16>();
@@ -263,18 +263,38 @@ fn cut(collection: &SetCollection, runs: usize) -> Vec<Range<u32>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::posting_join::PostingCounts;
     use super::*;
     use crate::set_similarity_join::similarity::{Similarity, Threshold};
     use crate::sets::{SetCollector, Side};
     use crate::testing::sets::families;
 
-    #[test]
-    fn tasks_make_what_one_core_makes() {
+    fn collection(count: u32) -> Arc<SetCollection> {
         let mut sets = SetCollector::new(1 << 30);
-        for (id, set) in (0..).zip(families(3000, 9, 1)) {
+        for (id, set) in (0..).zip(families(count, 9, 1)) {
             sets.push(Side::Left, id, &set.into_iter().collect::<Vec<_>>()).unwrap();
         }
-        let (sets, isa) = (Arc::new(sets.finish().unwrap()), Isa::selected().unwrap());
+        Arc::new(sets.finish().unwrap())
+    }
+
+    #[test]
+    fn estimates_are_near_the_counts() {
+        for count in [1000, 10_000, 100_000] {
+            let sets = collection(count);
+            let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
+            let lists = ListLengths::count(&sets, bounds, &mut sets.budget()).unwrap();
+            let found = PostingCounts::estimate(&sets, bounds, &sets.budget()).unwrap();
+            for (found, all) in
+                [(found.postings, lists.counts.postings), (found.pairs, lists.counts.pairs)]
+            {
+                assert!(found.abs_diff(all) <= all / 4, "{count} sets: {found} of {all}");
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_make_what_one_core_makes() {
+        let (sets, isa) = (collection(3000), Isa::selected().unwrap());
         for (numerator, cores) in [(1, 2), (1, 7), (2, 3)] {
             let threshold = Threshold::new(numerator, 2).unwrap();
             let bounds = Bounds::new(Similarity::Jaccard, threshold).unwrap();
@@ -307,7 +327,7 @@ mod tests {
                 let found = visits.sets.iter().flat_map(|sets| &sets[slice]).copied();
                 assert!(found.eq(expected), "slice {slice}");
             }
-            let words = lists.words(&sets, bounds);
+            let words = lists.counts.words(&sets, bounds);
             let expected = SetSignatures::new(&sets, words, isa, &mut sets.budget()).unwrap();
             assert_eq!(planned.signatures.unwrap().bits, expected.bits);
         }

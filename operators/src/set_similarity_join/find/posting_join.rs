@@ -17,7 +17,7 @@
 //! test. There are no signatures if lists are so short that making them costs more than they
 //! save.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use trommel_kernels::memory::prefer_huge_pages;
@@ -57,6 +57,13 @@ pub(crate) const LISTING_CORES: usize = 4;
 
 /// Sets between the one whose postings are added and the one whose tokens are prefetched.
 const AHEAD: usize = 16;
+
+/// Sets that are counted for an estimate, about.
+const SAMPLED_SETS: usize = 2048;
+
+/// Sets of which one is counted for an estimate: a smaller part would be too coarse, and a larger
+/// one saves little.
+const SAMPLED_EVERY: RangeInclusive<usize> = 4..=64;
 
 /// Hits after which a call of the kernel stops at the next probe.
 const HITS_PER_CALL: usize = 1 << 11;
@@ -138,16 +145,76 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
     })
 }
 
+/// Numbers of postings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PostingCounts {
+    /// Of all lists.
+    pub(crate) postings: u64,
+    /// Half of the pairs of postings of one list, each with itself included, over all lists.
+    pub(crate) pairs: u64,
+}
+
+impl PostingCounts {
+    /// The numbers for lists of these lengths.
+    fn of(lens: &[u32]) -> Self {
+        let mut counts = Self::default();
+        for len in lens.iter().map(|len| u64::from(*len)) {
+            counts.postings += len;
+            counts.pairs += len * len / 2;
+        }
+        counts
+    }
+
+    /// Estimates the numbers from those of a part of the sets.
+    ///
+    /// # Errors
+    /// If the counts do not fit the memory.
+    pub(crate) fn estimate(
+        collection: &SetCollection,
+        bounds: Bounds,
+        budget: &Budget,
+    ) -> Result<Self, JoinError> {
+        let lists = ListLengths::lists(collection);
+        budget.clone().take(INDEX, lists * size_of::<u32>())?;
+        let mut lens = vec![0_u32; lists];
+        let (sets, token_min) = (narrow(collection.len()), collection.unshared());
+        let every = collection.len() / SAMPLED_SETS;
+        let every = narrow(every.clamp(*SAMPLED_EVERY.start(), *SAMPLED_EVERY.end()));
+        let (mut postings, mut pairs) = (0, 0);
+        // Of each block any set, because sets that are alike are often neighbours.
+        let any = |begin: u32| begin + (begin.wrapping_mul(0x9E37_79B1) >> 16) % every;
+        for set in (0..sets).step_by(every as usize).map(any).filter(|set| *set < sets) {
+            let prefix = bounds.probe_prefix(collection.size(set)) as usize;
+            for token in &collection.set(set)[..prefix] {
+                if let Some(list) = token.checked_sub(token_min) {
+                    let len = &mut lens[list as usize];
+                    postings += 1;
+                    pairs += u64::from(*len);
+                    *len += 1;
+                }
+            }
+        }
+        let every = u64::from(every);
+        let pairs = every.saturating_mul(every.saturating_mul(pairs) + postings / 2);
+        Ok(Self { postings: every * postings, pairs })
+    }
+
+    /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
+    /// token that has to be hashed.
+    pub(crate) fn words(self, collection: &SetCollection, bounds: Bounds) -> usize {
+        let tokens = collection.tokens() as u64;
+        let pays = self.pairs.saturating_mul(TOKENS_PER_PAIR) >= tokens;
+        if pays { words_for(collection, bounds) } else { 0 }
+    }
+}
+
 /// The numbers of postings of all tokens that can be common to a pair.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListLengths {
     /// Token of the first list.
     token_min: u32,
     lens: Vec<u32>,
-    /// Number of postings.
-    pub(crate) postings: u64,
-    /// Number of pairs of postings of one list, over all lists.
-    pub(crate) posting_pairs: u64,
+    pub(crate) counts: PostingCounts,
 }
 
 impl ListLengths {
@@ -195,12 +262,8 @@ impl ListLengths {
 
     /// Lists of these lengths.
     pub(super) fn new(collection: &SetCollection, lens: Vec<u32>) -> Self {
-        let (mut postings, mut posting_pairs) = (0, 0);
-        for len in lens.iter().map(|len| u64::from(*len)) {
-            postings += len;
-            posting_pairs += len * len / 2;
-        }
-        Self { token_min: collection.unshared(), lens, postings, posting_pairs }
+        let counts = PostingCounts::of(&lens);
+        Self { token_min: collection.unshared(), lens, counts }
     }
 
     /// The lengths that are planned, or else counted here.
@@ -229,7 +292,7 @@ impl ListLengths {
         cores: usize,
     ) -> Slices {
         let len_max = self.lens.iter().max().map_or(0, |len| *len as usize);
-        let all = usize::try_from(self.postings).expect("at most one a token");
+        let all = usize::try_from(self.counts.postings).expect("at most one a token");
         let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
         let per_posting = TOKENS_PER_POSTING[usize::from(cores >= LISTING_CORES)];
         let slice_max = slice_min.max(collection.tokens() / per_posting / searches);
@@ -238,14 +301,6 @@ impl ListLengths {
         let count = all.div_ceil(slice_max.max(len_max)).max(1);
         let postings_max = (all.div_ceil(count) + len_max).min(all);
         Slices { slices: slices(&self.lens, postings_max), postings_max, len_max }
-    }
-
-    /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
-    /// token that has to be hashed.
-    pub(crate) fn words(&self, collection: &SetCollection, bounds: Bounds) -> usize {
-        let tokens = collection.tokens() as u64;
-        let pays = self.posting_pairs.saturating_mul(TOKENS_PER_PAIR) >= tokens;
-        if pays { words_for(collection, bounds) } else { 0 }
     }
 }
 
@@ -313,7 +368,7 @@ impl PostingIndex {
         planned: &mut Planned,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        let words = lists.words(collection, bounds);
+        let words = lists.counts.words(collection, bounds);
         let limits = limits(collection, bounds, not_probed, budget)?;
         let signatures = match planned.signatures.take().filter(|made| made.words == words) {
             Some(made) => {
