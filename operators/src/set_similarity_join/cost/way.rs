@@ -22,7 +22,7 @@ use super::constants::{
     prefix_token_ps, tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::PostingCounts;
-use crate::set_similarity_join::find::prefix::lists_bytes;
+use crate::set_similarity_join::find::prefix_index::index_bytes;
 use crate::set_similarity_join::find::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, SizeRun};
@@ -93,7 +93,7 @@ pub(crate) fn choose(
         sets,
         tokens: collection.tokens() as u64,
         mean_size: collection.block().mean_size() as u64,
-        prefix_posting_ps: prefix_posting_ps(lists_bytes(collection)),
+        prefix_posting_ps: prefix_posting_ps(index_bytes(collection, lists.postings)),
         postings: lists.postings,
         posting_pairs: u64::try_from(fitting).unwrap_or(u64::MAX),
         pairs,

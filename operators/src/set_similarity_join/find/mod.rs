@@ -20,7 +20,7 @@ pub(crate) mod group_join;
 pub(crate) mod planning;
 pub(crate) mod posting_join;
 pub(crate) mod prefix;
-mod prefix_index;
+pub(crate) mod prefix_index;
 pub(crate) mod prefix_join;
 pub(crate) mod searching;
 pub(crate) mod signatures;

@@ -58,7 +58,7 @@ pub(crate) struct PostingRange {
 }
 
 /// Bytes of the lists of an index: one per token and side.
-pub(crate) fn lists_bytes(collection: &SetCollection) -> usize {
+pub(super) fn lists_bytes(collection: &SetCollection) -> usize {
     collection.sides() * collection.distinct() as usize * size_of::<PostingRange>()
 }
 

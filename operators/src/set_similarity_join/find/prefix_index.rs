@@ -41,6 +41,11 @@ struct PrefixPosting {
     left: u32,
 }
 
+/// Bytes of the lists and of this many postings, most of an index.
+pub(crate) fn index_bytes(collection: &SetCollection, postings: u64) -> u64 {
+    lists_bytes(collection) as u64 + postings.saturating_mul(size_of::<PrefixPosting>() as u64)
+}
+
 /// An entry that passed the filters of the last look-up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
