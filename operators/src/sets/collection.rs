@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use trommel_kernels::memory::Part;
+use trommel_kernels::prefetch;
 use trommel_kernels::sets::{SetStore, Sets};
 
 use super::block::SetBlock;
@@ -10,6 +11,12 @@ use super::numbering::TokenCounts;
 use super::side::Side;
 use crate::budget::Budget;
 use crate::carry::CarriedRows;
+
+/// Sets between the one that is read and the one that is prefetched.
+pub(crate) const SETS_AHEAD: u32 = 16;
+
+/// Tokens of a cache line.
+const LINE: usize = 64 / size_of::<u32>();
 
 /// Sets sorted by ascending size, with tokens numbered by ascending frequency.
 ///
@@ -182,6 +189,19 @@ impl SetCollection {
     #[inline]
     pub(crate) fn set(&self, set: u32) -> &[u32] {
         self.block.set(set)
+    }
+
+    /// Prefetches the first tokens of `set`, if there is such a set.
+    ///
+    /// For passes over the prefixes of all sets: they lie too far apart for the processor to fetch
+    /// them by itself.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, set: u32) {
+        let (offsets, tokens) = (self.sets().offsets(), self.sets().tokens());
+        if let Some(&begin) = offsets.get(set as usize) {
+            prefetch(tokens, begin as usize);
+            prefetch(tokens, begin as usize + LINE);
+        }
     }
 
     /// Number of tokens of a set.

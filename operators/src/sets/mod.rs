@@ -36,7 +36,7 @@ pub(crate) use self::arrived::RowCounts;
 pub use self::block::SetBlock;
 pub(crate) use self::carrier::Carrier;
 pub use self::collection::SetCollection;
-pub(crate) use self::collection::SizeRun;
+pub(crate) use self::collection::{SETS_AHEAD, SizeRun};
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::gathering::{Gathering, GatheringTask};

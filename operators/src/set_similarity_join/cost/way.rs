@@ -30,7 +30,7 @@ use crate::sets::{SetCollection, SizeRun};
 /// Pairs of which the number of survivors is a share.
 const SAMPLE: u64 = 256;
 
-/// Sets whose pairs are a sample.
+/// Number of sets whose pairs are tested for an estimate.
 const SAMPLED_SETS: usize = 32;
 
 /// Sets of this size are short: their postings need not be compared closely.
@@ -188,8 +188,8 @@ fn pairs_of_fitting_sizes(collection: &SetCollection, bounds: Bounds) -> u64 {
     sizes.iter().map(of_size).fold(0, u64::saturating_add)
 }
 
-/// Number of pairs that signatures of `words` words do not rule out, of [`SAMPLE`] pairs whose
-/// sizes fit; estimated from those of a few sets. The sample is the same in each run.
+/// Number of pairs that signatures of `words` words do not rule out, out of [`SAMPLE`] pairs whose
+/// sizes fit. An estimate from all pairs of [`SAMPLED_SETS`] sets, which are the same in each run.
 fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> u64 {
     let sets = collection.len();
     // At equal distances in the order of sizes.

@@ -20,13 +20,13 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
+use trommel_kernels::Isa;
 use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::overlap::{self, ChunkStore, Cursor};
 use trommel_kernels::postings::{
     Hits, Limits, Lists, NO_TOKEN, POSITION_MAX, PairLimit, Posting, Progress, RANKS_MAX, Row,
     SIDE_BIT, scan_lists,
 };
-use trommel_kernels::{Isa, prefetch};
 
 use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -34,7 +34,7 @@ use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::find::signatures::{SetSignatures, words_for};
 use crate::set_similarity_join::find::{Find, JoinCounters};
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::{SetCollection, Side, SizeRun, TOKENS_MAX};
+use crate::sets::{SETS_AHEAD, SetCollection, Side, SizeRun, TOKENS_MAX};
 
 // Sets of more than `RANKS_MAX` different sizes would have more than `TOKENS_MAX` tokens.
 const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
@@ -54,9 +54,6 @@ const TOKENS_PER_POSTING: [usize; 2] = [4, 8];
 /// take to go through all sets (0.26 s and 0.025 s of a core for 3 M sets of 14 tokens at .5), and
 /// the number of slices grows with the cores.
 pub(crate) const LISTING_CORES: usize = 4;
-
-/// Sets between the one whose postings are added and the one whose tokens are prefetched.
-const AHEAD: usize = 16;
 
 /// Sets that are counted for an estimate, about.
 const SAMPLED_SETS: usize = 2048;
@@ -150,7 +147,8 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
 pub(crate) struct PostingCounts {
     /// Of all lists.
     pub(crate) postings: u64,
-    /// Half of the pairs of postings of one list, each with itself included, over all lists.
+    /// Half of the square of the length of each list, summed: about the pairs of postings of one
+    /// list.
     pub(crate) pairs: u64,
 }
 
@@ -165,7 +163,7 @@ impl PostingCounts {
         counts
     }
 
-    /// Estimates the numbers from those of a part of the sets.
+    /// Estimates the numbers: counts the postings of 1 in 4 to 1 in 64 sets, and scales them up.
     ///
     /// # Errors
     /// If the counts do not fit the memory.
@@ -251,6 +249,7 @@ impl ListLengths {
         for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
             for set in run.begin.max(sets.start)..run.end.min(sets.end) {
+                collection.prefetch(set + SETS_AHEAD);
                 for &token in &collection.set(set)[..prefix] {
                     if token >= token_min {
                         lens[(token - token_min) as usize] += 1;
@@ -457,6 +456,7 @@ impl Visits {
         for run in collection.sizes() {
             let prefix = bounds.probe_prefix(run.size) as usize;
             for set in run.begin.max(sets.start)..run.end.min(sets.end) {
+                collection.prefetch(set + SETS_AHEAD);
                 let mut before = u16::MAX;
                 for &token in &collection.set(set)[..prefix] {
                     if token >= token_min {
@@ -559,6 +559,7 @@ impl SliceSearch {
                 for (rank, run) in collection.sizes().iter().enumerate() {
                     let prefix = bounds.probe_prefix(run.size) as usize;
                     for set in run.begin..run.end {
+                        collection.prefetch(set + SETS_AHEAD);
                         self.add(index, narrow(rank), set, prefix);
                     }
                 }
@@ -572,10 +573,9 @@ impl SliceSearch {
     fn visit(&mut self, index: &PostingIndex, sets: &[u32]) {
         let PostingIndex { collection, bounds, .. } = index;
         let (sizes, mut rank, mut prefix) = (collection.sizes(), 0, None);
-        let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
         for (place, &set) in sets.iter().enumerate() {
-            if let Some(&ahead) = sets.get(place + AHEAD) {
-                prefetch(tokens, offsets[ahead as usize] as usize);
+            if let Some(&ahead) = sets.get(place + SETS_AHEAD as usize) {
+                collection.prefetch(ahead);
             }
             while sizes[rank].end <= set {
                 (rank, prefix) = (rank + 1, None);

@@ -5,7 +5,7 @@ use trommel_kernels::overlap::Start;
 use trommel_kernels::postings::POSITION_MAX;
 
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::{SetCollection, Side, SizeRun};
+use crate::sets::{SETS_AHEAD, SetCollection, Side, SizeRun};
 
 /// Partner sizes of the probes of one size, up to that size.
 ///
@@ -77,6 +77,7 @@ pub(crate) fn empty_lists(
     let mut lists =
         vec![PostingRange::default(); collection.sides() * collection.distinct() as usize];
     for (set, prefix) in sets {
+        collection.prefetch(set + SETS_AHEAD);
         let side = collection.side(set);
         for &token in &collection.set(set)[..prefix] {
             lists[list_of(collection, side, token)].end += 1;

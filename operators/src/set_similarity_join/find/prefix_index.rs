@@ -20,7 +20,7 @@ use super::signatures::{SetSignatures, words_for};
 use crate::budget::Budget;
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::{SetCollection, SizeRun};
+use crate::sets::{SETS_AHEAD, SetCollection, SizeRun};
 
 /// An entry of the index, by its first set.
 #[derive(Debug, Clone, Copy)]
@@ -149,6 +149,7 @@ impl<F: Filters> PrefixIndex<F> {
             collection, range, lists, postings, matches, found, ruled_out, signatures, ..
         } = self;
         found.clear();
+        collection.prefetch(set + SETS_AHEAD);
         let partner_side = collection.partner_side(collection.side(set));
         let rank_min = narrow(range.rank_min);
         // Exclusive. The largest partner shrinks along the prefix, as fewer tokens are left.
