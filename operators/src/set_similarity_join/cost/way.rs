@@ -16,10 +16,10 @@ use trommel_kernels::sets::sign;
 use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
-    LevelPercents, POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_PAIR_PS, PREFIX_SET_PS,
-    PREFIX_TEST_PS, SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS,
-    SIGNED_PREFIX_TEST_PS, TILE_TOKEN_PS, level_percents, posting_ps, prefix_posting_ps,
-    prefix_token_ps, tile_hit_ps, tile_pair_ps,
+    LevelPercents, POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
+    SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS, SIGNED_PREFIX_TEST_PS,
+    TILE_TOKEN_PS, level_percents, posting_ps, prefix_pair_ps, prefix_posting_ps, prefix_token_ps,
+    tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::PostingCounts;
 use crate::set_similarity_join::find::prefix_index::index_bytes;
@@ -51,8 +51,9 @@ struct Counts {
     sets: u64,
     tokens: u64,
     mean_size: u64,
-    /// Picoseconds of PPJoin per posting.
+    /// Picoseconds of PPJoin per posting, and per pair of sets that it meets.
     prefix_posting_ps: u64,
+    prefix_pair_ps: u64,
     postings: u64,
     /// Pairs of postings of one list whose sizes fit, about.
     posting_pairs: u64,
@@ -94,6 +95,7 @@ pub(crate) fn choose(
         tokens: collection.tokens() as u64,
         mean_size: collection.block().mean_size() as u64,
         prefix_posting_ps: prefix_posting_ps(index_bytes(collection, lists.postings)),
+        prefix_pair_ps: prefix_pair_ps(size_of_val(collection.sets().tokens()) as u64),
         postings: lists.postings,
         posting_pairs: u64::try_from(fitting).unwrap_or(u64::MAX),
         pairs,
@@ -152,7 +154,7 @@ impl Counts {
         let lists = sets * u128::from(PREFIX_SET_PS)
             + postings * u128::from(self.prefix_posting_ps)
             + posting_pairs * u128::from(PREFIX_TEST_PS);
-        let by_prefixes = lists + met * u128::from(PREFIX_PAIR_PS);
+        let by_prefixes = lists + met * u128::from(self.prefix_pair_ps);
         let by_signed_prefixes = lists
             + tokens * u128::from(prefix_token_ps(self.prefix_words))
             + met * u128::from(SIGNED_PREFIX_TEST_PS)
@@ -227,7 +229,8 @@ mod tests {
         sets: 31_248,
         tokens: 970_000,
         mean_size: 31,
-        prefix_posting_ps: 19_000,
+        prefix_posting_ps: 28_000,
+        prefix_pair_ps: 3_300,
         postings: 500_000,
         posting_pairs: 51_000_000,
         pairs: 430_000_000,
