@@ -17,9 +17,8 @@ use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
     LevelPercents, POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
-    SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS, SIGNED_PREFIX_TEST_PS,
-    TILE_TOKEN_PS, level_percents, posting_ps, prefix_pair_ps, prefix_posting_ps, prefix_token_ps,
-    tile_hit_ps, tile_pair_ps,
+    SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS, TILE_TOKEN_PS, level_percents,
+    posting_ps, prefix_pair_ps, prefix_posting_ps, prefix_token_ps, tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_join::PostingCounts;
 use crate::set_similarity_join::find::prefix_index::index_bytes;
@@ -157,7 +156,6 @@ impl Counts {
         let by_prefixes = lists + met * u128::from(self.prefix_pair_ps);
         let by_signed_prefixes = lists
             + tokens * u128::from(prefix_token_ps(self.prefix_words))
-            + met * u128::from(SIGNED_PREFIX_TEST_PS)
             + share(met, survivors.of_prefixes) * u128::from(SIGNED_PREFIX_HIT_PS);
         [
             (by_postings / u128::from(self.searches), Way::Postings),
@@ -229,8 +227,8 @@ mod tests {
         sets: 31_248,
         tokens: 970_000,
         mean_size: 31,
-        prefix_posting_ps: 28_000,
-        prefix_pair_ps: 3_300,
+        prefix_posting_ps: 13_600,
+        prefix_pair_ps: 28_500,
         postings: 500_000,
         posting_pairs: 51_000_000,
         pairs: 430_000_000,
@@ -258,7 +256,7 @@ mod tests {
         let signed = Counts { posting_pairs: 400_000, ..empty };
         assert_eq!(way(signed), Way::SignedPrefixes);
         assert_eq!(way(Counts { searches: 16, ..signed }), Way::Postings);
-        let unsigned = Counts { sets: 70_000, words: 0, mean_size: 14, ..empty };
+        let unsigned = Counts { sets: 100_000, words: 0, mean_size: 14, ..empty };
         let survivors = Survivors { of_postings: SAMPLE / 4, ..Survivors::default() };
         assert_eq!(way(Counts { survivors, ..unsigned }), Way::Postings);
     }
