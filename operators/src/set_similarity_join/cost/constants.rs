@@ -25,61 +25,61 @@ pub(crate) const SAVED_PS_MAX: u64 = 7_500;
 // 0.3 to 4 million tokens in all, and over three data sets, at 0.95 to 0.5, on one core. They are
 // round numbers near those whose choices lose least; only their ratios matter. In 654 joins of
 // 0.5 ms and more on an AMD EPYC (Zen 4) and on an Intel Xeon, with AVX-512 and with AVX2, the way
-// that they choose takes more than a tenth longer than the best one in 36, up to 1.7 times as long;
+// that they choose takes more than a tenth longer than the best one in 34, up to 1.7 times as long;
 // in 90 joins of sets that the constants do not follow from, in 11, up to 1.5 times.
 
 /// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words.
 pub(crate) fn tile_pair_ps(words: u64) -> u64 {
-    320 + 57 * words
+    290 + 55 * words
 }
 
 /// Picoseconds of tiles per token.
-pub(crate) const TILE_TOKEN_PS: u64 = 2_300;
+pub(crate) const TILE_TOKEN_PS: u64 = 1_500;
 
 /// Picoseconds of a pair of a tile that passes: a share of the verification.
 pub(crate) fn tile_hit_ps(mean_size: u64) -> u64 {
-    63_000 + 890 * mean_size
+    61_000 + 1_050 * mean_size
 }
 
 /// Picoseconds of postings per set.
-pub(crate) const POSTING_SET_PS: u64 = 6_500;
+pub(crate) const POSTING_SET_PS: u64 = 3_800;
 
 /// Picoseconds to count, sign, add and transpose a posting with a signature of `words` words.
 pub(crate) fn posting_ps(words: u64) -> u64 {
-    23_500 + 3_500 * words
+    31_900 + 4_000 * words
 }
 
 /// Picoseconds of a pair of postings whose sizes fit, to test it.
-pub(crate) const POSTING_TEST_PS: u64 = 520;
+pub(crate) const POSTING_TEST_PS: u64 = 760;
 
 /// Picoseconds of a pair of postings that passes: whether its list is the first one that has both
 /// sets, and a share of the verification.
-pub(crate) const POSTING_HIT_PS: u64 = 77_000;
+pub(crate) const POSTING_HIT_PS: u64 = 80_000;
 
 /// Picoseconds of PPJoin per set.
-pub(crate) const PREFIX_SET_PS: u64 = 32_000;
+pub(crate) const PREFIX_SET_PS: u64 = 55_000;
 
 /// Picoseconds of PPJoin to count and add a posting, where lists and postings take `index_bytes`.
 pub(crate) fn prefix_posting_ps(index_bytes: u64) -> u64 {
-    2_000 + 5_800 * doublings(index_bytes)
+    3_800 + 6_700 * doublings(index_bytes)
 }
 
 /// Picoseconds of PPJoin per pair of postings whose sizes fit.
-pub(crate) const PREFIX_TEST_PS: u64 = 7_600;
+pub(crate) const PREFIX_TEST_PS: u64 = 9_400;
 
 /// Picoseconds of PPJoin per pair of sets that it meets, where the tokens of all sets take
 /// `token_bytes`: the first test of the pair, and a share of the verification.
 pub(crate) fn prefix_pair_ps(token_bytes: u64) -> u64 {
-    14_000 + 14_500 * doublings(token_bytes)
+    8_800 + 10_000 * doublings(token_bytes)
 }
 
 /// Picoseconds of PPJoin to sign a token by `words` words for the bitmap filter.
 pub(crate) fn prefix_token_ps(words: u64) -> u64 {
-    290 * words
+    190 * words
 }
 
 /// Picoseconds of a pair that passes the bitmap filter: a share of the verification.
-pub(crate) const SIGNED_PREFIX_HIT_PS: u64 = 29_000;
+pub(crate) const SIGNED_PREFIX_HIT_PS: u64 = 21_000;
 
 /// Doublings from 1 MiB to `bytes`, up to 16 MiB: more and more of it is in no cache of the core.
 fn doublings(bytes: u64) -> u64 {
@@ -102,9 +102,9 @@ pub(crate) struct LevelPercents {
 pub(crate) fn level_percents(isa: Isa) -> LevelPercents {
     let [posting, posting_test, tile_test] = match isa {
         Isa::Avx512 => [100, 100, 100],
-        Isa::Avx2 => [135, 170, 320],
-        Isa::Portable => [135, 340, 1280],
-        _ => [135, 340, 3200],
+        Isa::Avx2 => [130, 130, 400],
+        Isa::Portable => [130, 260, 1600],
+        _ => [130, 260, 4000],
     };
     LevelPercents { posting, posting_test, tile_test }
 }
