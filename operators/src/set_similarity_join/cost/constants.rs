@@ -8,6 +8,13 @@ pub(crate) fn pair_ns(mean_size: u64) -> u64 {
     20 + mean_size / 2
 }
 
+/// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words, for the
+/// choice of a device. More than an AVX-512 core takes: 140 for one word, 300 for four and 500 to
+/// 800 for eight.
+pub(crate) fn tile_test_ps(words: u64) -> u64 {
+    90 + 102 * words
+}
+
 /// Picoseconds of a device to test a pair of a tile, per word of the signature. Measured: 1.0 for
 /// one word, 0.5 for four (docs/gpu.md).
 pub(crate) const DEVICE_PAIR_PS: u64 = 1;
@@ -23,12 +30,13 @@ pub(crate) const SAVED_PS_MAX: u64 = 7_500;
 
 // The constants below follow from the times of each way over generated sets of 5 to 533 tokens, of
 // 0.3 to 4 million tokens in all, and over three data sets, at 0.95 to 0.5, on one core. They are
-// round numbers near those whose choices lose least; only their ratios matter. In 654 joins of
-// 0.5 ms and more on an AMD EPYC (Zen 4) and on an Intel Xeon, with AVX-512 and with AVX2, the way
-// that they choose takes more than a tenth longer than the best one in 34, up to 1.7 times as long;
-// in 90 joins of sets that the constants do not follow from, in 11, up to 1.5 times.
+// round numbers near those whose choices lose least: only their ratios matter, and none is a time.
+// In 654 joins of 0.5 ms and more on an AMD EPYC (Zen 4) and on an Intel Xeon, with AVX-512 and
+// with AVX2, the way that they choose takes more than a tenth longer than the best one in 34, up to
+// 1.7 times as long; in 90 joins of sets that the constants do not follow from, in 11, up to 1.5
+// times.
 
-/// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words.
+/// Picoseconds of tiles to test a pair by signatures of `words` words.
 pub(crate) fn tile_pair_ps(words: u64) -> u64 {
     290 + 55 * words
 }
