@@ -15,6 +15,7 @@ use super::find::JoinCounters;
 use super::find::planning::Planning;
 use super::find::posting_join::Planned;
 use super::join::{JoinQuestion, SetJoin};
+use super::options::JoinAlgorithm;
 use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
 use crate::sets::{
@@ -294,7 +295,16 @@ impl Producer for CollectionProducer {
     fn expected(&self) -> Option<Cost> {
         let Some(Phase::Joining(join)) = &self.phase else { return None };
         let tiler = join.tiler()?;
-        Some(verification::of_tiles(join.sets(), tiler.pairs(), tiler.sets().words()))
+        let data = verification::of_data(join.sets());
+        Some(match self.question.algorithm {
+            // Its plan has tiles only if a device pays.
+            JoinAlgorithm::Auto => Cost { cpu_ns: u64::MAX, ..data },
+            _ => {
+                let (pairs, words) = (tiler.pairs(), tiler.sets().words());
+                let cpu_ns = verification::of_tiles(pairs, words, self.question.isa);
+                Cost { cpu_ns, ..data }
+            }
+        })
     }
 
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {

@@ -45,7 +45,7 @@ impl<C: WaveChunk> Feeder<C> {
             free,
             made: 0,
             awaited: 0,
-            price: Price::default(),
+            price: Price::new(workers),
             workers: Workers::new(workers),
             has_lost_device: false,
             sent: 0,

@@ -1,11 +1,12 @@
 //! The rule of `device: "auto"`: when a device pays.
 //!
 //! A device answers chunks faster than a CPU, but it has to be opened, and data has to be sent to
-//! it. The amount of work is not known before its end. So chunks are answered on the CPU until
-//! that has cost as much as opening the device and sending the data, and on the device from then
-//! on. For any amount of work, this costs at most twice as much as the better of the two choices
-//! (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy Caching*,
-//! Algorithmica 3, 1988). Costs are modelled, not timed, so equal runs take equal decisions.
+//! it. The amount of work is not known before its end. So chunks are answered on the CPU until its
+//! kernels have each worked as long as opening the device and sending the data take, and on the
+//! device from then on. For any amount of work, this costs at most twice as much as the better of
+//! the two choices (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy
+//! Caching*, Algorithmica 3, 1988). Costs are modelled, not timed, so equal runs take equal
+//! decisions.
 
 use super::chunk::Cost;
 
@@ -17,11 +18,13 @@ pub(crate) const OPENING_NS: u64 = 400_000_000;
 const BYTES_PER_NS: u64 = 6;
 
 /// Modelled time of the CPU, compared with the cost of a device.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Price {
-    /// Nanoseconds of the CPU for all chunks.
+    /// Kernels that share the work on the CPU.
+    kernels: u64,
+    /// Nanoseconds of all these kernels for all chunks.
     spent_ns: u64,
-    /// Nanoseconds of the CPU for the chunks of the present data.
+    /// The same for the chunks of the present data.
     spent_on_data_ns: u64,
     /// Versions of the present data.
     data: Option<[u64; 2]>,
@@ -30,6 +33,12 @@ pub(super) struct Price {
 }
 
 impl Price {
+    /// The price of nothing, for `kernels` kernels.
+    pub(super) fn new(kernels: usize) -> Self {
+        let kernels = kernels as u64;
+        Self { kernels, spent_ns: 0, spent_on_data_ns: 0, data: None, sending_ns: 0 }
+    }
+
     /// Switches to the data of the next chunks, if it is other data.
     pub(super) fn switch_data(&mut self, cost: &Cost) {
         if self.data != Some(cost.data) {
@@ -47,7 +56,9 @@ impl Price {
 
     /// Whether the device pays for the chunks that follow.
     pub(super) fn device_pays(&self) -> bool {
-        self.spent_ns >= OPENING_NS && self.spent_on_data_ns >= self.sending_ns
+        let [spent, on_data] =
+            [self.spent_ns, self.spent_on_data_ns].map(|time| time / self.kernels);
+        spent >= OPENING_NS && on_data >= self.sending_ns
     }
 }
 
@@ -57,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_device_pays_when_the_cpu_has_spent_as_much() {
-        let mut price = Price::default();
+        let mut price = Price::new(1);
         let cost = |cpu_ns| Cost { cpu_ns, data: [1, 1], data_bytes: 600 };
         price.switch_data(&cost(0));
         assert!(!price.device_pays(), "at the beginning");
@@ -71,6 +82,17 @@ mod tests {
         price.charge(&other(99));
         assert!(!price.device_pays(), "other data is to be sent");
         price.charge(&other(1));
+        assert!(price.device_pays());
+    }
+
+    #[test]
+    fn kernels_share_the_time_of_the_cpu() {
+        let mut price = Price::new(4);
+        let cost = |cpu_ns| Cost { cpu_ns, data: [1, 1], data_bytes: 0 };
+        price.switch_data(&cost(0));
+        price.charge(&cost(4 * OPENING_NS - 1));
+        assert!(!price.device_pays());
+        price.charge(&cost(1));
         assert!(price.device_pays());
     }
 }

@@ -9,10 +9,17 @@ pub(crate) fn pair_ns(mean_size: u64) -> u64 {
 }
 
 /// Picoseconds of a CPU core to test a pair of a tile by signatures of `words` words, for the
-/// choice of a device. More than an AVX-512 core takes: 140 for one word, 300 for four and 500 to
-/// 800 for eight.
-pub(crate) fn tile_test_ps(words: u64) -> u64 {
-    90 + 102 * words
+/// choice of a device. Measured for 1, 2, 4 and 8 words (`trommel-bench signatures`, Zen 4): 135,
+/// 192, 312 and 658 with AVX-512; 418, 606, 826 and 1,613 with AVX2; 0.97, 1.9, 3.8 and 6.3
+/// nanoseconds with 128 bits; 2.4, 4.3, 8.3 and 16.7 without vectors.
+pub(crate) fn tile_test_ps(words: u64, isa: Isa) -> u64 {
+    let percents = match isa {
+        Isa::Avx512 => 100,
+        Isa::Avx2 => 260,
+        Isa::Portable => 900,
+        _ => 2200,
+    };
+    (70 + 70 * words) * percents / 100
 }
 
 /// Picoseconds of a device to test a pair of a tile, per word of the signature. Measured: 1.0 for
