@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
         let counters = (shape.counters - bins) as f64;
         let bound = passed[bins].iter().map(|share| share.map(|share| share / counters));
         let bound: Vec<Option<f64>> = bound.collect();
-        print_row(&format!("σ / |Y|, {bins} bins"), skews.len(), &bound, per_million);
+        print_row(&format!("σ / Y, {bins} bins"), skews.len(), &bound, per_million);
     }
     println!();
     let Some(folder) = &arguments.figures else { return Ok(()) };
