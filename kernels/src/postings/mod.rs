@@ -66,17 +66,19 @@ use self::scan::ScanLists;
 use crate::Isa;
 use crate::simd::{Popcount, dispatch};
 
-/// Joins each list to itself, from `progress` on, and writes the pairs that pass; stops between
+/// Joins the probes of `progress` to their lists, and writes the pairs that pass; stops between
 /// two postings when there are `hits_max` hits or more. Returns whether there is more.
 ///
 /// In pseudo-code: `for list { for probe of the list { for set before it { if it passes the tests
 /// { hits.push(probe, set) } } } }`. A pair that fails the test by its own bounds may be a hit,
 /// and a pair may be in several lists.
 ///
+/// Several cores can share lists, each with a `progress` of its own and with other probes.
+///
 /// # Shapes
 ///
 /// See [`Lists`]; `limits`: of the sizes that postings name; `hits`: overwritten; `progress`:
-/// made for lists that are as long, and signatures of as many words.
+/// made for lists that are as long, and signatures of as many words; its probes are postings.
 ///
 /// # Examples
 ///
@@ -97,6 +99,7 @@ use crate::simd::{Popcount, dispatch};
 /// let limits = Limits::new(vec![row], vec![limit], vec![0, 0]);
 ///
 /// let (mut progress, mut hits) = (Progress::new(2, words, false), Hits::default());
+/// progress.go_to(0..2);
 /// let has_more = scan_lists(Isa::Scalar, lists, &limits, &mut progress, &mut hits, 100);
 /// assert!(!has_more);
 /// assert_eq!((hits.probes[0].probe, hits.sets[0]), (1, 0));
@@ -104,7 +107,8 @@ use crate::simd::{Popcount, dispatch};
 ///
 /// # Cost
 ///
-/// A posting costs a look-up of its signature, prefetched, and a block of sixteen that it is
+/// A posting costs a look-up of its signature, prefetched, for each `progress` that has a probe at
+/// or after it in its list. A block of sixteen that it is
 /// compared with reads 192 B, and 128 B more for each word of a signature: with AVX-512 and one
 /// word five loads, five comparisons, two population counts and two compressed stores.
 ///

@@ -1,16 +1,20 @@
 //! The state between two calls.
 
+use std::ops::Range;
+
 use super::block_list::BlockList;
 
 /// The position of a join of lists between two calls.
 #[derive(Debug, Default)]
 pub struct Progress {
+    /// The probes that are left, as indices of postings.
+    pub(super) probes: Range<usize>,
     /// The current list.
     pub(super) list: usize,
     /// Its first posting.
     pub(super) begin: usize,
-    /// Its next probe; the list has been transposed unless this is the first one.
-    pub(super) next: usize,
+    /// The end of its postings that have been transposed.
+    pub(super) transposed: usize,
     /// The postings of the list that others find, by side.
     pub(super) block_lists: [BlockList; 2],
     /// For each posting of the list, the number of postings in the block list of its partner's
@@ -22,7 +26,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Before the first list, of lists of at most `len_max` postings.
+    /// Without probes, of lists of at most `len_max` postings.
     #[must_use]
     pub fn new(len_max: usize, words: usize, is_two_sided: bool) -> Self {
         let other = if is_two_sided { len_max } else { 0 };
@@ -30,9 +34,22 @@ impl Progress {
         Self { block_lists, visible: vec![0; len_max], ..Self::default() }
     }
 
-    /// Goes on with the first one of other lists, which are no longer.
-    pub fn go_on(&mut self) {
-        (self.list, self.begin, self.next) = (0, 0, 0);
+    /// Goes on with other lists, which are no longer; [`Self::go_to`] names their probes.
+    pub fn begin(&mut self) {
+        self.probes = 0..0;
+        (self.list, self.begin, self.transposed) = (0, 0, 0);
+    }
+
+    /// Goes on with the postings `probes` as probes, in place of those that are left. They still
+    /// find all sets before them in their lists.
+    ///
+    /// # Panics
+    ///
+    /// If `probes` begins before the probes named earlier.
+    pub fn go_to(&mut self, probes: Range<usize>) {
+        let earlier = self.probes.start;
+        assert!(probes.start >= earlier, "probes from {} on after {earlier}", probes.start);
+        self.probes = probes;
     }
 
     /// The bytes of [`Self::new`].

@@ -1,5 +1,7 @@
 //! The loop over lists and their postings.
 
+use std::ops::Range;
+
 use super::block::{BLOCK, BlockTest, PLACES, SETS, Sought};
 use super::block_list::BlockList;
 use super::hits::{Hits, ProbeHits};
@@ -52,16 +54,21 @@ impl<'a> ScanLists<'a, '_> {
     fn scan<const WORDS: usize, L: BlockTest>(self, level: L) -> bool {
         let Self { lists, limits, progress, hits, hits_max } = self;
         hits.clear();
-        while let Some(&end) = lists.ends.get(progress.list) {
-            let end = end as usize;
-            let list = &lists.postings[progress.begin..end];
+        while progress.probes.start < progress.probes.end {
+            let Progress { begin, probes: Range { start, end: probes_end }, .. } = *progress;
+            let list_end = lists.ends[progress.list] as usize;
+            if start >= list_end {
+                progress.list += 1;
+                (progress.begin, progress.transposed) = (list_end, list_end);
+                continue;
+            }
+            let end = list_end.min(probes_end);
             // A list of one set has no pair.
-            if list.len() > 1 {
-                if progress.next == 0 {
-                    transpose_list::<WORDS>(lists, list, limits, progress);
-                }
-                for (posting, &visible) in list.iter().zip(&progress.visible).skip(progress.next) {
-                    progress.next += 1;
+            if end - begin > 1 {
+                transpose::<WORDS>(lists, end, limits, progress);
+                let probes = &lists.postings[start..end];
+                for (posting, &visible) in probes.iter().zip(&progress.visible[start - begin..]) {
+                    progress.probes.start += 1;
                     if visible == 0 {
                         continue;
                     }
@@ -79,44 +86,47 @@ impl<'a> ScanLists<'a, '_> {
                             end: u32::try_from(hits.len).expect(POSTINGS),
                         });
                         if hits.len >= hits_max {
-                            return true;
+                            return progress.probes.start < probes_end;
                         }
                     }
                 }
             }
-            progress.list += 1;
-            (progress.begin, progress.next) = (end, 0);
+            progress.probes.start = end;
         }
         false
     }
 }
 
-/// Copies the postings of a list that others find into blocks, and counts for each posting the
-/// ones before it.
+/// Copies the postings of the current list up to `end` that others find into blocks, and counts
+/// for each posting the ones before it.
 ///
 /// All of it before the first posting is looked up: a load of sixteen numbers that have just been
 /// written one by one would have to wait for the last of these stores.
 #[inline(always)]
-fn transpose_list<const WORDS: usize>(
+fn transpose<const WORDS: usize>(
     lists: Lists<'_>,
-    list: &[Posting],
+    end: usize,
     limits: &Limits,
     progress: &mut Progress,
 ) {
-    progress.block_lists.iter_mut().for_each(BlockList::clear);
-    let visible = &mut progress.visible[..list.len()];
-    let from_here = &lists.postings[progress.begin..];
-    for (at, (posting, visible)) in list.iter().zip(visible).enumerate() {
+    let Progress { begin, transposed, block_lists, visible, .. } = progress;
+    if *transposed == *begin {
+        block_lists.iter_mut().for_each(BlockList::clear);
+    }
+    let visible = &mut visible[*transposed - *begin..end - *begin];
+    let from_here = &lists.postings[*transposed..];
+    for (at, (posting, visible)) in from_here.iter().zip(visible).enumerate() {
         // Perhaps of a list to come: most are short.
         if let Some(ahead) = from_here.get(at + AHEAD) {
             prefetch(lists.signatures, (ahead.set & !SIDE_BIT) as usize * WORDS);
         }
         let probe = Probe::<WORDS>::new(lists, limits, *posting);
-        let len = progress.block_lists[probe.partner(lists)].len();
+        let len = block_lists[probe.partner(lists)].len();
         *visible = u32::try_from(len).expect(POSTINGS);
         let is_indexed = posting.place & 0xffff < probe.row.index_prefix;
-        progress.block_lists[probe.side()].push(*posting, probe.signature, is_indexed);
+        block_lists[probe.side()].push(*posting, probe.signature, is_indexed);
     }
+    *transposed = end;
 }
 
 impl<'a, const WORDS: usize> Probe<'a, WORDS> {

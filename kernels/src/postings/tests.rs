@@ -39,6 +39,15 @@ const LISTS: usize = 4;
 const RANKS: u32 = 6;
 const POSITIONS: u32 = 8;
 
+/// How probes are divided: that many at a time, in turn for each of several searches.
+#[derive(Clone, Copy, Debug)]
+struct Sharing {
+    searches: usize,
+    probes: usize,
+}
+
+const ALONE: Sharing = Sharing { searches: 1, probes: usize::MAX };
+
 /// List, probe, its place, set, its place.
 type Found = (u32, u32, u32, u32, u32);
 
@@ -99,7 +108,13 @@ impl Case {
             .collect()
     }
 
-    fn run(&self, isa: Isa, extension: Extension, hits_max: usize) -> Vec<Found> {
+    fn run(
+        &self,
+        isa: Isa,
+        extension: Extension,
+        hits_max: usize,
+        Sharing { searches, probes }: Sharing,
+    ) -> Vec<Found> {
         let mut ends = Vec::new();
         let mut postings = Vec::new();
         for list in 0..LISTS {
@@ -123,36 +138,46 @@ impl Case {
             is_two_sided: self.is_two_sided,
         };
         let limits = self.limits();
-        let mut progress = Progress::new(self.members.len(), words, self.is_two_sided);
+        let progress = || Progress::new(self.members.len(), words, self.is_two_sided);
+        let mut shares: Vec<Progress> = std::iter::repeat_with(progress).take(searches).collect();
         let (mut hits, mut all) = (Hits::default(), Vec::new());
-        loop {
-            let has_more = match extension {
-                Extension::Used => {
-                    scan_lists(isa, lists, &limits, &mut progress, &mut hits, hits_max)
+        for (turn, begin) in (0..postings.len()).step_by(probes).enumerate() {
+            let progress = &mut shares[turn % searches];
+            progress.go_to(begin..begin.saturating_add(probes).min(postings.len()));
+            loop {
+                let has_more = match extension {
+                    Extension::Used => {
+                        scan_lists(isa, lists, &limits, progress, &mut hits, hits_max)
+                    }
+                    Extension::Unused => {
+                        let (limits, progress, hits) = (&limits, &mut *progress, &mut hits);
+                        let call = ScanLists { lists, limits, progress, hits, hits_max };
+                        dispatch::<Base, _>(isa, call)
+                    }
+                };
+                let mut begin = 0;
+                for &ProbeHits { list, place, probe, end } in &hits.probes {
+                    for at in begin..end as usize {
+                        all.push((list, probe, place, hits.sets[at], hits.places[at]));
+                    }
+                    begin = end as usize;
                 }
-                Extension::Unused => {
-                    let (limits, progress, hits) = (&limits, &mut progress, &mut hits);
-                    let call = ScanLists { lists, limits, progress, hits, hits_max };
-                    dispatch::<Base, _>(isa, call)
+                if !has_more {
+                    break;
                 }
-            };
-            let mut begin = 0;
-            for &ProbeHits { list, place, probe, end } in &hits.probes {
-                for at in begin..end as usize {
-                    all.push((list, probe, place, hits.sets[at], hits.places[at]));
-                }
-                begin = end as usize;
-            }
-            if !has_more {
-                let (tested, passed) = progress.tested();
-                assert!(passed == all.len() as u64 && passed <= tested);
-                return all;
             }
         }
+        let (mut tested, mut passed) = (0, 0);
+        for progress in &shares {
+            let counts = progress.tested();
+            (tested, passed) = (tested + counts.0, passed + counts.1);
+        }
+        assert!(passed == all.len() as u64 && passed <= tested);
+        all
     }
 
     fn check(&self) {
-        let reference = self.run(Isa::Scalar, Extension::Used, usize::MAX);
+        let reference = self.run(Isa::Scalar, Extension::Used, usize::MAX, ALONE);
         let place = |set: usize| self.members[set].rank << 16 | self.members[set].position;
         for &(list, probe, probe_place, set, set_place) in &reference {
             let (probe, set) = (probe as usize, set as usize);
@@ -169,9 +194,14 @@ impl Case {
         for isa in Isa::available() {
             for hits_max in [1, 20, usize::MAX] {
                 for extension in [Extension::Used, Extension::Unused] {
-                    let found = self.run(isa, extension, hits_max);
+                    let found = self.run(isa, extension, hits_max, ALONE);
                     assert_eq!(found, reference, "{isa} {extension:?} {hits_max}");
                 }
+            }
+            for (searches, probes) in [(1, 1), (1, 7), (2, 1), (3, 16), (3, 17), (7, 40)] {
+                let sharing = Sharing { searches, probes };
+                let found = self.run(isa, Extension::Used, 20, sharing);
+                assert_eq!(found, reference, "{isa} {sharing:?}");
             }
         }
     }
@@ -239,7 +269,7 @@ fn lists_of_all_lengths_around_a_block_are_read_whole() {
         let case = of_one_list(count);
         for isa in Isa::available() {
             assert_eq!(
-                case.run(isa, Extension::Used, 100).len(),
+                case.run(isa, Extension::Used, 100, ALONE).len(),
                 count * (count - 1) / 2,
                 "{isa}, {count} sets"
             );
@@ -266,6 +296,14 @@ fn bounds_that_descend_are_refused() {
 #[should_panic(expected = "a maximum rank of rank 1 is outside 0 to 1")]
 fn a_rank_outside_the_row_is_refused() {
     let _ = two_ranks([0, 1], 2);
+}
+
+#[test]
+#[should_panic(expected = "probes from 1 on after 2")]
+fn probes_that_go_back_are_refused() {
+    let mut progress = Progress::default();
+    progress.go_to(2..3);
+    progress.go_to(1..3);
 }
 
 #[test]

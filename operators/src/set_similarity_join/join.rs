@@ -14,9 +14,8 @@ use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
 use super::find::planning::{Planning, Slicing};
-use super::find::posting_join::{
-    LISTING_CORES, ListLengths, Planned, PostingIndex, PostingOptions,
-};
+use super::find::posting_index::{PostingIndex, PostingOptions};
+use super::find::posting_lists::{LISTING_CORES, ListLengths, Planned};
 use super::find::prefix_join::PrefixJoin;
 use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;
@@ -165,8 +164,7 @@ impl SetJoin {
         let mut searching = None;
         let finder: Box<dyn Find> = match algorithm {
             JoinAlgorithm::Auto => {
-                let slice_min = tuning.slice_postings_min;
-                let options = AutoOptions { isa, slice_min, only: None, cores };
+                let options = AutoOptions { isa, tuning, only: None, cores };
                 let found = auto_join(collection, bounds, options, planned, budget)?;
                 on_cores(found, cores, &mut searching)
             }
@@ -256,8 +254,7 @@ impl SetJoin {
         let tiler = Tiler::new(&tiled, bounds, ranks.clone());
         let mut searching = None;
         let finder: Box<dyn Find> = if has_others {
-            let slice_min = tuning.slice_postings_min;
-            let options = PostingOptions { isa, not_probed: &ranks, slice_min, cores };
+            let options = PostingOptions { isa, not_probed: &ranks, tuning, cores };
             let planned = &mut planned;
             let lists = ListLengths::planned(planned, collection, bounds, budget)?;
             let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
@@ -290,8 +287,7 @@ impl SetJoin {
         let PlannedTiles { question: JoinQuestion { similarity, threshold, .. }, .. } = *planned;
         let JoinQuestion { isa, tuning, .. } = planned.question;
         let only = Some(&planned.ranks[..]);
-        let slice_min = tuning.slice_postings_min;
-        let options = AutoOptions { isa, slice_min, only, cores: 1 };
+        let options = AutoOptions { isa, tuning, only, cores: 1 };
         let found = Bounds::new(similarity, threshold).and_then(|bounds| {
             let planned = &mut Planned::default();
             auto_join(sets, bounds, options, planned, &mut sets.budget())
@@ -318,9 +314,12 @@ impl SetJoin {
         self.searching.as_mut()?.task()
     }
 
-    /// Counts the work of a search since it came back last.
-    pub(super) fn count_search(&mut self, task: &mut SearchTask) {
+    /// Counts the work of a search since it came back last; others can share its slice now.
+    pub(super) fn search_returned(&mut self, task: &mut SearchTask) {
         self.counters.add(task.take_counters());
+        if let Some(searching) = &mut self.searching {
+            searching.returned(task);
+        }
     }
 
     /// Takes back a search that has no more candidates.
@@ -444,7 +443,7 @@ impl SetJoin {
 /// A finder for one core, or slices for several.
 fn on_cores(found: AutoJoin, cores: usize, searching: &mut Option<Searching>) -> Box<dyn Find> {
     match found {
-        AutoJoin::Postings(index) if cores > 1 && index.slices() > 1 => {
+        AutoJoin::Postings(index) if cores > 1 && index.is_divisible() => {
             *searching = Some(Searching::new(*index));
             Box::new(EmptyFinder)
         }

@@ -13,7 +13,7 @@ use super::cost::tiling::Tiling;
 use super::cost::verification;
 use super::find::JoinCounters;
 use super::find::planning::Planning;
-use super::find::posting_join::Planned;
+use super::find::posting_lists::Planned;
 use super::join::{JoinQuestion, SetJoin};
 use super::options::JoinAlgorithm;
 use super::verify::join_chunk::JoinChunk;
@@ -250,7 +250,7 @@ impl CollectionProducer {
         if let (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) =
             (&mut self.phase, chunk.work_mut())
         {
-            join.count_search(&mut search.task);
+            join.search_returned(&mut search.task);
         }
         match (chunk.take_done_work(), &mut self.phase) {
             (Some(JoinWork::Gather(task)), Some(Phase::Gathering(gathering))) => {

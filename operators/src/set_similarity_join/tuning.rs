@@ -7,6 +7,9 @@ pub(crate) struct Tuning {
     pub(crate) carried_batch_bytes: usize,
     /// Smallest slice of the index of `auto`, in postings. Each slice costs a pass over all sets.
     pub(crate) slice_postings_min: usize,
+    /// Work that a core takes at a time of a slice that others can search, too, in pairs of
+    /// postings: about a millisecond, or more if many pairs have to be verified.
+    pub(crate) run_pairs: u64,
     /// Tokens of the smallest part of a collection that is worth a task for another core.
     pub(crate) part_tokens_min: usize,
     /// Stream: maximum sets in the window. Half of `u32`, so that wrapping differences keep set
@@ -31,6 +34,7 @@ impl Default for Tuning {
         Self {
             carried_batch_bytes: 1 << 26,
             slice_postings_min: 1 << 16,
+            run_pairs: 1 << 20,
             part_tokens_min: 1 << 18,
             window_sets_max: (1 << 31) - 1,
             postings_max: u32::MAX as usize,
@@ -48,6 +52,7 @@ impl Tuning {
     pub(crate) const SMALL: Self = Self {
         carried_batch_bytes: 1 << 9,
         slice_postings_min: 8,
+        run_pairs: 64,
         part_tokens_min: 16,
         window_sets_max: 1 << 13,
         postings_max: 1 << 19,

@@ -25,8 +25,8 @@ const SORTED_TOKEN_NS: u64 = 8;
 /// Modelled nanoseconds of a core to count or sign a token.
 const PLANNED_TOKEN_NS: u64 = 3;
 
-/// Modelled nanoseconds of a core to search a posting.
-const SEARCHED_POSTING_NS: u64 = 30;
+/// Modelled nanoseconds of a core to search a pair of postings.
+const SEARCHED_PAIR_NS: u64 = 2;
 
 /// Work of a chunk that has neither pairs nor tiles of its own.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(crate) enum JoinWork {
     Search(Box<Search>),
 }
 
-/// The search of a slice, and the verification of its candidates.
+/// The search of a slice or a share of it, and the verification of its candidates.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) task: SearchTask,
@@ -121,7 +121,7 @@ impl JoinWork {
             Self::Gather(task) => task.weight() * GATHERED_TOKEN_NS,
             Self::Sort(task) => task.weight() * SORTED_TOKEN_NS,
             Self::Plan(task) => task.weight() * PLANNED_TOKEN_NS,
-            Self::Search(search) => search.task.postings() * SEARCHED_POSTING_NS,
+            Self::Search(search) => search.task.weight().saturating_mul(SEARCHED_PAIR_NS),
         }
     }
 }

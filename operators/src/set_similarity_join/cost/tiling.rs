@@ -13,7 +13,7 @@ use trommel_kernels::signatures::words_for_mean_size;
 
 use super::constants::DEVICE_PAIR_PS;
 use super::way::saved_posting_ps;
-use crate::set_similarity_join::find::posting_join::ListLengths;
+use crate::set_similarity_join::find::posting_lists::ListLengths;
 use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, SizeRun};

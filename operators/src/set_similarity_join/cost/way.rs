@@ -20,7 +20,7 @@ use super::constants::{
     SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS, TILE_TOKEN_PS, level_percents,
     posting_ps, prefix_pair_ps, prefix_posting_ps, prefix_token_ps, tile_hit_ps, tile_pair_ps,
 };
-use crate::set_similarity_join::find::posting_join::PostingCounts;
+use crate::set_similarity_join::find::posting_lists::PostingCounts;
 use crate::set_similarity_join::find::prefix_index::index_bytes;
 use crate::set_similarity_join::find::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;

@@ -6,9 +6,9 @@ use trommel_kernels::Isa;
 
 use super::Find;
 use super::filters::{Filters, Positions, PositionsAndSignatures};
-use super::posting_join::{
-    ListLengths, Planned, PostingCounts, PostingIndex, PostingJoin, PostingOptions,
-};
+use super::posting_index::{PostingIndex, PostingOptions};
+use super::posting_join::PostingJoin;
+use super::posting_lists::{ListLengths, Planned, PostingCounts};
 use super::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
 use crate::budget::Budget;
@@ -16,13 +16,13 @@ use crate::set_similarity_join::cost::tiling::TiledRanks;
 use crate::set_similarity_join::cost::way::{self, Way};
 use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
+use crate::set_similarity_join::tuning::Tuning;
 use crate::sets::SetCollection;
 
 /// Options of [`auto_join`].
 pub(crate) struct AutoOptions<'a> {
     pub(crate) isa: Isa,
-    /// Minimum number of postings of a slice of the index.
-    pub(crate) slice_min: usize,
+    pub(crate) tuning: Tuning,
     /// By rank: whether the sets of this size are probes; by default all are.
     pub(crate) only: Option<&'a [bool]>,
     /// Number of cores that search slices of an index side by side.
@@ -54,7 +54,7 @@ impl AutoJoin {
 pub(crate) fn auto_join(
     collection: &Arc<SetCollection>,
     bounds: Bounds,
-    AutoOptions { isa, slice_min, only, cores }: AutoOptions<'_>,
+    AutoOptions { isa, tuning, only, cores }: AutoOptions<'_>,
     planned: &mut Planned,
     budget: &mut Budget,
 ) -> Result<AutoJoin, JoinError> {
@@ -62,9 +62,8 @@ pub(crate) fn auto_join(
         Some(lists) => lists.counts,
         None => PostingCounts::estimate(collection, bounds, budget)?,
     };
-    // Each core searches slices of its own, if there are enough postings.
-    let slices = counts.postings / (slice_min as u64).max(1);
-    let searches = slices.clamp(1, cores.max(1) as u64);
+    // Cores share the search, if there is enough to do.
+    let searches = (counts.weight() / tuning.run_pairs.max(1)).clamp(1, cores.max(1) as u64);
     match way::choose(collection, bounds, counts, searches, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
@@ -88,7 +87,7 @@ pub(crate) fn auto_join(
         Way::Prefixes | Way::SignedPrefixes | Way::Postings => {}
     }
     let not_probed: Vec<bool> = only.into_iter().flatten().map(|is_probed| !is_probed).collect();
-    let options = PostingOptions { isa, not_probed: &not_probed, slice_min, cores };
+    let options = PostingOptions { isa, not_probed: &not_probed, tuning, cores };
     let lists = ListLengths::planned(planned, collection, bounds, budget)?;
     let index = PostingIndex::new(collection, bounds, options, lists, planned, budget)?;
     Ok(AutoJoin::Postings(Box::new(index)))

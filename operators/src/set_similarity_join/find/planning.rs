@@ -16,7 +16,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::memory::Part;
 use trommel_kernels::sets::sign_sets;
 
-use super::posting_join::{ListLengths, Planned, Visits};
+use super::posting_lists::{ListLengths, Planned, Visits};
 use super::signatures::SetSignatures;
 use crate::budget::Budget;
 use crate::set_similarity_join::similarity::Bounds;
@@ -263,7 +263,7 @@ fn cut(collection: &SetCollection, runs: usize) -> Vec<Range<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::posting_join::PostingCounts;
+    use super::super::posting_lists::PostingCounts;
     use super::*;
     use crate::set_similarity_join::similarity::{Similarity, Threshold};
     use crate::sets::{SetCollector, Side};

@@ -1,56 +1,100 @@
-//! Slices of an index that are searched side by side.
+//! Searches of an index side by side: each builds a slice and searches it, and those that find no
+//! slice left share the others'.
 
+use std::iter;
 use std::sync::Arc;
 
 use super::JoinCounters;
-use super::posting_join::{PostingIndex, SliceSearch};
+use super::posting_index::PostingIndex;
+use super::slice::{Slice, SliceSearch};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 
-/// The slices of an index, given out as tasks.
+/// The searches of an index, given out as tasks.
 pub(crate) struct Searching {
     index: Arc<PostingIndex>,
     /// Number of slices that nobody has yet. The last ones, with the most frequent tokens and the
     /// most work, come first.
     left: usize,
-    /// Memory of searches that are not under way; none that has not been allocated.
-    free: Vec<Option<Box<SliceSearch>>>,
+    /// Slices that are being searched, and that others can share.
+    shared: Vec<Arc<Slice>>,
+    /// Memory of slices and searches that are not under way; none that has not been allocated.
+    free_slices: Vec<Option<Slice>>,
+    free_searches: Vec<Option<Box<SliceSearch>>>,
     under_way: usize,
 }
 
-/// The search of one slice.
+/// The search of a slice, or of some runs of it.
 pub(crate) struct SearchTask {
     index: Arc<PostingIndex>,
-    slice: usize,
+    slice: SearchedSlice,
     search: Option<Box<SliceSearch>>,
-    is_begun: bool,
     /// Whether there can be more candidates.
     has_more: bool,
     counters: JoinCounters,
 }
 
+/// The slice of a task.
+enum SearchedSlice {
+    /// Its number, and memory if some has been allocated.
+    Unbuilt(usize, Option<Slice>),
+    Built(Arc<Slice>),
+}
+
 impl Searching {
     pub(crate) fn new(index: PostingIndex) -> Self {
-        let free = std::iter::repeat_with(|| None).take(index.searches()).collect();
-        Self { left: index.slices(), index: Arc::new(index), free, under_way: 0 }
+        let (slices, searches) = (index.slices(), index.searches());
+        Self {
+            index: Arc::new(index),
+            left: slices,
+            shared: Vec::new(),
+            free_slices: iter::repeat_with(|| None).take(searches.min(slices)).collect(),
+            free_searches: iter::repeat_with(|| None).take(searches).collect(),
+            under_way: 0,
+        }
     }
 
-    /// The next slice; none until one comes back, or if there is none left.
+    /// The next slice, or else a share of the one with the most work left; none until a task comes
+    /// back, or if there is none left.
     pub(crate) fn task(&mut self) -> Option<SearchTask> {
-        if self.left == 0 {
+        if self.free_searches.is_empty() {
             return None;
         }
-        let search = self.free.pop()?;
-        self.left -= 1;
+        let slice = if self.left > 0 {
+            let memory = self.free_slices.pop()?;
+            self.left -= 1;
+            SearchedSlice::Unbuilt(self.left, memory)
+        } else {
+            self.shared.retain(|slice| slice.weight_left() > 0);
+            let most = self.shared.iter().max_by_key(|slice| slice.weight_left())?;
+            SearchedSlice::Built(Arc::clone(most))
+        };
+        let search = self.free_searches.pop()?;
         self.under_way += 1;
-        let (index, slice) = (Arc::clone(&self.index), self.left);
-        let counters = JoinCounters::default();
-        Some(SearchTask { index, slice, search, is_begun: false, has_more: true, counters })
+        let (index, counters) = (Arc::clone(&self.index), JoinCounters::default());
+        Some(SearchTask { index, slice, search, has_more: true, counters })
+    }
+
+    /// Reads a task that comes back with more candidates.
+    pub(crate) fn returned(&mut self, task: &SearchTask) {
+        if let SearchedSlice::Built(slice) = &task.slice
+            && !self.shared.iter().any(|shared| Arc::ptr_eq(shared, slice))
+        {
+            self.shared.push(Arc::clone(slice));
+        }
     }
 
     /// Takes a task back that has no more candidates.
-    pub(crate) fn landed(&mut self, task: SearchTask) {
+    pub(crate) fn landed(&mut self, mut task: SearchTask) {
         self.under_way -= 1;
-        self.free.push(task.search);
+        if let Some(search) = &mut task.search {
+            search.begin();
+        }
+        self.free_searches.push(task.search);
+        if let SearchedSlice::Built(slice) = task.slice {
+            self.shared.retain(|shared| !Arc::ptr_eq(shared, &slice));
+            // The last task of a slice gives its memory back.
+            self.free_slices.extend(Arc::into_inner(slice).map(Some));
+        }
     }
 
     /// Whether a slice is being searched.
@@ -63,13 +107,16 @@ impl SearchTask {
     /// Adds candidates to `chunk` until it is full or none is left; false in the second case. The
     /// slice is built first.
     pub(crate) fn fill(&mut self, chunk: &mut CandidateChunk) -> bool {
-        let Self { index, search, counters, .. } = self;
-        let search = search.get_or_insert_with(|| Box::new(SliceSearch::new(index)));
-        if !self.is_begun {
-            self.is_begun = true;
-            search.begin(index, self.slice);
+        let Self { index, slice, search, counters, .. } = self;
+        if let SearchedSlice::Unbuilt(number, memory) = slice {
+            let mut built = memory.take().unwrap_or_else(|| Slice::new(index));
+            built.build(index, *number);
+            *slice = SearchedSlice::Built(Arc::new(built));
         }
-        self.has_more = search.fill(index, chunk, counters);
+        if let SearchedSlice::Built(slice) = slice {
+            let search = search.get_or_insert_with(|| Box::new(SliceSearch::new(index)));
+            self.has_more = search.fill(index, slice, chunk, counters);
+        }
         self.has_more
     }
 
@@ -83,14 +130,17 @@ impl SearchTask {
         std::mem::take(&mut self.counters)
     }
 
-    /// Number of postings of the slice.
-    pub(crate) fn postings(&self) -> u64 {
-        self.index.postings_of(self.slice)
+    /// Work that is left of its slice, in pairs of postings.
+    pub(crate) fn weight(&self) -> u64 {
+        match &self.slice {
+            SearchedSlice::Unbuilt(number, _) => self.index.weight_of(*number),
+            SearchedSlice::Built(slice) => slice.weight_left(),
+        }
     }
 }
 
 impl std::fmt::Debug for SearchTask {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SearchTask").field("slice", &self.slice).finish_non_exhaustive()
+        f.debug_struct("SearchTask").field("has_more", &self.has_more).finish_non_exhaustive()
     }
 }

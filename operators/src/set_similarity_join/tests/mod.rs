@@ -2,7 +2,7 @@
 
 mod pipelines;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use trommel_kernels::signatures::{self, Joined};
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
 use super::cost::tiling::TiledRanks;
-use super::find::posting_join::Planned;
+use super::find::posting_lists::Planned;
 use super::join::JoinQuestion;
 use super::tuning::Tuning;
 use super::*;
@@ -241,6 +241,81 @@ fn sizes_may_be_divided_between_tiles_and_postings() {
                     SetJoin::with_tiles(&collection, asked, tiled, Planned::default()).unwrap();
                 let pairs = pairs_of_divided(join, question.similarity, isa, 2000);
                 assert_eq!(pairs, expected, "{question:?} {isa}");
+            }
+        }
+    }
+}
+
+/// All pairs of a join whose slices several tasks search in turn, and the number of candidates of
+/// each task.
+fn pairs_of_searches(
+    mut join: SetJoin,
+    similarity: Similarity,
+    isa: Isa,
+    chunk_bytes: usize,
+) -> (Pairs, Vec<usize>) {
+    let (mut pairs, mut found_by) = (Pairs::new(), Vec::new());
+    let sets = join.sets().clone();
+    let mut chunk = CandidateChunk::with_bytes(chunk_bytes);
+    let mut under_way = VecDeque::new();
+    loop {
+        while let Some(task) = join.next_search() {
+            under_way.push_back((found_by.len(), task));
+            found_by.push(0);
+        }
+        let Some((number, mut task)) = under_way.pop_front() else { break };
+        assert!(join.is_searching());
+        chunk.clear();
+        let has_more = task.fill(&mut chunk);
+        assert!(chunk.len() <= (chunk_bytes / 20).max(1));
+        let overlaps = chunk.verify(isa, &sets);
+        for found in matches(&sets, &chunk, &overlaps) {
+            let SimilarPair { left, right, overlap, .. } = found.pair(similarity);
+            assert!(pairs.insert((left, right, overlap)), "{left}, {right} twice");
+        }
+        found_by[number] += chunk.len();
+        join.search_returned(&mut task);
+        if has_more {
+            under_way.push_back((number, task));
+        } else {
+            join.search_landed(task);
+        }
+    }
+    assert!(!join.is_searching());
+    let counters = join.counters();
+    assert_eq!(counters.candidates, found_by.iter().sum::<usize>() as u64);
+    (pairs, found_by)
+}
+
+#[test]
+fn searches_share_slices_that_others_have_built() {
+    // Nearly all pairs of postings are in one list.
+    let heavy: Vec<BTreeSet<u32>> =
+        (0..300).map(|own| set(&[7, 1000 + own % 40, 2000 + own % 30, 3000 + own])).collect();
+    let (sets, others) = (families(60, 9, 7), families(60, 12, 8));
+    let three_in_ten = Question::jaccard(30);
+    for (sets, right, question) in [
+        (&heavy, None, three_in_ten),
+        (&heavy, Some(&heavy[..90]), three_in_ten),
+        (&sets, None, Question::jaccard(50)),
+        (&sets, Some(&others[..]), Question::jaccard(75)),
+    ] {
+        let expected = question.pairs(sets, right);
+        let collection = collect(sets, right);
+        for (isa, search_cores) in Isa::available().flat_map(|isa| [2, 3, 8].map(|n| (isa, n))) {
+            for chunk_bytes in [1, 400] {
+                let asked = asked(question, JoinAlgorithm::Auto, isa);
+                let asked = JoinQuestion { search_cores, ..asked };
+                let ranks = vec![false; collection.sizes().len()];
+                let tiled = TiledRanks { ranks, has_others: true };
+                let planned = Planned::default();
+                let join = SetJoin::with_tiles(&collection, asked, tiled, planned).unwrap();
+                let (pairs, found_by) =
+                    pairs_of_searches(join, question.similarity, isa, chunk_bytes);
+                assert_eq!(pairs, expected, "{question:?} {isa} {search_cores} {chunk_bytes}");
+                let most = found_by.iter().max().unwrap();
+                let all: usize = found_by.iter().sum();
+                assert!(most * 2 <= all + found_by.len(), "{most} of {all}");
             }
         }
     }
