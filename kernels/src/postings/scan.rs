@@ -197,14 +197,14 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
             sought.distance_max = limit.distance_max;
             let valid = (1_u32 << end) - 1;
             let passed = level.test(block, valid, &sought) & valid;
-            // Both lines are stored whole, even if nothing passed, so that no branch depends on
-            // it; the next block begins after the hits.
-            let room = written..written + BLOCK;
-            let to = sets[room.clone()].as_mut_array().expect("room for a block");
-            level.compress(passed, &block[SETS], to);
-            let to = places[room].as_mut_array().expect("room for a block");
-            level.compress(passed, &block[PLACES], to);
-            written += passed.count_ones() as usize;
+            if passed != 0 {
+                let room = written..written + BLOCK;
+                let to = sets[room.clone()].as_mut_array().expect("room for a block");
+                level.compress(passed, &block[SETS], to);
+                let to = places[room].as_mut_array().expect("room for a block");
+                level.compress(passed, &block[PLACES], to);
+                written += passed.count_ones() as usize;
+            }
             tested += end;
             left -= end;
         }
