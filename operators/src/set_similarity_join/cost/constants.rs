@@ -29,12 +29,6 @@ pub(crate) const DEVICE_PAIR_PS: u64 = 1;
 /// Picoseconds of a CPU core to test a pair of postings that a device saves.
 pub(crate) const SAVED_TEST_PS: u64 = 800;
 
-/// The same for what follows if the pair passes.
-pub(crate) const SAVED_HIT_PS: u64 = 64_000;
-
-/// The most that a pair of postings saves.
-pub(crate) const SAVED_PS_MAX: u64 = 7_500;
-
 // The constants below follow from the times of each way over generated sets of 5 to 533 tokens, of
 // 0.3 to 4 million tokens in all, and over three data sets, at 0.95 to 0.5, on one core. They are
 // round numbers near those whose choices lose least: only their ratios matter, and none is a time.

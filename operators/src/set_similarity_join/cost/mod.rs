@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `constants` | measured costs |
 //! | `verification` | cost of verifying a chunk |
+//! | `saved` | the time that a device saves the CPU |
 //! | `tiling` | the sizes that `auto` joins by tiles on a device |
 //! | `way` | the way of `auto` on a CPU |
 //! | `opening` | when a device is opened |
@@ -12,6 +13,7 @@
 pub(crate) mod constants;
 pub(crate) mod opening;
 pub(crate) mod plan;
+mod saved;
 pub(crate) mod tiling;
 pub(crate) mod verification;
 pub(crate) mod way;

@@ -17,8 +17,8 @@ use trommel_kernels::signatures::{WORDS, words_for_mean_size};
 
 use super::constants::{
     LevelPercents, POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
-    SAVED_HIT_PS, SAVED_PS_MAX, SAVED_TEST_PS, SIGNED_PREFIX_HIT_PS, TILE_TOKEN_PS, level_percents,
-    posting_ps, prefix_pair_ps, prefix_posting_ps, prefix_token_ps, tile_hit_ps, tile_pair_ps,
+    SIGNED_PREFIX_HIT_PS, TILE_TOKEN_PS, level_percents, posting_ps, prefix_pair_ps,
+    prefix_posting_ps, prefix_token_ps, tile_hit_ps, tile_pair_ps,
 };
 use crate::set_similarity_join::find::posting_lists::PostingCounts;
 use crate::set_similarity_join::find::prefix_index::index_bytes;
@@ -164,13 +164,6 @@ impl Counts {
             (by_signed_prefixes, Way::SignedPrefixes),
         ]
     }
-}
-
-/// Picoseconds of a posting that a device would save.
-pub(super) fn saved_posting_ps(collection: &SetCollection, bounds: Bounds) -> u64 {
-    let words = words_for(collection, bounds);
-    let hits = SAVED_HIT_PS * survivors(collection, bounds, words) / SAMPLE;
-    (SAVED_TEST_PS + hits).min(SAVED_PS_MAX)
 }
 
 /// Number of pairs of sets whose sizes fit, of any sides.
