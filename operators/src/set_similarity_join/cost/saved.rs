@@ -21,8 +21,8 @@ const PROBES: usize = 64;
 /// Sampled sets on the other side.
 const PARTNERS: usize = 1024;
 
-/// Percents of the pairs that pass by their signatures, that pass by their positions, too. Measured:
-/// 44 to 73, for sentences and descriptions at .5 to .25.
+/// Percents of the pairs that pass by their signatures, that pass by their positions, too.
+/// Measured: 44 to 73, for sentences and descriptions at .5 to .25.
 const NEAR_PERCENT: u64 = 60;
 
 /// Picoseconds of a pair of postings that a device would save.

@@ -81,7 +81,7 @@ impl Tiling {
         };
         let words = words_for_mean_size(collection.block().mean_size());
         let pair_ps = DEVICE_PAIR_PS * words as u64;
-        let posting_ps = saved_posting_ps(collection, bounds) / speed_up(cores);
+        let posting_ps = of_cores(saved_posting_ps(collection, bounds), cores);
         // Tiles save at most all pairs of postings. Most joins on several cores end here, since
         // buckets are counted on one.
         let most_ps = lists.map(|lists| lists.counts.pairs.saturating_mul(posting_ps));
@@ -102,11 +102,11 @@ impl Tiling {
     }
 }
 
-/// How many times as fast `cores` cores search postings as one. They share the memory, and often
-/// two of them one processor: 16 of a Xeon join 3 M generated sets at .5 in an eighth of the time
-/// of one (docs/set-join.md).
-fn speed_up(cores: usize) -> u64 {
-    cores.div_ceil(2).max(1) as u64
+/// The time that `cores` cores need for postings that take one of them `time`. They share the
+/// memory, and often two of them one processor: two of a Xeon are 1.4 to 1.7 times as fast as one,
+/// and 16 eight times (docs/set-join.md).
+fn of_cores(time: u64, cores: usize) -> u64 {
+    2 * time / (cores as u64 + 1)
 }
 
 /// Whether the device can be opened and has room for the sets with signatures of `words` words.
