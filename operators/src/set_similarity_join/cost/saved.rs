@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 
 use rapidhash::fast::RandomState;
-use trommel_kernels::sets::sign;
-use trommel_kernels::signatures::WORDS;
 
 use super::constants::{SAVED_TEST_PS, pair_ns};
+use super::sample::{Signed, spaced};
 use crate::set_similarity_join::find::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::SetCollection;
@@ -43,36 +42,6 @@ struct Met {
     pairs: u64,
     /// Those that their signatures do not rule out.
     passed: u64,
-}
-
-/// A sampled set, with its signature.
-struct Signed {
-    set: u32,
-    size: u32,
-    signature: [u64; WORDS[WORDS.len() - 1]],
-}
-
-impl Signed {
-    fn new(collection: &SetCollection, set: u32, words: usize) -> Self {
-        let mut signature = [0; WORDS[WORDS.len() - 1]];
-        sign(collection.set(set), &mut signature[..words]);
-        Self { set, size: collection.size(set), signature }
-    }
-
-    /// Whether a pair can be similar by its sizes.
-    fn fits(&self, other: &Self, bounds: Bounds) -> bool {
-        let (smaller, larger) = (self.size.min(other.size), self.size.max(other.size));
-        self.set != other.set && smaller >= bounds.size_min(larger)
-    }
-
-    /// Whether a pair whose sizes fit can be similar by its signatures.
-    fn passes(&self, other: &Self, bounds: Bounds) -> bool {
-        let (smaller, larger) = (self.size.min(other.size), self.size.max(other.size));
-        let words = self.signature.iter().zip(&other.signature);
-        let differing: u32 = words.map(|(left, right)| (left ^ right).count_ones()).sum();
-        let sizes = u64::from(smaller) + u64::from(larger);
-        u64::from(differing) + 2 * u64::from(bounds.required(larger, smaller)) <= sizes
-    }
 }
 
 impl Met {
@@ -113,13 +82,6 @@ impl Met {
         }
         met
     }
-}
-
-/// Up to `count` numbers below `end` at equal distances.
-fn spaced(end: usize, count: usize) -> impl Iterator<Item = u32> {
-    let count = count.min(end);
-    let place = move |place| (2 * place + 1) * end / (2 * count);
-    (0..count).map(place).map_while(|set| u32::try_from(set).ok())
 }
 
 #[cfg(test)]

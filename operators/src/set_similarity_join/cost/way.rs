@@ -12,14 +12,14 @@
 //! the share of a sample of such pairs that their signatures do not rule out.
 
 use trommel_kernels::Isa;
-use trommel_kernels::sets::sign;
-use trommel_kernels::signatures::{WORDS, words_for_mean_size};
+use trommel_kernels::signatures::words_for_mean_size;
 
 use super::constants::{
     LevelPercents, POSTING_HIT_PS, POSTING_SET_PS, POSTING_TEST_PS, PREFIX_SET_PS, PREFIX_TEST_PS,
     SIGNED_PREFIX_HIT_PS, TILE_TOKEN_PS, level_percents, posting_ps, prefix_pair_ps,
     prefix_posting_ps, prefix_token_ps, tile_hit_ps, tile_pair_ps,
 };
+use super::sample::{Signed, spaced};
 use crate::set_similarity_join::find::posting_lists::PostingCounts;
 use crate::set_similarity_join::find::prefix_index::index_bytes;
 use crate::set_similarity_join::find::signatures::words_for;
@@ -184,27 +184,14 @@ fn pairs_of_fitting_sizes(collection: &SetCollection, bounds: Bounds) -> u64 {
 /// Number of pairs that signatures of `words` words do not rule out, out of [`SAMPLE`] pairs whose
 /// sizes fit. An estimate from all pairs of [`SAMPLED_SETS`] sets, which are the same in each run.
 fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> u64 {
-    let sets = collection.len();
-    // At equal distances in the order of sizes.
-    let sampled = (0..SAMPLED_SETS).map(|place| (2 * place + 1) * sets / (2 * SAMPLED_SETS));
-    let mut sampled: Vec<u32> = sampled.map_while(|set| u32::try_from(set).ok()).collect();
-    sampled.dedup();
-    let signed = sampled.into_iter().map(|set| {
-        let mut signature = [0; WORDS[WORDS.len() - 1]];
-        sign(collection.set(set), &mut signature[..words]);
-        (collection.size(set), signature)
-    });
-    let signed: Vec<_> = signed.collect();
+    let sampled = spaced(collection.len(), SAMPLED_SETS);
+    let signed: Vec<Signed> = sampled.map(|set| Signed::new(collection, set, words)).collect();
     let (mut sample, mut survivors) = (0, 0);
-    for (place, (size, of_probe)) in signed.iter().enumerate() {
-        let size_min = bounds.size_min(*size);
+    for (place, probe) in signed.iter().enumerate() {
         let smaller = signed[..place].iter().rev();
-        for (other_size, of_other) in smaller.take_while(|(size, _)| *size >= size_min) {
-            let differing = of_probe.iter().zip(of_other).map(|(a, b)| (a ^ b).count_ones());
-            let required = u64::from(bounds.required(*size, *other_size));
-            let sizes = u64::from(*size) + u64::from(*other_size);
+        for other in smaller.take_while(|other| probe.fits(other, bounds)) {
             sample += 1;
-            survivors += u64::from(u64::from(differing.sum::<u32>()) + 2 * required <= sizes);
+            survivors += u64::from(probe.passes(other, bounds));
         }
     }
     // A few are chance: similar pairs, which each way has to verify.
