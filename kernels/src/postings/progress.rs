@@ -34,14 +34,15 @@ impl Progress {
         Self { block_lists, visible: vec![0; len_max], ..Self::default() }
     }
 
-    /// Goes on with other lists, which are no longer; [`Self::go_to`] names their probes.
+    /// Continues with other lists, of at most `len_max` postings; [`Self::go_to`] names their
+    /// probes.
     pub fn begin(&mut self) {
         self.probes = 0..0;
         (self.list, self.begin, self.transposed) = (0, 0, 0);
     }
 
-    /// Goes on with the postings `probes` as probes, in place of those that are left. They still
-    /// find all sets before them in their lists.
+    /// Continues with the postings `probes`, and drops earlier probes that are left. A probe finds
+    /// all sets before it in its list, whichever probes were named.
     ///
     /// # Panics
     ///

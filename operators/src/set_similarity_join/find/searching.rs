@@ -1,5 +1,5 @@
-//! Searches of an index side by side: each builds a slice and searches it, and those that find no
-//! slice left share the others'.
+//! Parallel search of an index: each task builds a slice and searches it. When no slice is left, a
+//! task takes runs of a slice that another task has built.
 
 use std::iter;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ use crate::sets::{SETS_AHEAD, Side};
 /// The posting lists of a slice, and the runs of probes that searches take.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    /// Its lists among those of the index.
+    /// Numbers of its lists in the index.
     lists: Range<usize>,
     /// End of each list among the postings.
     ends: Vec<u32>,
