@@ -80,6 +80,11 @@ pub enum Flow {
     HaveOutput,
     /// The next part was asked a question; the next call is [`Operator::reply`] with its answer.
     AwaitReply,
+    /// The pipe, terminal or socket that a sink writes to has no room. The next call is
+    /// [`Operator::resume`], when [`Operator::descriptor`] is writable or has lost its reader, at
+    /// the latest at the time that [`Operator::wake_at`] names. The call may come early. The thread
+    /// serves its other parts meanwhile, so a reader that stops holds up nothing but its own rows.
+    AwaitWritable,
     /// Work is in flight elsewhere, such as on a device; call [`Operator::wake`] at the time that
     /// [`Operator::wake_at`] names. More input may come before, but this is no batch boundary:
     /// while a query waits for one, the operator gets no input. An operator that returned this
@@ -227,15 +232,22 @@ pub trait Operator: Send {
         out: &mut Output,
     ) -> Result<Flow, OperatorError>;
 
-    /// Goes on after [`Flow::HaveOutput`].
+    /// Goes on after [`Flow::HaveOutput`] or [`Flow::AwaitWritable`].
     ///
     /// # Errors
     /// As [`Operator::process`].
     ///
     /// # Panics
-    /// The provided method panics: an operator that returns [`Flow::HaveOutput`] implements it.
+    /// The provided method panics: an operator that returns one of the two implements it.
     fn resume(&mut self, _out: &mut Output) -> Result<Flow, OperatorError> {
-        unreachable!("this operator never returns Flow::HaveOutput")
+        unreachable!("this operator never returns Flow::HaveOutput or Flow::AwaitWritable")
+    }
+
+    /// The descriptor that [`Flow::AwaitWritable`] refers to; `None` if only the time of
+    /// [`Operator::wake_at`] ends the wait. Asked right after the flow was returned; the descriptor
+    /// stays open until the next call of the operator.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// Takes the next part's answer after [`Flow::AwaitReply`], or at any time if it [takes
@@ -324,6 +336,14 @@ pub trait Operator: Send {
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
         Err(QueryError::unsupported(request, &[]))
+    }
+
+    /// Whether queries can be answered although the last call returned another flow than
+    /// [`Flow::NeedInput`]: the input is used up, or the state means something between two rows of
+    /// it, and what is left of the call only waits to leave. So a query does not wait behind a full
+    /// channel. Asked while a query waits.
+    fn can_answer(&self) -> bool {
+        false
     }
 
     /// Whether a sink still needs input; false for one that drops all rows, such as a sink whose

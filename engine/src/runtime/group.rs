@@ -142,13 +142,8 @@ impl RunningGroup {
     }
 
     fn look_at_phase(&mut self) -> Result<(), RunError> {
+        self.shared.keep_deadline();
         self.seen_phase = self.shared.phase();
-        if self.seen_phase == Phase::Draining
-            && self.shared.deadline().is_some_and(|deadline| deadline <= Instant::now())
-        {
-            self.shared.advance(Phase::Aborted);
-            self.seen_phase = Phase::Aborted;
-        }
         if self.seen_phase == Phase::Aborted
             && let Some(node) = self.nodes.iter().find(|node| !node.is_done())
         {
@@ -402,7 +397,7 @@ impl RunningGroup {
             Phase::Running | Phase::Aborted => None,
         };
         let waits_for_credit =
-            self.nodes.iter().any(|node| node.tickets.asked() > 0 && node.is_at_boundary());
+            self.nodes.iter().any(|node| node.tickets.asked() > 0 && node.may_be_asked());
         let look = waits_for_credit.then(|| Instant::now() + ALLOWANCE_LOOK);
         let steps = (0..self.nodes.len()).map(|index| self.next_step(index, None, true));
         let times = steps.filter_map(|step| match step {

@@ -335,7 +335,9 @@ impl Running {
         self.handle.abort();
     }
 
-    /// Waits for the end of the pipeline, at most for `limit`; true if it has ended.
+    /// Waits for the end of the pipeline, at most for `limit`; true if it has ended. The limit of
+    /// a [drain](RunHandle::stop_within) holds while a thread waits here, even if no stage returns
+    /// from its call.
     ///
     /// # Examples
     /// ```
@@ -358,13 +360,15 @@ impl Running {
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now().checked_add(limit);
         while self.workers_running > 0 {
-            let ended = match until {
+            let deadline = self.handle.shared.keep_deadline();
+            let ended = match until.into_iter().chain(deadline).min() {
                 Some(until) => self.ended.recv_deadline(until),
                 None => self.ended.recv().map_err(RecvTimeoutError::from),
             };
             match ended {
                 Ok(worker) => self.note_end(worker),
-                Err(_) => return false,
+                Err(_) if until.is_some_and(|until| until <= Instant::now()) => return false,
+                Err(_) => {}
             }
         }
         true
@@ -383,13 +387,15 @@ impl Running {
             if self.workers_running == 0 {
                 return true;
             }
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let deadline = self.handle.shared.keep_deadline();
+            let next = until.into_iter().chain(deadline).min();
+            let left = next.map(|next| next.saturating_duration_since(Instant::now()));
             // A time that does not fit means no limit.
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut both = [self.end_event.as_fd(), descriptor]
                 .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
             match poll(&mut both, timeout.as_ref()) {
-                Ok(0) => return false,
+                Ok(0) if until.is_some_and(|until| until <= Instant::now()) => return false,
                 Ok(_) if !both[1].revents().is_empty() => return false,
                 Ok(_) | Err(Errno::INTR) => {}
                 // Short of memory: the next call tries again.

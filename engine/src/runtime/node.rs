@@ -52,7 +52,7 @@ pub(super) struct Node {
     takes_replies: bool,
     /// Whether it is a sink that needed input when it was asked last.
     needed_input: bool,
-    /// The time at which a source is to be called.
+    /// The time at which a source, or a sink without room, is to be called.
     pace: Pace,
 }
 
@@ -113,7 +113,7 @@ impl Node {
         matches!(self.body, Body::Source(_))
     }
 
-    /// Lets a source wait for its descriptor here.
+    /// Lets a source or a sink wait for its descriptor here.
     pub(super) fn set_readiness(&mut self, readiness: Readiness) {
         self.pace.set_readiness(readiness);
     }
@@ -128,9 +128,18 @@ impl Node {
         self.life == Life::Finishing && self.is_at_boundary()
     }
 
-    /// Whether the operator is between two batches, so that its state means something.
+    /// Whether the operator is between two batches.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.flow == Flow::NeedInput
+    }
+
+    /// Whether the state of the operator means something, so that a query can be answered.
+    pub(super) fn may_be_asked(&self) -> bool {
+        self.is_at_boundary()
+            || match &self.body {
+                Body::Operator(operator) => operator.can_answer(),
+                Body::Source(_) => false,
+            }
     }
 
     /// Whether it has work in the background.
@@ -157,18 +166,18 @@ impl Node {
     /// Whether a query can be answered: at a batch boundary, and at the position that it was sent
     /// from.
     pub(super) fn can_answer(&self, ticket: &Ticket) -> bool {
-        self.is_at_boundary() && ticket.is_due(self.inputs.taken())
+        ticket.is_due(self.inputs.taken()) && self.may_be_asked()
     }
 
     /// Whether the oldest query of a caller can be answered or forwarded now.
     pub(super) fn can_answer_asked(&self) -> bool {
-        self.is_at_boundary() && self.tickets.can_admit()
+        self.tickets.can_admit() && self.may_be_asked()
     }
 
     /// Whether a standing query should be answered again. The last answer is given when the node
     /// ends.
     pub(super) fn wants_publishing(&self) -> bool {
-        !self.is_done() && self.is_at_boundary() && self.tickets.has_wanted_watch()
+        !self.is_done() && self.tickets.has_wanted_watch() && self.may_be_asked()
     }
 
     /// Asks the operator.
@@ -198,6 +207,7 @@ impl Node {
         match (self.life, self.flow) {
             (Life::Done, _) => Step::Wait,
             (_, Flow::HaveOutput) => Step::Now(Work::Resume),
+            (_, Flow::AwaitWritable) => self.pace.step_after_pause(group, Work::Resume),
             (_, Flow::AwaitReply) if self.inputs.has_reply() => Step::Now(Work::Reply),
             (_, Flow::AwaitReply) => Step::Wait,
             (_, Flow::NeedInput) if self.is_source() => self.pace.next_step(group),
@@ -257,6 +267,9 @@ impl Node {
         let Body::Operator(operator) = &mut self.body else {
             return self.produce(work, begin, output).map(|()| false);
         };
+        if self.flow == Flow::AwaitWritable {
+            self.pace.begin_call(work);
+        }
         output.set_origin(origin);
         let (result, is_data) = match work {
             Work::Take => {
@@ -287,14 +300,15 @@ impl Node {
                 unreachable!("sources produce, and truncation was handled")
             }
         };
-        match result {
-            Ok(flow) => {
-                self.flow = flow;
-                self.wake_at = operator.wake_at();
-                Ok(is_data)
+        let flow = result.and_then(|flow| {
+            self.wake_at = operator.wake_at();
+            if flow == Flow::AwaitWritable {
+                self.pace.await_room(operator.descriptor(), self.wake_at)?;
             }
-            Err(error) => Err(self.error(RunErrorCause::Failed(error))),
-        }
+            Ok(flow)
+        });
+        self.flow = flow.map_err(|error| self.error(RunErrorCause::Failed(error)))?;
+        Ok(is_data)
     }
 
     /// Calls a source, numbers the batches that it sent, and notes the time of its next call.
@@ -352,6 +366,8 @@ impl Node {
     pub(super) fn count_wait(&mut self, waited: Duration, now: Instant) {
         if self.outputs.is_stuck() {
             self.outputs.count_wait(now, &self.counters);
+        } else if self.flow == Flow::AwaitWritable {
+            add(&self.counters.blocked_ns, nanoseconds(waited));
         } else if !self.is_done() {
             add(&self.counters.idle_ns, nanoseconds(waited));
         }

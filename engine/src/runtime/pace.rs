@@ -1,31 +1,35 @@
-//! The pace of a source: it is called at once, at a time, or when its descriptor is readable.
+//! The pace of a node: a source is called at once, at a time, or when its descriptor is readable;
+//! a sink without room when its descriptor is writable.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
+
+use mio::Interest;
 
 use super::poller::Readiness;
 use super::step::{Step, View, Work};
 use crate::operator::{Source, SourceFlow};
 
-/// Pause of a source that waits for a descriptor which cannot be waited for, such as that of a
+/// Pause of a node that waits for a descriptor which cannot be waited for, such as that of a
 /// regular file.
 const UNWATCHABLE: Duration = Duration::from_millis(1);
 
-/// A source that has nothing at present.
+/// A node that waits.
 #[derive(Debug, Clone, Copy)]
 struct Pause {
     /// Latest time of the next call; `None` if there is none.
     until: Option<Instant>,
 }
 
-/// The pace of one source.
+/// The pace of one node.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// `None` if the source is to be called.
+    /// `None` if the node is to be called.
     pause: Option<Pause>,
     /// Where it waits for its descriptor.
     readiness: Option<Readiness>,
-    /// Whether it has been asked to stop.
+    /// Whether a source has been asked to stop.
     is_stopping: bool,
 }
 
@@ -34,20 +38,23 @@ impl Pace {
         self.readiness = Some(readiness);
     }
 
-    /// The next step, given that its outputs have space.
+    /// The next step of a source, given that its outputs have space.
     pub(super) fn next_step(&self, group: View) -> Step {
         let work = if group.is_draining { Work::StopSource } else { Work::Produce };
         let begins_to_stop = group.is_draining && !self.is_stopping;
-        let is_readable = || self.readiness.as_ref().is_some_and(Readiness::is_ready);
+        if begins_to_stop { Step::Now(work) } else { self.step_after_pause(group, work) }
+    }
+
+    /// `work` when the pause is over.
+    pub(super) fn step_after_pause(&self, group: View, work: Work) -> Step {
+        let is_ready = || self.readiness.as_ref().is_some_and(Readiness::is_ready);
         match self.pause {
-            Some(pause) if !begins_to_stop && !is_readable() => {
-                Step::at(pause.until, group.now, work)
-            }
+            Some(pause) if !is_ready() => Step::at(pause.until, group.now, work),
             _ => Step::Now(work),
         }
     }
 
-    /// Notes that the source is about to be called.
+    /// Notes that the node is about to be called.
     pub(super) fn begin_call(&mut self, work: Work) {
         self.pause = None;
         self.is_stopping |= work == Work::StopSource;
@@ -56,7 +63,7 @@ impl Pace {
         }
     }
 
-    /// Notes the time of the next call.
+    /// Notes the time of the next call of a source.
     ///
     /// # Errors
     /// If the operating system refuses to wait for its descriptor.
@@ -64,18 +71,38 @@ impl Pace {
         let wait = match flow {
             SourceFlow::HaveOutput | SourceFlow::Finished => return Ok(()),
             SourceFlow::Idle(wait) => wait,
-            SourceFlow::AwaitReadable(wait) if self.watch(source)? => wait,
-            SourceFlow::AwaitReadable(wait) => wait.min(UNWATCHABLE),
+            SourceFlow::AwaitReadable(wait) => {
+                let descriptor = source.descriptor();
+                let descriptor =
+                    descriptor.expect("a source that returns `AwaitReadable` names a descriptor");
+                let is_watched = self.watch(descriptor, Interest::READABLE)?;
+                if is_watched { wait } else { wait.min(UNWATCHABLE) }
+            }
         };
         self.pause = Some(Pause { until: Instant::now().checked_add(wait) });
         Ok(())
     }
 
-    fn watch(&mut self, source: &dyn Source) -> io::Result<bool> {
-        let descriptor = source.descriptor();
-        let descriptor =
-            descriptor.expect("a source that returns `AwaitReadable` names a descriptor");
-        let readiness = self.readiness.as_mut().expect("every source of a run has one");
-        readiness.watch(descriptor)
+    /// Lets a sink wait for room, at the latest until a time.
+    ///
+    /// # Errors
+    /// If the operating system refuses to wait for the descriptor.
+    pub(super) fn await_room(
+        &mut self,
+        descriptor: Option<BorrowedFd<'_>>,
+        until: Option<Instant>,
+    ) -> io::Result<()> {
+        let is_watched = match descriptor {
+            Some(descriptor) => self.watch(descriptor, Interest::WRITABLE)?,
+            None => true,
+        };
+        let retry = (!is_watched).then(|| Instant::now() + UNWATCHABLE);
+        self.pause = Some(Pause { until: until.into_iter().chain(retry).min() });
+        Ok(())
+    }
+
+    fn watch(&mut self, descriptor: BorrowedFd<'_>, interest: Interest) -> io::Result<bool> {
+        let readiness = self.readiness.as_mut().expect("every node of a run has one");
+        readiness.watch(descriptor, interest)
     }
 }

@@ -1,8 +1,8 @@
-//! The poller: one thread that waits for the descriptors of all sources of a run.
+//! The poller: one thread that waits for the descriptors of all sources and sinks of a run.
 //!
-//! A source without data names a descriptor. Its stage thread registers that here and goes on with
-//! other work, or parks; when the descriptor becomes readable, or its writer hangs up, the poller
-//! marks the source and rings the bell of its thread. The thread of the poller starts with the
+//! A source without data, or a sink without room, names a descriptor. Its stage thread registers
+//! the descriptor here and goes on with other work, or parks. When the descriptor is readable or
+//! writable, or the other end hangs up, the poller marks the node and rings the bell of its thread. The thread of the poller starts with the
 //! first registration and costs nothing while no descriptor changes.
 
 use std::io;
@@ -17,12 +17,12 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use crate::channel::Doorbell;
 use crate::sync::lock;
 
-/// The token of the waker, which ends the thread. Sources have the tokens from 0.
+/// The token of the waker, which ends the thread. Nodes have the tokens from 0.
 const END: Token = Token(usize::MAX);
 /// Events taken from the operating system at a time.
 const EVENTS: usize = 64;
 
-/// Whether the descriptor of a source has become readable, and the bell of the source's thread.
+/// Whether the descriptor of a node has become ready, and the bell of the node's thread.
 struct Signal {
     is_ready: AtomicBool,
     bell: Arc<Doorbell>,
@@ -41,14 +41,14 @@ struct PollerThread {
 }
 
 impl Poller {
-    /// A poller for sources whose threads wait on these bells, one bell a source.
+    /// A poller for nodes whose threads wait on these bells, one bell a node.
     pub(super) fn new(bells: impl IntoIterator<Item = Arc<Doorbell>>) -> Arc<Self> {
         let signal = |bell| Signal { is_ready: AtomicBool::new(false), bell };
         let signals = bells.into_iter().map(signal).collect();
         Arc::new(Self { signals, thread: Mutex::new(None) })
     }
 
-    fn register(&self, index: usize, descriptor: RawFd) -> io::Result<()> {
+    fn register(&self, index: usize, descriptor: RawFd, interest: Interest) -> io::Result<()> {
         let mut thread = lock(&self.thread);
         let thread = match &mut *thread {
             Some(thread) => thread,
@@ -57,14 +57,13 @@ impl Poller {
         if thread.handle.is_finished() {
             return Err(io::Error::other("the thread that waits for descriptors has failed"));
         }
-        let interest = Interest::READABLE;
         thread.registry.register(&mut SourceFd(&descriptor), Token(index), interest)
     }
 
     fn deregister(&self, descriptor: RawFd) {
         let thread = lock(&self.thread);
         if let Some(thread) = &*thread {
-            // Fails only if the source closed the descriptor, which deregistered it.
+            // Fails only if the node closed the descriptor, which deregistered it.
             let _ = thread.registry.deregister(&mut SourceFd(&descriptor));
         }
     }
@@ -76,7 +75,7 @@ impl Drop for Poller {
         if let Some(PollerThread { waker, handle, .. }) = thread
             && waker.wake().is_ok()
         {
-            // A panic there has been reported by the hook, and no source waits any more.
+            // A panic there has been reported by the hook, and no node waits any more.
             let _ = handle.join();
         }
     }
@@ -89,7 +88,7 @@ fn start(signals: Arc<[Signal]>) -> io::Result<PollerThread> {
     let run = move || {
         if let Err(error) = poll_until_end(poll, &signals) {
             tracing::error!(%error, "cannot wait for descriptors");
-            // The sources find out when they register again.
+            // The nodes find out when they register again.
             signals.iter().for_each(Signal::set);
         }
     };
@@ -107,7 +106,7 @@ fn poll_until_end(mut poll: Poll, signals: &[Signal]) -> io::Result<()> {
         for event in &events {
             match event.token() {
                 END => return Ok(()),
-                Token(source) => signals[source].set(),
+                Token(node) => signals[node].set(),
             }
         }
     }
@@ -121,7 +120,7 @@ impl Signal {
     }
 }
 
-/// The descriptor that one source waits for.
+/// The descriptor that one node waits for.
 pub(super) struct Readiness {
     poller: Arc<Poller>,
     index: usize,
@@ -129,17 +128,21 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// The readiness of the source that has this index among the bells of `poller`.
+    /// The readiness of the node that has this index among the bells of `poller`.
     pub(super) fn new(poller: &Arc<Poller>, index: usize) -> Self {
         Self { poller: Arc::clone(poller), index, watched: None }
     }
 
     /// Waits for `descriptor` from now on; false if it never blocks, such as a regular file.
-    pub(super) fn watch(&mut self, descriptor: BorrowedFd<'_>) -> io::Result<bool> {
+    pub(super) fn watch(
+        &mut self,
+        descriptor: BorrowedFd<'_>,
+        interest: Interest,
+    ) -> io::Result<bool> {
         self.unwatch();
         let descriptor = descriptor.as_raw_fd();
         self.signal().is_ready.store(false, Ordering::Relaxed);
-        match self.poller.register(self.index, descriptor) {
+        match self.poller.register(self.index, descriptor, interest) {
             Ok(()) => {
                 self.watched = Some(descriptor);
                 Ok(true)
@@ -149,7 +152,7 @@ impl Readiness {
         }
     }
 
-    /// Whether the watched descriptor has become readable.
+    /// Whether the watched descriptor has become ready.
     pub(super) fn is_ready(&self) -> bool {
         self.watched.is_some() && self.signal().is_ready.load(Ordering::Relaxed)
     }

@@ -123,7 +123,7 @@ impl RunningGroup {
 
     /// Answers the forwarded queries whose position is reached.
     pub(super) fn serve_held(&mut self, index: usize) {
-        if !self.nodes[index].tickets.has_held() || !self.nodes[index].is_at_boundary() {
+        if !self.nodes[index].tickets.has_held() || !self.nodes[index].may_be_asked() {
             return;
         }
         for ticket in self.nodes[index].tickets.take_held() {

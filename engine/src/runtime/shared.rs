@@ -126,6 +126,18 @@ impl Shared {
         }
     }
 
+    /// Aborts a drain whose deadline has passed; the deadline that is still to come, if the run
+    /// drains. Every thread that waits calls this: a stage that does not return from its call
+    /// cannot.
+    pub(crate) fn keep_deadline(&self) -> Option<Instant> {
+        let deadline = self.deadline().filter(|_| self.phase() == Phase::Draining)?;
+        if deadline > Instant::now() {
+            return Some(deadline);
+        }
+        self.advance(Phase::Aborted);
+        None
+    }
+
     fn commits(&self) -> MutexGuard<'_, Commits> {
         lock(&self.commits)
     }

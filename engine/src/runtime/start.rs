@@ -272,16 +272,12 @@ impl Wiring {
         Address::new(thread.mail.clone(), Arc::clone(&thread.bell), index, stage)
     }
 
-    /// Lets every source wait for descriptors.
+    /// Lets every node wait for descriptors.
     fn add_poller(&mut self) -> Arc<Poller> {
-        let nodes = self.nodes.iter_mut().zip(&self.bells);
-        let nodes = nodes.flat_map(|(nodes, bell)| nodes.iter_mut().map(move |node| (node, bell)));
-        let (sources, bells): (Vec<_>, Vec<_>) = nodes
-            .filter(|(node, _)| node.is_source())
-            .map(|(node, bell)| (node, Arc::clone(bell)))
-            .unzip();
+        let groups = self.nodes.iter().zip(&self.bells);
+        let bells = groups.flat_map(|(nodes, bell)| nodes.iter().map(|_| Arc::clone(bell)));
         let poller = Poller::new(bells);
-        for (index, node) in sources.into_iter().enumerate() {
+        for (index, node) in self.nodes.iter_mut().flatten().enumerate() {
             node.set_readiness(Readiness::new(&poller, index));
         }
         poller

@@ -16,6 +16,7 @@ mod ending;
 mod in_flight;
 mod outputs;
 mod queries;
+mod room;
 mod turns;
 mod waiting;
 mod waking;
