@@ -22,6 +22,7 @@
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`mapped`] | files that are mapped into memory |
 //! | [`memory`] | huge pages for large tables, and pages back to the system |
+//! | [`stdio`] | standard streams that were closed when the program started |
 //!
 //! [`run_compiled_for`] runs loops of other crates, compiled for a level; [`prefetch`] fetches what
 //! they will read.
@@ -42,6 +43,8 @@ pub mod sets;
 pub mod sieve;
 pub mod signatures;
 mod simd;
+#[cfg(target_os = "linux")]
+pub mod stdio;
 pub mod stream_postings;
 pub mod supports;
 pub mod text;

@@ -62,7 +62,7 @@ fn report_file(path: &Path, topology: &Topology) -> Result<Destination, Failure>
 }
 
 fn write_report(file: &Destination, report: &Report<'_>) -> Result<(), FileError> {
-    let mut file = file.replace_now()?;
+    let mut file = file.replace()?;
     file.write(report.to_string().as_bytes())?;
     file.commit()
 }

@@ -340,6 +340,11 @@ impl Producer for QueryProducer {
         self.settle();
     }
 
+    /// The index is always that of the documents which have been taken and put into segments.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(&self, request: &Request) -> Result<Response, QueryError> {
         question::answer(request, &self.names, self.index.index(), self.rules.isa)
     }

@@ -1,43 +1,51 @@
 //! Output files: of sinks, of states and of reports.
 //!
 //! ```text
-//! path ──► Destination ──► replace() ──► NewFile under a temporary name ──► commit() renames it
+//! path ──► Destination ──► replace() ──► NewFile without a name ──► commit() renames it
 //!          links resolved,  └──► append() ──► File, the file itself
 //!          kind known
 //! ```
 //!
-//! A replacement is written next to the file, under a unique and unpredictable name, and renamed
-//! when it is complete and on the disk. So the name always leads to all of the old bytes or all
-//! of the new ones, even when two processes write it. A link stays a link: its target is
-//! replaced. An existing file keeps its mode and, where the system allows it, its owner; a new
-//! file gets the usual mode.
+//! A replacement is written in the folder of the file, and renamed when it is complete and on the
+//! disk. So the name always leads to all of the old bytes or all of the new ones, even when two
+//! processes write it. A link stays a link: its target is replaced. An existing file keeps its mode
+//! and, where the system allows it, its owner; a new file gets the usual mode. A file that cannot
+//! be replaced by a rename, because a container mounts it or because its folder takes no new files,
+//! is written when the replacement is complete: the old bytes stay until then.
 //!
-//! Pipes and devices are written directly and never replaced. If one is non-blocking, a write
-//! waits for room. Sockets and folders are refused.
+//! Pipes, devices and open descriptors, such as `/dev/stdout`, are written directly and never
+//! replaced; a descriptor of a regular file is written at its own position. Sockets in the file
+//! system and folders are refused.
+
+mod descriptor;
+mod direct;
+mod new_file;
+mod printable;
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Access, CWD, Mode, OFlags, access, openat};
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
 use thiserror::Error;
 use trommel_engine::operator::Claim;
+use trommel_kernels::stdio::{Stdio, was_closed};
+
+use descriptor::Descriptor;
+use direct::{Direct, has_room};
+pub use new_file::NewFile;
+use new_file::{Replacement, Staged};
+pub use printable::{is_unprintable, printable, printable_lines};
 
 /// Maximum links followed in a row, as in Linux.
 const LINKS_MAX: usize = 40;
-/// Maximum bytes of the file name in the temporary name, which stays below the limit of 255 bytes
-/// of file systems.
-const PREFIX_BYTES: usize = 200;
-/// Mode of a new file before the umask is applied.
-const NEW_MODE: u32 = 0o666;
-/// Mode of a temporary file that will replace another one and then get its mode.
-const PRIVATE_MODE: u32 = 0o600;
+/// Time between two looks for the reader of a pipe.
+pub(crate) const READER_LOOK: Duration = Duration::from_millis(50);
 
 /// Error of an output file.
 #[derive(Debug, Error)]
@@ -63,6 +71,9 @@ pub enum FileError {
         /// The socket.
         path: String,
     },
+    /// The path is empty.
+    #[error("the path is empty: name a file, or `-` for standard output")]
+    NoName,
     /// The folder of the file does not exist.
     #[error("cannot write {path}: there is no folder {folder}")]
     NoFolder {
@@ -97,7 +108,8 @@ pub struct Destination {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Stdout,
+    /// Open descriptor, written where it stands.
+    Descriptor(Descriptor),
     /// Pipe or device, written directly.
     Special(PathBuf),
     /// File, by its path without links.
@@ -108,21 +120,38 @@ impl Destination {
     /// Standard output.
     #[must_use]
     pub fn stdout() -> Self {
-        Self { name: "standard output".to_owned(), kind: Kind::Stdout }
+        Self { name: "standard output".to_owned(), kind: Kind::Descriptor(Descriptor::STDOUT) }
     }
 
     /// Destination of a file that is written as a whole. Checks all that can be checked without
     /// writing.
     ///
     /// # Errors
-    /// If `path` is a folder or a socket, its folder does not exist, or the process may not
-    /// create files there.
+    /// If `path` is a folder or a socket, its folder does not exist, or the process may neither
+    /// create files there nor write the file.
     pub fn file(path: &Path) -> Result<Self, FileError> {
         let destination = Self::resolve(path)?;
         if let Kind::File(path) = &destination.kind {
-            destination.check_access(folder_of(path), Access::WRITE_OK | Access::EXEC_OK)?;
+            let in_folder = destination.check_folder(path);
+            if in_folder.is_err() && path.exists() {
+                destination.check_access(path, Access::WRITE_OK)?;
+            } else {
+                in_folder?;
+            }
         }
         Ok(destination)
+    }
+
+    /// Checks that files can be created beside this one.
+    ///
+    /// # Errors
+    /// If the process may not do that.
+    pub(crate) fn check_siblings(&self) -> Result<(), FileError> {
+        self.as_file().map_or(Ok(()), |path| self.check_folder(path))
+    }
+
+    fn check_folder(&self, path: &Path) -> Result<(), FileError> {
+        self.check_access(folder_of(path), Access::WRITE_OK | Access::EXEC_OK)
     }
 
     /// Destination of a file to append to. Checks all that can be checked without writing.
@@ -135,10 +164,8 @@ impl Destination {
             Kind::File(path) if path.exists() => {
                 destination.check_access(path, Access::READ_OK | Access::WRITE_OK)?;
             }
-            Kind::File(path) => {
-                destination.check_access(folder_of(path), Access::WRITE_OK | Access::EXEC_OK)?;
-            }
-            Kind::Stdout | Kind::Special(_) => {}
+            Kind::File(path) => destination.check_folder(path)?,
+            Kind::Descriptor(_) | Kind::Special(_) => {}
         }
         Ok(destination)
     }
@@ -146,6 +173,13 @@ impl Destination {
     fn resolve(path: &Path) -> Result<Self, FileError> {
         let name = path.display().to_string();
         let refused = |source| FileError::Io { path: name.clone(), source };
+        if path.as_os_str().is_empty() {
+            return Err(FileError::NoName);
+        }
+        if let Some(descriptor) = Descriptor::of_path(path) {
+            descriptor.duplicate().map_err(refused)?;
+            return Ok(Self { name, kind: Kind::Descriptor(descriptor) });
+        }
         let kind = match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(FileError::Folder { path: name }),
             Ok(found) if found.file_type().is_socket() => {
@@ -180,12 +214,12 @@ impl Destination {
     pub fn as_file(&self) -> Option<&Path> {
         match &self.kind {
             Kind::File(path) => Some(path),
-            Kind::Stdout | Kind::Special(_) => None,
+            Kind::Descriptor(_) | Kind::Special(_) => None,
         }
     }
 
     pub(crate) fn is_stdout(&self) -> bool {
-        matches!(self.kind, Kind::Stdout)
+        matches!(&self.kind, Kind::Descriptor(own) if *own == Descriptor::STDOUT)
     }
 
     /// Claim to this destination for a stage, named by `parameter`: by device and inode, of
@@ -195,11 +229,10 @@ impl Destination {
     pub fn claim(&self, parameter: &'static str) -> Option<Claim> {
         let existing = |found: &Metadata| format!("file {} {}", found.dev(), found.ino());
         let key = match &self.kind {
-            Kind::Stdout => {
-                let file = rustix::stdio::stdout().try_clone_to_owned().ok().map(File::from);
-                let found = file.and_then(|file| file.metadata().ok());
+            Kind::Descriptor(descriptor) => {
+                let found = descriptor.duplicate().and_then(|file| file.metadata()).ok();
                 let found = found.filter(|found| !found.file_type().is_char_device());
-                found.as_ref().map_or_else(|| self.name.clone(), existing).into_bytes()
+                found.as_ref().map_or_else(|| format!("{descriptor:?}"), existing).into_bytes()
             }
             Kind::Special(path) => {
                 let found = fs::metadata(path).ok()?;
@@ -229,42 +262,40 @@ impl Destination {
     /// As [`Self::replace`].
     pub fn probe(&self) -> Result<(), FileError> {
         match &self.kind {
-            Kind::File(path) => temporary(path).map(drop).map_err(|error| self.error(error)),
-            Kind::Stdout | Kind::Special(_) => Ok(()),
+            Kind::File(path) => Replacement::new(path).map(drop).map_err(|error| self.error(error)),
+            Kind::Descriptor(_) | Kind::Special(_) => Ok(()),
         }
     }
 
-    /// Opens a replacement of the file, for a stream of rows. Opening a pipe waits for its
-    /// reader.
+    /// Opens a replacement of the file, for a stream of rows; `None` for a pipe that has no reader
+    /// yet, of which [`READER_LOOK`] is the time to ask again.
+    ///
+    /// # Errors
+    /// If the file cannot be opened.
+    pub(crate) fn try_replace(&self) -> Result<Option<NewFile>, FileError> {
+        let staged = match &self.kind {
+            Kind::File(path) => Replacement::new(path).map(Staged::Replacement),
+            Kind::Special(path) => match open_special(path) {
+                Err(Errno::NXIO) => return Ok(None),
+                opened => opened.map_err(Into::into).map(Staged::Direct),
+            },
+            Kind::Descriptor(descriptor) => {
+                descriptor.duplicate().and_then(Direct::of_shared).map(Staged::Direct)
+            }
+        };
+        let staged = staged.map_err(|error| self.error(error))?;
+        Ok(Some(NewFile::new(self.clone(), staged)))
+    }
+
+    /// Opens a replacement of the file. A pipe without a reader is an error, since nothing would
+    /// end the wait for one.
     ///
     /// # Errors
     /// If the file cannot be opened.
     pub fn replace(&self) -> Result<NewFile, FileError> {
-        self.open(OFlags::empty())
-    }
-
-    /// As [`Self::replace`], for output at the end of a run. A pipe without a reader is an error,
-    /// since nothing would end the wait for one.
-    ///
-    /// # Errors
-    /// As [`Self::replace`].
-    pub fn replace_now(&self) -> Result<NewFile, FileError> {
-        self.open(OFlags::NONBLOCK)
-    }
-
-    fn open(&self, flags: OFlags) -> Result<NewFile, FileError> {
-        let staged = match &self.kind {
-            Kind::File(path) => temporary(path).map(|file| {
-                let path = path.clone();
-                Staged::Temporary { file, path }
-            }),
-            Kind::Special(path) => open_special(path, flags).map(Staged::Direct),
-            Kind::Stdout => {
-                rustix::stdio::stdout().try_clone_to_owned().map(|fd| Staged::Direct(fd.into()))
-            }
-        };
-        let staged = staged.map_err(|error| self.error(error))?;
-        Ok(NewFile { destination: self.clone(), staged })
+        let without_reader =
+            || io::Error::new(io::ErrorKind::NotConnected, "no process reads this pipe");
+        self.try_replace()?.ok_or_else(|| self.error(without_reader()))
     }
 
     /// Opens the file for appending; creates it if it does not exist.
@@ -274,7 +305,7 @@ impl Destination {
     pub(crate) fn append(&self) -> Result<File, FileError> {
         let path = match &self.kind {
             Kind::File(path) | Kind::Special(path) => path,
-            Kind::Stdout => unreachable!("only files are appended to"),
+            Kind::Descriptor(_) => unreachable!("only files are appended to"),
         };
         // Opened for reading too: the caller checks how the last line ends.
         let file = File::options().read(true).append(true).create(true).open(path);
@@ -286,50 +317,6 @@ impl Destination {
     }
 }
 
-/// Output that replaces a file, or goes directly to a pipe or device. Before [`Self::commit`] the
-/// file does not appear; dropping a `NewFile` removes it.
-#[derive(Debug)]
-pub struct NewFile {
-    destination: Destination,
-    staged: Staged,
-}
-
-#[derive(Debug)]
-enum Staged {
-    Temporary { file: NamedTempFile, path: PathBuf },
-    Direct(File),
-}
-
-impl NewFile {
-    /// Writes all of `bytes`.
-    ///
-    /// # Errors
-    /// If the operating system refuses some of them.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        let file = match &self.staged {
-            Staged::Temporary { file, .. } => file.as_file(),
-            Staged::Direct(file) => file,
-        };
-        write_all(file, bytes).map_err(|error| self.destination.error(error))
-    }
-
-    /// Renames the file to its final name once its bytes are on the disk.
-    ///
-    /// # Errors
-    /// If that fails. The old file is still there, unless only the last step failed, which syncs
-    /// the folder.
-    pub fn commit(self) -> Result<(), FileError> {
-        let Self { destination, staged } = self;
-        let Staged::Temporary { file, path } = staged else { return Ok(()) };
-        // Data before name: a crash must not leave the name on incomplete bytes.
-        let committed = adopt(file.as_file(), &path)
-            .and_then(|()| file.as_file().sync_all())
-            .and_then(|()| file.persist(&path).map_err(|error| error.error))
-            .and_then(|_| sync_folder(&path));
-        committed.map_err(|error| destination.error(error))
-    }
-}
-
 /// Writes all bytes; if the file is non-blocking, waits for room.
 pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
@@ -337,18 +324,33 @@ pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_room(file)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                has_room(file, None)?;
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(())
 }
 
-fn wait_for_room(file: &File) -> io::Result<()> {
-    match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+/// Writes all of `bytes` to standard output, which may be non-blocking.
+///
+/// # Errors
+/// If the operating system refuses some of them, or standard output was closed when the process
+/// started.
+pub fn write_stdout(bytes: &[u8]) -> Result<(), FileError> {
+    Destination::stdout().replace()?.write(bytes)
+}
+
+/// Checks that standard input was open when the process started.
+///
+/// # Errors
+/// If it was closed.
+pub(crate) fn check_stdin() -> io::Result<()> {
+    if was_closed(Stdio::Input) {
+        return Err(io::Error::new(io::ErrorKind::NotConnected, "standard input is closed"));
     }
+    Ok(())
 }
 
 /// Syncs the folder of `path`, so that a rename in it survives a crash.
@@ -361,40 +363,9 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Opens a pipe or a device without truncating, in case it has become a regular file.
-fn open_special(path: &Path, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-    match openat(CWD, path, flags, Mode::empty()) {
-        Ok(file) => Ok(file.into()),
-        Err(Errno::NXIO) => {
-            Err(io::Error::new(io::ErrorKind::NotConnected, "no process reads this pipe"))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Creates a temporary file in the folder of `path`.
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let mode = if path.exists() { PRIVATE_MODE } else { NEW_MODE };
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    let mut prefix = name[..name.len().min(PREFIX_BYTES)].to_vec();
-    prefix.push(b'.');
-    tempfile::Builder::new()
-        .prefix(std::ffi::OsStr::from_bytes(&prefix))
-        .suffix(".part")
-        .rand_bytes(8)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder_of(path))
-}
-
-/// Gives `file` the owner and mode of the file at `path` that it will replace, if any.
-fn adopt(file: &File, path: &Path) -> io::Result<()> {
-    let Ok(old) = fs::metadata(path) else { return Ok(()) };
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only the superuser may change owners; otherwise the file belongs to the writer.
-        let _ = fchown(file, Some(old.uid()), Some(old.gid()));
-    }
-    file.set_permissions(Permissions::from_mode(old.mode() & 0o777))
+fn open_special(path: &Path) -> rustix::io::Result<Direct> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    openat(CWD, path, flags, Mode::empty()).map(Direct::of_own)
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -1,8 +1,10 @@
+use std::fs::Permissions;
 use std::io::Read;
-use std::os::unix::fs::symlink;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use rustix::fs::{FileType, mknodat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -37,7 +39,7 @@ fn a_file_gets_its_name_when_it_is_committed() {
     let mut second = destination.replace().unwrap();
     first.write(b"first").unwrap();
     second.write(b"second").unwrap();
-    assert_eq!(names(&folder).len(), 3, "two that write the same file have names of their own");
+    assert_eq!(names(&folder), ["file"], "a process that is killed leaves nothing");
     assert_eq!(fs::read(&path).unwrap(), b"old");
     second.commit().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"second");
@@ -56,10 +58,7 @@ fn modes_are_those_of_the_old_file_or_of_any_new_one() {
     fs::write(&old, "").unwrap();
     for kept in [0o640, 0o755, 0o666] {
         fs::set_permissions(&old, Permissions::from_mode(kept)).unwrap();
-        let file = Destination::file(&old).unwrap().replace().unwrap();
-        let part = names(&folder).into_iter().find(|name| name.ends_with(".part")).unwrap();
-        assert_eq!(mode(&folder.path().join(part)) & 0o077, 0, "nobody else may read it yet");
-        file.commit().unwrap();
+        Destination::file(&old).unwrap().replace().unwrap().commit().unwrap();
         assert_eq!(mode(&old), kept);
     }
 }
@@ -87,7 +86,7 @@ fn pipes_and_devices_are_written_where_they_are() {
     let folder = tempdir().unwrap();
     let fifo = folder.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let alone = Destination::file(&fifo).unwrap().replace_now().unwrap_err().to_string();
+    let alone = Destination::file(&fifo).unwrap().replace().unwrap_err().to_string();
     assert!(alone.ends_with("no process reads this pipe"), "{alone}");
     // Open for both, so that opening it waits for nobody.
     let mut reader = File::options().read(true).write(true).open(&fifo).unwrap();
@@ -112,7 +111,7 @@ fn folders_and_sockets_are_refused() {
     assert!(matches!(refused(&folder.path().join("no/file")), FileError::NoFolder { .. }));
     assert!(matches!(refused(&socket.join("file")), FileError::Io { .. }));
     assert!(matches!(refused(&folder.path().join("..")), FileError::Folder { .. }));
-    assert!(matches!(refused(Path::new("")), FileError::NoFolder { .. }));
+    assert!(matches!(refused(Path::new("")), FileError::NoName));
 }
 
 #[test]
@@ -159,4 +158,71 @@ fn a_full_pipe_that_is_non_blocking_is_waited_for() {
         read
     });
     assert!(read == (0..1_000_000_u32).map(|i| i.to_le_bytes()[0]).collect::<Vec<_>>());
+}
+
+/// Another program has written before, and writes after.
+#[test]
+fn a_descriptor_that_a_path_names_is_written_where_it_stands() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    let mut file = File::create(&path).unwrap();
+    file.write_all(b"before\n").unwrap();
+    let number = file.as_raw_fd();
+    let own = std::process::id();
+    let link = folder.path().join("link");
+    symlink(format!("/dev/fd/{number}"), &link).unwrap();
+    let names = [
+        format!("/dev/fd/{number}"),
+        format!("/proc/{own}/fd/{number}"),
+        link.display().to_string(),
+    ];
+    for name in &names {
+        put(Path::new(name), b"ours\n").unwrap();
+    }
+    file.write_all(b"after\n").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "before\nours\nours\nours\nafter\n");
+    let claim = |path: &str| Destination::file(Path::new(path)).unwrap().claim("path").unwrap().key;
+    assert_eq!(claim(&names[0]), claim(path.to_str().unwrap()));
+    let reading = File::open(&path).unwrap();
+    let refused = Destination::file(Path::new(&format!("/dev/fd/{}", reading.as_raw_fd())));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.ends_with("the descriptor is open for reading only"), "{refused}");
+    assert!(Destination::file(Path::new("/dev/fd/9999")).is_err());
+}
+
+/// The superuser may create files in every folder, so the rename is made to fail in another way: a
+/// process of a user without rights runs this test, too.
+#[test]
+fn a_file_in_a_folder_that_takes_no_files_is_written_when_all_is_there() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "a long old text").unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o555)).unwrap();
+    let inode = fs::metadata(&path).unwrap().ino();
+    let may_create = File::create(folder.path().join("probe")).is_ok();
+    let mut file = Destination::file(&path).unwrap().replace().unwrap();
+    file.write(b"new").unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "a long old text");
+    file.commit().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(fs::metadata(&path).unwrap().ino() == inode, !may_create);
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_no_error_for_a_stream() {
+    let folder = tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let destination = Destination::file(&fifo).unwrap();
+    assert!(destination.try_replace().unwrap().is_none());
+    let _reader = File::options().read(true).write(true).open(&fifo).unwrap();
+    let mut file = destination.try_replace().unwrap().expect("somebody reads");
+    let mut taken = 0;
+    // A pipe takes some bytes, and then none, without waiting.
+    while let more @ 1.. = file.try_write(&[7; 4096]).unwrap() {
+        taken += more;
+    }
+    assert!(taken >= 4096);
+    assert!(file.descriptor().is_some());
 }

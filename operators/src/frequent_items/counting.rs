@@ -189,6 +189,11 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         self.counter.tally.merge(state)
     }
 
+    /// Rows that wait to leave change no count.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(
         &self,
         request: &Request,

@@ -122,6 +122,11 @@ impl<K: Column, T: Tally<K>> Operator for KeyedCounting<K, T> {
         Ok(self.0.finish(out))
     }
 
+    /// Rows that wait to leave change no count.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(
         &self,
         request: &Request,

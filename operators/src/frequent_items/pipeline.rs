@@ -257,6 +257,11 @@ impl<K: Column> Operator for CounterPart<K> {
         Ok(self.outbox.advance(out, state))
     }
 
+    /// Rows that wait to leave change no count.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(
         &self,
         request: &Request,

@@ -185,6 +185,11 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         Ok(Flow::NeedInput)
     }
 
+    /// Rows that wait to leave change no count.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(
         &self,
         request: &Request,

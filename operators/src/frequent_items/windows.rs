@@ -206,6 +206,11 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         Ok(self.advance(out))
     }
 
+    /// While the rows of a window wait to leave, all items up to its border are counted.
+    fn can_answer(&self) -> bool {
+        true
+    }
+
     fn query(
         &self,
         request: &Request,

@@ -86,7 +86,7 @@ impl SnapshotFile {
 
     /// As [`Self::write`], of bytes in several parts, without a limit.
     pub(crate) fn write_parts(&self, parts: &[&[u8]]) -> Result<(), SnapshotFileError> {
-        let written = self.destination.replace_now().and_then(|mut file| {
+        let written = self.destination.replace().and_then(|mut file| {
             parts.iter().try_for_each(|bytes| file.write(bytes))?;
             file.commit()
         });

@@ -84,6 +84,11 @@ pub trait Producer: Send + 'static {
     /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
     fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
+    /// As [`Operator::can_answer`].
+    fn can_answer(&self) -> bool {
+        false
+    }
+
     /// Answers a query.
     ///
     /// # Errors
@@ -222,6 +227,10 @@ impl<P: Producer> Operator for PreparePart<P> {
         }
         self.feeder.keep(chunk);
         self.resume(out)
+    }
+
+    fn can_answer(&self) -> bool {
+        self.producer.can_answer()
     }
 
     fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {

@@ -10,7 +10,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -40,6 +40,7 @@ pub(super) struct Log {
     header: Vec<u8>,
     open: Option<Open>,
     rotated: u64,
+    reopened: u64,
 }
 
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Log {
                 return Err(LogError::Header { path, header });
             }
         }
-        Ok(Self { destination, path, limits, header, open: None, rotated: 0 })
+        Ok(Self { destination, path, limits, header, open: None, rotated: 0, reopened: 0 })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -85,6 +86,11 @@ impl Log {
     /// Number of files rotated.
     pub(super) fn rotated(&self) -> u64 {
         self.rotated
+    }
+
+    /// Number of files that another program moved or removed while they grew.
+    pub(super) fn reopened(&self) -> u64 {
+        self.reopened
     }
 
     /// Opens the file if necessary, with a header if it is empty. Returns its length in bytes.
@@ -101,13 +107,20 @@ impl Log {
         len <= self.header.len() as u64
     }
 
-    /// Appends encoded rows.
+    /// Appends encoded rows, all of them or none. When another program has moved or removed the
+    /// file, the rows go into a new one under its name.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        if self.open.as_ref().is_some_and(|open| !has_path(&open.file, &self.path)) {
+            tracing::warn!(
+                "{} was moved or removed; the next rows go into a new file",
+                self.destination.name()
+            );
+            self.reopened += 1;
+            self.open = None;
+        }
         self.begin()?;
         let Some(open) = &mut self.open else { return Ok(()) };
-        write_all(&open.file, bytes).map_err(|error| self.destination.error(error))?;
-        open.len += bytes.len() as u64;
-        Ok(())
+        open.append(bytes).map_err(|error| self.destination.error(error))
     }
 
     /// Time at which the open file will be old enough.
@@ -169,6 +182,31 @@ impl Log {
             len += begin.len() as u64;
             return Ok(Open { file, len, until: self.limits.until() });
         }
+    }
+}
+
+impl Open {
+    /// Appends all of `bytes`; on an error, takes back the part that was written, such as half a
+    /// line on a full disk.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        let mut written = 0;
+        while written < bytes.len() {
+            match (&self.file).write(&bytes[written..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(more) => written += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Bytes of another program that appends, too, are not ours to remove.
+                    if self.file.metadata()?.len() == before + written as u64 {
+                        self.file.set_len(before)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.len += bytes.len() as u64;
+        Ok(())
     }
 }
 

@@ -34,8 +34,8 @@ use crate::parameters::check_range;
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
 use table::TableRows;
-use target::{Reader, Target};
-use writer::{Buffer, Form, Writer};
+use target::Target;
+use writer::{Buffer, Form, Reader, Stage, Writer};
 
 const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
 /// Range of `flush_seconds`: at once to a day.
@@ -69,11 +69,18 @@ pub enum WriteFormat {
 
 /// Writes rows to a file or to standard output.
 ///
-/// A file gets its name when it is complete and on the disk; until then it is called
-/// `PATH.XXXXXXXX.part` with random letters. A run that fails leaves nothing under the final
-/// name; only a killed process leaves the temporary file. An existing file is replaced at the end
-/// and keeps its mode; a link stays a link. Pipes and devices are written directly. With `append`
-/// or `rotate` a file grows while the stream runs, and its rows stay, however the run ends.
+/// A file gets its name when it is complete and on the disk. A run that fails, or that is killed,
+/// leaves nothing; only on a file system that cannot make a file without a name (NFS), a process
+/// that is killed leaves `PATH.XXXXXXXX.part` with random letters. An existing file is replaced at
+/// the end and keeps its mode; a link stays a link. A file that a container mounts, or whose folder
+/// takes no new files, is written at the end instead of being replaced. Pipes, devices and open
+/// descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly. With `append` or `rotate` a file
+/// grows while the stream runs, and its rows stay, however the run ends; when another program moves
+/// or removes the file, the next rows go into a new one under its name.
+///
+/// A pipe or a terminal whose reader has stopped holds up the rows, not the thread: queries of the
+/// stages before it are answered, and the limit of a drain holds. A pipe that nobody has opened for
+/// reading is waited for.
 ///
 /// Two stages of a pipeline cannot write the same file, or both to standard output, since their
 /// rows would be mixed. When the reader of standard output leaves, the remaining rows are dropped
@@ -332,7 +339,7 @@ impl Write {
     }
 
     /// Target of the rows, and the claim to it.
-    fn target(&self, header: Vec<u8>) -> Result<(Target, Option<Claim>), BindError> {
+    fn target(&self, header: &[u8]) -> Result<(Target, Option<Claim>), BindError> {
         let blame = |error: FileError| BindErrorKind::Other(Box::new(error)).at("path");
         let path = Path::new(&self.path);
         let Some(growing) = self.growing() else {
@@ -341,7 +348,7 @@ impl Write {
                 _ => Destination::file(path).map_err(blame)?,
             };
             let claim = destination.claim("path");
-            return Ok((Target::Whole { destination, header, file: None }, claim));
+            return Ok((Target::Whole { destination, file: None }, claim));
         };
         let refuse = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
@@ -359,11 +366,11 @@ impl Write {
         let limits = self.rotate.map(Rotate::limits).transpose()?.unwrap_or_default();
         if self.rotate.is_some() {
             // Rotation creates files, so the folder must be writable.
-            Destination::file(path).map_err(blame)?;
+            Destination::file(path).and_then(|file| file.check_siblings()).map_err(blame)?;
         }
         let destination = Destination::log(path).map_err(blame)?;
         let claim = destination.claim("path");
-        match Log::new(destination, limits, header) {
+        match Log::new(destination, limits, header.to_vec()) {
             Ok(log) => Ok((Target::Log(log), claim)),
             Err(error @ LogError::NoFile) => refuse(&self.path, &error.to_string()),
             Err(error) => Err(BindErrorKind::Other(Box::new(error)).at("path")),
@@ -410,9 +417,20 @@ impl OperatorSpec for Write {
         };
         let header = header.map_err(|error| BindErrorKind::Other(error.into()).at("format"))?;
         let flush_after = self.flush_after()?;
-        let (target, claim) = self.target(header)?;
-        let (buffer, reader) = (Buffer::default(), Reader::Reads);
-        let writer = Writer { selection, schema, form, target, flush_after, buffer, reader };
+        let (target, claim) = self.target(&header)?;
+        // A growing file has a header of its own after each rotation.
+        let header = if self.growing().is_some() { Vec::new() } else { header };
+        let writer = Writer {
+            selection,
+            schema,
+            form,
+            target,
+            flush_after,
+            buffer: Buffer::new(header),
+            reader: Reader::Reads,
+            stage: Stage::Taking,
+            look_at: None,
+        };
         Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(claim))
     }
 }

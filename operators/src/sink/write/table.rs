@@ -10,6 +10,8 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use unicode_width::UnicodeWidthStr;
 
+use crate::files::is_unprintable;
+
 /// Rows processed per call.
 const ROWS_PER_CALL: usize = 1024;
 /// Maximum width of a column, so that one long value does not pad all other rows with blanks.
@@ -171,17 +173,17 @@ fn width(value: &str) -> usize {
 }
 
 /// Formats a value on one line with at most `characters_max` characters; a cut value ends with a
-/// mark. Control characters, which would break the layout or control the terminal, are escaped.
+/// mark. Characters that would break the layout, act on the terminal or hide text are escaped.
 fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
     // The usual case: nothing to escape or to cut. Bytes are an upper bound of characters.
-    if !text.contains(char::is_control) && text.len() <= characters_max {
+    if !text.contains(is_unprintable) && text.len() <= characters_max {
         return Cow::Borrowed(text);
     }
     // One character past the limit shows that the value must be cut; the rest of a long text is
     // not read.
     let mut shown = String::new();
     for character in text.chars().take(characters_max.saturating_add(1)) {
-        if character.is_control() {
+        if is_unprintable(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);

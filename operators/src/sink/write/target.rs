@@ -1,26 +1,19 @@
 //! Targets of encoded rows.
 
-use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 use super::log::Log;
-use crate::files::{Destination, FileError, NewFile};
+use crate::files::{Destination, FileError, NewFile, READER_LOOK};
 
 /// Target: a file written as a whole, standard output, a pipe or a device; or a file that grows.
 pub(super) enum Target {
     /// Opened by the first row, so that checking a pipeline creates no file.
     Whole {
         destination: Destination,
-        header: Vec<u8>,
         file: Option<NewFile>,
     },
     Log(Log),
-}
-
-/// State of the reader of a pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    Reads,
-    HasLeft,
 }
 
 impl Target {
@@ -37,32 +30,46 @@ impl Target {
         matches!(self, Self::Whole { destination, .. } if destination.as_file().is_none())
     }
 
-    /// Opens the target if necessary and writes the header.
-    pub(super) fn begin(&mut self) -> Result<Reader, FileError> {
+    pub(super) fn is_stdout(&self) -> bool {
+        matches!(self, Self::Whole { destination, .. } if destination.is_stdout())
+    }
+
+    /// Opens the target if necessary.
+    pub(super) fn begin(&mut self) -> Result<(), FileError> {
         match self {
-            Self::Whole { destination, header, file } => {
-                if file.is_none() {
-                    let new = file.insert(destination.replace()?);
-                    return if_read(destination, new.write(header));
-                }
-                Ok(Reader::Reads)
+            Self::Whole { destination, file } if file.is_none() => {
+                *file = destination.try_replace()?
             }
-            Self::Log(log) => log.begin().map(|_| Reader::Reads),
+            Self::Whole { .. } => {}
+            Self::Log(log) => {
+                log.begin()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes as many bytes as there is room for, and returns their number. A pipe without a reader
+    /// has none.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<usize, FileError> {
+        self.begin()?;
+        match self {
+            Self::Whole { file: Some(file), .. } => file.try_write(bytes),
+            Self::Whole { file: None, .. } => Ok(0),
+            Self::Log(log) => log.write(bytes).map(|()| bytes.len()),
         }
     }
 
-    /// Writes encoded rows. When the reader of standard output has left, this is no error.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<Reader, FileError> {
-        if self.begin()? == Reader::HasLeft {
-            return Ok(Reader::HasLeft);
-        }
+    /// The descriptor that has no room.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Whole { destination, file: Some(file), .. } => {
-                if_read(destination, file.write(bytes))
-            }
-            Self::Whole { file: None, .. } => Ok(Reader::Reads),
-            Self::Log(log) => log.write(bytes).map(|()| Reader::Reads),
+            Self::Whole { file, .. } => file.as_ref().and_then(NewFile::descriptor),
+            Self::Log(_) => None,
         }
+    }
+
+    /// Time of the next look for room where no descriptor tells: a pipe without a reader.
+    pub(super) fn look_at(&self) -> Option<Instant> {
+        self.descriptor().is_none().then(|| Instant::now() + READER_LOOK)
     }
 
     /// Completes the output: hands over the file that is to be renamed, or syncs a growing file.
@@ -71,17 +78,5 @@ impl Target {
             Self::Whole { file, .. } => Ok(file.take()),
             Self::Log(log) => log.sync().map(|()| None),
         }
-    }
-}
-
-/// Turns a broken pipe on standard output into [`Reader::HasLeft`].
-fn if_read(destination: &Destination, written: Result<(), FileError>) -> Result<Reader, FileError> {
-    match written {
-        Err(FileError::Io { source, .. })
-            if destination.is_stdout() && source.kind() == io::ErrorKind::BrokenPipe =>
-        {
-            Ok(Reader::HasLeft)
-        }
-        written => written.map(|()| Reader::Reads),
     }
 }

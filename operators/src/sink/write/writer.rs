@@ -1,5 +1,10 @@
 //! Operator of `write`: encodes rows, buffers some of them, and passes them to the target.
+//!
+//! A target without room, such as a pipe whose reader has stopped, does not hold up the thread: the
+//! bytes that are left stay in the buffer, and the operator takes no more rows until they are gone.
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -10,7 +15,8 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use super::WriteError;
 use super::encoding::Encoding;
 use super::table::TableRows;
-use super::target::{Reader, Target};
+use super::target::Target;
+use crate::files::FileError;
 
 /// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -21,6 +27,24 @@ pub(super) enum Form {
     Rows(Encoding),
     /// All rows at the end.
     Table(TableRows),
+}
+
+/// The next thing to do for the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Take rows.
+    Taking,
+    /// All rows have come: lay out those of a table.
+    LayingOut,
+    /// Write what is left in the buffer, and complete the file.
+    Completing,
+}
+
+/// State of the reader of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    Reads,
+    HasLeft,
 }
 
 pub(super) struct Writer {
@@ -34,17 +58,31 @@ pub(super) struct Writer {
     /// Encoded rows not yet written.
     pub(super) buffer: Buffer,
     pub(super) reader: Reader,
+    pub(super) stage: Stage,
+    /// Time of the next look for room, if no descriptor tells of it.
+    pub(super) look_at: Option<Instant>,
 }
 
 /// Encoded rows not yet written.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
+    /// Bytes at the beginning that the target has taken.
+    taken: usize,
     rows: u64,
     /// Time at which the rows must be written.
     due: Option<Instant>,
     /// Rows written so far.
     rows_written: u64,
+}
+
+/// Whether all of the buffer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+enum Flushed {
+    All,
+    /// The target has no room for the rest.
+    Part,
 }
 
 impl Writer {
@@ -90,25 +128,34 @@ impl Writer {
     }
 
     fn rotate(&mut self) -> Result<(), WriteError> {
-        self.flush()?;
+        let Flushed::All = self.flush()? else { unreachable!("a growing file has room") };
         let Target::Log(log) = &mut self.target else { return Ok(()) };
         log.rotate().map_err(|error| self.buffer.blame(error))
     }
 
-    fn flush(&mut self) -> Result<(), WriteError> {
-        if self.reader == Reader::Reads {
-            let written = self.target.write(&self.buffer.bytes);
-            self.reader = written.map_err(|error| self.fail(error))?;
+    fn flush(&mut self) -> Result<Flushed, WriteError> {
+        self.look_at = None;
+        while self.reader == Reader::Reads && !self.buffer.is_written() {
+            match self.target.write(&self.buffer.bytes[self.buffer.taken..]) {
+                Ok(0) => {
+                    self.look_at = self.target.look_at();
+                    return Ok(Flushed::Part);
+                }
+                Ok(bytes) => self.buffer.taken += bytes,
+                Err(FileError::Io { source, .. })
+                    if self.target.is_stdout() && source.kind() == io::ErrorKind::BrokenPipe =>
+                {
+                    self.reader = Reader::HasLeft;
+                }
+                Err(error) => return Err(self.fail(error)),
+            }
         }
-        self.buffer.rows_written += self.buffer.rows;
-        self.buffer.rows = 0;
-        self.buffer.bytes.clear();
-        self.buffer.due = None;
-        Ok(())
+        self.buffer.clear();
+        Ok(Flushed::All)
     }
 
     /// Wraps `error`; for a growing file, with the number of rows written.
-    fn fail(&self, error: crate::files::FileError) -> WriteError {
+    fn fail(&self, error: FileError) -> WriteError {
         match &self.target {
             Target::Whole { .. } => WriteError::File(error),
             Target::Log(_) => self.buffer.blame(error),
@@ -124,20 +171,70 @@ impl Writer {
             self.rotate()?;
         }
         if has_passed(self.buffer.due) {
-            self.flush()?;
+            let Flushed::All = self.flush()? else { unreachable!("a growing file has room") };
         }
+        Ok(())
+    }
+
+    /// Goes on after the buffer was flushed, or waits for room.
+    fn go_on(&mut self, flushed: Flushed, out: &mut Output) -> Result<Flow, OperatorError> {
+        match (flushed, self.stage) {
+            (Flushed::Part, _) => Ok(Flow::AwaitWritable),
+            (Flushed::All, Stage::Taking) => Ok(Flow::NeedInput),
+            (Flushed::All, Stage::LayingOut) => Ok(Flow::HaveOutput),
+            (Flushed::All, Stage::Completing) => {
+                if let Some(file) = self.target.complete().map_err(|error| self.fail(error))? {
+                    out.commit_at_end(|| Ok(file.commit()?));
+                }
+                Ok(Flow::NeedInput)
+            }
+        }
+    }
+
+    /// Lays out the next rows of a table.
+    fn lay_out(&mut self) -> Result<(), WriteError> {
+        if let Form::Table(rows) = &mut self.form
+            && self.reader == Reader::Reads
+        {
+            let laid_out = rows.lay_out(&self.schema, &mut self.buffer.bytes);
+            if !laid_out.map_err(|error| self.encode_error(error))? {
+                return Ok(());
+            }
+        }
+        self.stage = Stage::Completing;
         Ok(())
     }
 }
 
 impl Buffer {
-    fn blame(&self, source: crate::files::FileError) -> WriteError {
+    /// A buffer that begins with the header of the format.
+    pub(super) fn new(header: Vec<u8>) -> Self {
+        Self { bytes: header, ..Self::default() }
+    }
+
+    fn blame(&self, source: FileError) -> WriteError {
         WriteError::Cut { source, rows: self.rows_written }
+    }
+
+    fn is_written(&self) -> bool {
+        self.taken == self.bytes.len()
+    }
+
+    /// Forgets the bytes, which have been written, or which nobody reads.
+    fn clear(&mut self) {
+        self.rows_written += self.rows;
+        (self.rows, self.taken, self.due) = (0, 0, None);
+        self.bytes.clear();
     }
 }
 
 impl Operator for Writer {
-    fn process(&mut self, _: usize, input: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
         if self.reader == Reader::HasLeft {
             return Ok(Flow::NeedInput);
         }
@@ -146,14 +243,16 @@ impl Operator for Writer {
             rows.add(&records);
             return Ok(Flow::NeedInput);
         }
-        self.reader = self.target.begin().map_err(|error| self.fail(error))?;
+        self.target.begin().map_err(|error| self.fail(error))?;
         let now = Instant::now();
         self.keep_time(now)?;
         self.put(&records)?;
         // A reader of standard output or of a pipe sees each batch at once.
         if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {
-            self.flush()?;
-        } else if self.buffer.due.is_none() {
+            let flushed = self.flush()?;
+            return self.go_on(flushed, out);
+        }
+        if self.buffer.due.is_none() {
             self.buffer.due = self.flush_after.and_then(|after| now.checked_add(after));
             self.keep_time(now)?;
         }
@@ -163,7 +262,7 @@ impl Operator for Writer {
     fn wake_at(&self) -> Option<Instant> {
         let until = match &self.target {
             Target::Log(log) => log.until(),
-            Target::Whole { .. } => None,
+            Target::Whole { .. } => self.look_at,
         };
         self.buffer.due.into_iter().chain(until).min()
     }
@@ -173,33 +272,31 @@ impl Operator for Writer {
         Ok(Flow::NeedInput)
     }
 
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.target.descriptor()
+    }
+
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         // A stream without rows makes a file, too.
         if self.reader == Reader::Reads {
-            self.reader = self.target.begin().map_err(|error| self.fail(error))?;
+            self.target.begin().map_err(|error| self.fail(error))?;
         }
+        self.stage = Stage::LayingOut;
         self.resume(out)
     }
 
-    /// Lays out the next rows of a table, or completes the file.
+    /// Goes on with the bytes that had no room, and after them with the end of the stream.
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        if let Form::Table(rows) = &mut self.form
-            && self.reader == Reader::Reads
-        {
-            let laid_out = rows.lay_out(&self.schema, &mut self.buffer.bytes);
-            let is_all = laid_out.map_err(|error| self.encode_error(error))?;
-            if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {
-                self.flush()?;
-            }
-            if !is_all {
+        let has_room = self.buffer.taken == 0 && self.look_at.is_none();
+        if self.stage == Stage::LayingOut && has_room {
+            self.lay_out()?;
+            let is_full = self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES;
+            if self.stage == Stage::LayingOut && !is_full {
                 return Ok(Flow::HaveOutput);
             }
         }
-        self.flush()?;
-        if let Some(file) = self.target.complete().map_err(|error| self.fail(error))? {
-            out.commit_at_end(|| Ok(file.commit()?));
-        }
-        Ok(Flow::NeedInput)
+        let flushed = self.flush()?;
+        self.go_on(flushed, out)
     }
 
     fn needs_input(&self) -> bool {
@@ -214,6 +311,7 @@ impl Operator for Writer {
         }
         if let Target::Log(log) = &self.target {
             counters.push(("files_rotated", log.rotated()));
+            counters.push(("files_reopened", log.reopened()));
         }
         counters
     }

@@ -52,7 +52,10 @@ impl Raw {
     /// Opens `place`; refuses folders.
     pub(super) fn open(place: &Place) -> io::Result<Self> {
         let file = match place {
-            Place::Stdin => File::from(rustix::stdio::stdin().try_clone_to_owned()?),
+            Place::Stdin => {
+                crate::files::check_stdin()?;
+                File::from(rustix::stdio::stdin().try_clone_to_owned()?)
+            }
             Place::File(path) => open(path)?,
         };
         let metadata = file.metadata()?;
