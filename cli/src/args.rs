@@ -18,7 +18,7 @@ use trommel::registry::Entry;
     name = "trommel",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 ok, also when the reader of standard output has left; 1 the run failed,\n2 bad usage or configuration, 130 after Ctrl-C."
+    after_help = "Exit codes: 0 ok, also after SIGTERM or SIGHUP and when the reader of standard output has\nleft; 1 the run failed or was aborted; 2 bad usage or configuration; 130 after Ctrl-C."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -61,7 +61,7 @@ pub(crate) struct PipelineArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results are
-written. Asking again changes nothing, except a second Ctrl-C at least a second later, which aborts.
+written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts.
 
 With --listen, while the pipeline runs:
   GET  /                          the stages and their queries
@@ -69,7 +69,7 @@ With --listen, while the pipeline runs:
   GET  /api/metrics               the same as JSON
   GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
   POST /stop                      as the first Ctrl-C
-  POST /abort                     as the second one
+  POST /abort                     as a Ctrl-C after that
 The address is of this machine only, unless --token-file is given. Nothing is encrypted.")]
 pub(crate) struct RunArguments {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! Pipeline files.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 
 use trommel::{ConfigErrors, Override, Pipeline};
 
@@ -10,19 +10,22 @@ use crate::failure::Failure;
 /// The name that stands for standard input.
 const STDIN: &str = "-";
 
+/// Maximum bytes of a pipeline file: far more than any person or program writes.
+const BYTES_MAX: u64 = 16 << 20;
+
 /// The text of a pipeline file.
 pub(crate) struct ConfigText {
     name: String,
     is_stdin: bool,
-    pub(crate) text: String,
+    text: String,
 }
 
 impl ConfigText {
     /// Reads the file, or standard input if it is `-`.
     pub(crate) fn read(file: &str) -> Result<Self, Failure> {
         let (name, text) = match file {
-            STDIN => ("standard input", io::read_to_string(io::stdin())),
-            file => (file, fs::read_to_string(file)),
+            STDIN => ("standard input", read_limited(io::stdin())),
+            file => (file, File::open(file).and_then(read_limited)),
         };
         let text = text.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
         Ok(Self { name: name.to_owned(), text, is_stdin: file == STDIN })
@@ -45,4 +48,15 @@ impl ConfigText {
     pub(crate) fn load(&self, overrides: &[Override]) -> Result<Pipeline, ConfigErrors> {
         trommel::load(&self.text, &self.name, &trommel::registry(), overrides)
     }
+}
+
+/// Reads a text of at most [`BYTES_MAX`] bytes.
+fn read_limited(input: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    input.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > BYTES_MAX {
+        let reason = format!("it has more than {} MiB, the limit of a pipeline", BYTES_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(text)
 }

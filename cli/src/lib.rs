@@ -1,8 +1,9 @@
 //! The command `trommel`: pipelines from JSON files, and counting without a file.
 //!
 //! Results go to standard output, all other text to standard error. The exit code is 0 after
-//! success, 1 when a run failed, 2 for bad usage or a bad configuration, and 130 (128 + signal)
-//! after Ctrl-C. A reader of standard output that leaves is no failure.
+//! success, also after a drain that SIGTERM, SIGHUP or `POST /stop` asked for, 1 when a run failed or
+//! was aborted, 2 for bad usage or a bad configuration, and 130 after Ctrl-C. A reader of standard
+//! output that leaves is no failure.
 //!
 //! ```text
 //! args ──► commands ──► session (waits, signals, progress) ──► report
@@ -16,6 +17,7 @@
 mod args;
 mod commands;
 mod config;
+mod console;
 mod failure;
 mod progress;
 #[doc(hidden)]
@@ -24,49 +26,24 @@ mod session;
 mod signals;
 mod units;
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::Parser;
-use tracing_subscriber::filter::LevelFilter;
-
 use crate::args::Arguments;
-use crate::failure::Failure;
+use crate::console::{print, say};
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let level = if arguments.verbose { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    tracing_subscriber::fmt()
-        // Else colours depend on the features that other crates want.
-        .with_ansi(false)
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_target(false)
-        .without_time()
-        .init();
+    let arguments: Arguments = match console::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return ExitCode::from(code),
+    };
+    console::prepare(arguments.verbose);
     match commands::run(&arguments.command) {
         Ok(status) => ExitCode::from(status),
         Err(failure) => {
             say(&failure.to_string());
             ExitCode::from(failure.status())
         }
-    }
-}
-
-/// Writes a line to standard error, if that is open.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
-/// Writes a whole answer to standard output. A reader that has left is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::run(format!("cannot write standard output: {error}")))
-        }
-        _ => Ok(()),
     }
 }

@@ -1,12 +1,14 @@
 //! The progress of a run, on one line of a terminal.
 //!
-//! The thread that waits for the pipeline redraws the line.
+//! The thread that waits for the pipeline redraws the line. The line is removed when a stage begins to
+//! write to the same terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trommel::Metrics;
+use trommel::files::before_stdout;
 
 use crate::units::short;
 
@@ -25,7 +27,12 @@ impl Progress {
         let is_shown = is_wanted && io::stderr().is_terminal();
         let line = if is_shown {
             let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND);
-            ProgressBar::with_draw_target(None, target).with_style(style("{spinner} {msg}"))
+            let line = ProgressBar::with_draw_target(None, target);
+            if io::stdout().is_terminal() {
+                let line = line.clone();
+                before_stdout(move || line.finish_and_clear());
+            }
+            line.with_style(style("{spinner} {msg}"))
         } else {
             ProgressBar::hidden()
         };
@@ -39,13 +46,13 @@ impl Progress {
 
     /// Shows the numbers so far; calls `metrics` only if there is a line.
     pub(crate) fn draw(&self, metrics: impl FnOnce() -> Metrics) {
-        if self.line.is_hidden() {
+        if self.line.is_hidden() || self.line.is_finished() {
             return;
         }
         let metrics = metrics();
         let read = Reading::of(&metrics, &self.sources);
         if read.bytes_total.is_some() && self.line.length().is_none() {
-            self.line.set_style(style("{bar:24} {percent:>3} %  {msg}"));
+            self.line.set_style(style("{bar:24} {percent:>3} %  {msg}  {eta} left"));
         }
         self.line.set_message(read.describe(metrics.wall.as_secs_f64()));
         if let Some(total) = read.bytes_total {

@@ -1,12 +1,12 @@
 //! A run under the control of its user: waits for the end, shows progress, obeys Ctrl-C.
 //!
 //! ```text
-//! running ── Ctrl-C, SIGTERM, SIGHUP, POST /stop ──► draining ── Ctrl-C again, POST /abort,
+//! running ── Ctrl-C, SIGTERM, SIGHUP, POST /stop ──► draining ── Ctrl-C, POST /abort,
 //!                                                        --drain-seconds ──► aborted
 //! ```
 //!
 //! A drain that is asked for twice goes on: supervisors repeat themselves, and a terminal sends its
-//! signals to all processes of a job. Only a second Ctrl-C, some time after the first, aborts.
+//! signals to all processes of a job. Only a Ctrl-C, some time after the drain was announced, aborts.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,10 @@ use crate::signals::EndSignals;
 
 /// Time between two checks for a stop or an abort over HTTP.
 const LOOK: Duration = Duration::from_millis(500);
-/// Least time between a first Ctrl-C and one that aborts.
+/// Least time between the announcement of a drain and a Ctrl-C that aborts.
 const SECOND_THOUGHT: Duration = Duration::from_secs(1);
-/// Added by shells to the number of a signal that ended a program.
-const SIGNAL_STATUS: i32 = 128;
+/// Exit code after Ctrl-C: 128, which shells add to the number of a signal, and that of SIGINT.
+const INTERRUPTED: u8 = 130;
 
 /// A running pipeline and its signals.
 pub(crate) struct Session {
@@ -33,11 +33,10 @@ pub(crate) struct Session {
     progress: Progress,
     /// Limit of a drain.
     drain: Option<Duration>,
-    /// The first signal that asked for the end.
-    signal: Option<i32>,
-    first_interrupt: Option<Instant>,
-    /// The last phase that the user was told.
-    said: RunPhase,
+    /// Whether Ctrl-C asked for the end.
+    is_interrupted: bool,
+    /// The last phase that the user was told, and when.
+    said: (RunPhase, Instant),
 }
 
 impl Session {
@@ -52,8 +51,8 @@ impl Session {
         let signals = EndSignals::receive()
             .map_err(|error| Failure::run(format!("cannot receive signals: {error}")))?;
         let running = topology.start(options).map_err(Failure::run)?;
-        let (signal, first_interrupt, said) = (None, None, RunPhase::Running);
-        Ok(Self { running, signals, progress, drain, signal, first_interrupt, said })
+        let said = (RunPhase::Running, Instant::now());
+        Ok(Self { running, signals, progress, drain, is_interrupted: false, said })
     }
 
     /// A handle of the run for other threads.
@@ -69,8 +68,8 @@ impl Session {
             self.say_phase(handle.phase());
             self.progress.draw(|| handle.metrics());
         }
-        // A signal of the last moment is in the exit code; the results are printed all the same.
-        self.signal = self.signal.or(self.signals.pending().first().copied());
+        // Ctrl-C in the last moment is in the exit code; the results are printed all the same.
+        self.is_interrupted |= self.signals.pending().contains(&SIGINT);
         let result = self.running.join();
         let is_abort = |error: &RunError| {
             matches!(error.cause, RunErrorCause::Aborted | RunErrorCause::Unresponsive(_))
@@ -80,7 +79,8 @@ impl Session {
             say_phase(RunPhase::Aborted, &self.progress, &mut self.said);
         }
         self.progress.clear();
-        Outcome { metrics: handle.metrics(), error: result.err(), signal: self.signal, was_aborted }
+        let (metrics, is_interrupted) = (handle.metrics(), self.is_interrupted);
+        Outcome { metrics, error: result.err(), is_interrupted, was_aborted }
     }
 
     /// Waits for the next event; true if the run has ended.
@@ -91,9 +91,10 @@ impl Session {
 
     fn obey_signals(&mut self) {
         for signal in self.signals.pending() {
-            self.signal.get_or_insert(signal);
-            let is_second = |first: Instant| first.elapsed() >= SECOND_THOUGHT;
-            if signal == SIGINT && self.first_interrupt.is_some_and(is_second) {
+            self.is_interrupted |= signal == SIGINT;
+            let (said, at) = self.said;
+            let is_announced = said == RunPhase::Draining && at.elapsed() >= SECOND_THOUGHT;
+            if signal == SIGINT && is_announced {
                 self.running.abort();
                 self.say_phase(RunPhase::Aborted);
             } else {
@@ -102,9 +103,6 @@ impl Session {
                     None => self.running.stop(),
                 }
                 self.say_phase(RunPhase::Draining);
-            }
-            if signal == SIGINT {
-                self.first_interrupt.get_or_insert_with(Instant::now);
             }
         }
     }
@@ -115,16 +113,17 @@ impl Session {
     }
 }
 
-fn say_phase(phase: RunPhase, progress: &Progress, said: &mut RunPhase) {
+fn say_phase(phase: RunPhase, progress: &Progress, said: &mut (RunPhase, Instant)) {
     match phase {
-        RunPhase::Draining if *said == RunPhase::Running => progress
-            .say("stopping: everything that was read is processed; press Ctrl-C again to abort"),
-        RunPhase::Aborted if *said != phase => {
+        RunPhase::Draining if said.0 == RunPhase::Running => {
+            progress.say("stopping: everything that was read is processed; Ctrl-C aborts");
+        }
+        RunPhase::Aborted if said.0 != phase => {
             progress.say("aborting: batches in flight are lost");
         }
         _ => return,
     }
-    *said = phase;
+    *said = (phase, Instant::now());
 }
 
 /// The end of a run.
@@ -133,7 +132,7 @@ pub(crate) struct Outcome {
     pub(crate) metrics: Metrics,
     /// The first cause, if the pipeline did not reach its end.
     pub(crate) error: Option<RunError>,
-    signal: Option<i32>,
+    is_interrupted: bool,
     was_aborted: bool,
 }
 
@@ -149,12 +148,11 @@ impl Outcome {
         if let Some(error) = &self.error {
             crate::say(&format!("error: {error}"));
         }
-        match self.signal {
-            Some(signal) if self.was_aborted || self.error.is_none() => {
-                u8::try_from(SIGNAL_STATUS + signal).expect("the signals are below 128")
-            }
-            _ if self.error.is_some() => RUN_FAILED,
-            _ => 0,
+        match &self.error {
+            None if self.is_interrupted => INTERRUPTED,
+            None => 0,
+            Some(_) if self.is_interrupted && self.was_aborted => INTERRUPTED,
+            Some(_) => RUN_FAILED,
         }
     }
 }

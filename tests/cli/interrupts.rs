@@ -6,8 +6,7 @@ use rustix::process::Signal;
 
 use crate::support::{Files, Live, trommel};
 
-const STOPPING: &str =
-    "stopping: everything that was read is processed; press Ctrl-C again to abort\n";
+const STOPPING: &str = "stopping: everything that was read is processed; Ctrl-C aborts\n";
 
 /// Endless stream whose five most frequent items are printed continuously.
 fn endless() -> Live {
@@ -25,8 +24,8 @@ fn endless() -> Live {
 }
 
 #[test]
-fn the_first_signal_drains_and_names_itself_in_the_exit_code() {
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+fn the_first_signal_drains_and_only_ctrl_c_is_in_the_exit_code() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 0), (Signal::HUP, 0)] {
         let live = endless();
         live.signal(signal);
         let ended = live.end();
@@ -38,14 +37,7 @@ fn the_first_signal_drains_and_names_itself_in_the_exit_code() {
 
 #[test]
 fn the_second_signal_aborts_a_run_that_does_not_drain() {
-    // The rows exceed the buffer of the pipe and have no reader, so the run can neither end nor
-    // drain.
-    let pipeline = r#"{ "stages": [
-        { "id": "items", "operator": "generate", "with": { "items": 100000, "skew": 0 } },
-        { "id": "top", "operator": "frequent_items", "inputs": ["items"], "with": { "counters": 100000 } },
-        { "id": "print", "operator": "write", "inputs": ["top"] } ] }"#;
-    let mut live = trommel(["run", "-"]).input(pipeline).start();
-    assert!(live.line().starts_with("{\"rank\":1,"));
+    let mut live = unread(&[]);
     live.signal(Signal::INT);
     assert_eq!(live.error_line(), STOPPING);
     // Simultaneous or different signals change nothing; nor do repeated ones.
@@ -59,6 +51,62 @@ fn the_second_signal_aborts_a_run_that_does_not_drain() {
     let ended = live.end();
     assert_eq!(ended.status, 130, "{}", ended.stderr);
     assert!(ended.stderr.ends_with("aborted before the stage had finished\n"), "{}", ended.stderr);
+}
+
+/// A run whose rows exceed the buffer of the pipe and have no reader, so that it can neither end nor
+/// drain.
+fn unread(options: &[&str]) -> Live {
+    let pipeline = r#"{ "stages": [
+        { "id": "items", "operator": "generate", "with": { "items": 100000, "skew": 0 } },
+        { "id": "top", "operator": "frequent_items", "inputs": ["items"], "with": { "counters": 100000 } },
+        { "id": "print", "operator": "write", "inputs": ["top"] } ] }"#;
+    let mut live = trommel(["run", "-"].iter().chain(options)).input(pipeline).start();
+    assert!(live.line().starts_with("{\"rank\":1,"));
+    live
+}
+
+#[test]
+fn a_drain_that_another_signal_asked_for_is_aborted_by_one_ctrl_c_or_by_its_limit() {
+    let mut live = unread(&[]);
+    live.signal(Signal::TERM);
+    assert_eq!(live.error_line(), STOPPING);
+    std::thread::park_timeout(Duration::from_millis(1_100));
+    assert!(live.is_running());
+    live.signal(Signal::INT);
+    assert_eq!(live.error_line(), "aborting: batches in flight are lost\n");
+    assert_eq!(live.wait(), 130);
+    let mut live = unread(&["--drain-seconds", "0.3"]);
+    live.signal(Signal::TERM);
+    assert_eq!(live.error_line(), STOPPING);
+    assert_eq!(live.error_line(), "aborting: batches in flight are lost\n");
+    assert_eq!(live.wait(), 1);
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_waited_for_and_a_limit_ends_the_wait() {
+    let files = Files::new();
+    let (input, pipe) = (files.fifo("in"), files.fifo("pipe"));
+    let pipeline = crate::support::reading(&input, "lines");
+    let set = format!("stages.out.with.path={pipe}");
+    let start = |limit: &str| {
+        let arguments = ["run", "-q", "-", "--set", &set, "--drain-seconds", limit];
+        let live = trommel(arguments).input(pipeline.as_str()).start();
+        live.wait_for_signals();
+        let mut writer = std::fs::File::options().write(true).open(&input).unwrap();
+        std::io::Write::write_all(&mut writer, b"a line\n").unwrap();
+        while unread_bytes(&input) > 0 {
+            std::thread::yield_now();
+        }
+        (live, writer)
+    };
+    let (mut live, _writer) = start("0.2");
+    live.signal(Signal::TERM);
+    assert_eq!(live.error_line(), STOPPING);
+    assert_eq!(live.wait(), 1);
+    let (live, _writer) = start("60");
+    live.signal(Signal::TERM);
+    assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "{\"line\":\"a line\"}\n");
+    assert_eq!(live.end().status, 0);
 }
 
 #[test]
@@ -75,7 +123,7 @@ fn top_shows_what_it_has_read_when_it_is_interrupted() {
     live.signal(Signal::INT);
     let ended = live.end();
     // The pipe has no other reader any more; this one finds the bytes that were not taken.
-    let left = unread(&path);
+    let left = unread_bytes(&path);
     drop(pipe);
     assert_eq!((ended.status, ended.stderr.as_str()), (130, STOPPING));
     let row: Vec<&str> = ended.stdout.lines().nth(2).expect("a row").split_whitespace().collect();
@@ -86,7 +134,7 @@ fn top_shows_what_it_has_read_when_it_is_interrupted() {
 }
 
 /// Unread bytes in a pipe.
-fn unread(path: &str) -> usize {
+fn unread_bytes(path: &str) -> usize {
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
     let pipe = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).expect("the pipe is there");
     usize::try_from(rustix::io::ioctl_fionread(&pipe).expect("the pipe is there"))
@@ -109,7 +157,7 @@ fn one_signal_ends_a_run_whose_pipes_have_no_writer() {
         live.wait_for_open(&path);
         live.signal(Signal::TERM);
         let ended = live.end();
-        assert_eq!((ended.status, ended.stdout.as_str()), (143, ""), "{name}: {}", ended.stderr);
+        assert_eq!((ended.status, ended.stdout.as_str()), (0, ""), "{name}: {}", ended.stderr);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod config_errors;
 mod configs;
+mod console;
 mod counting;
 mod devices;
 mod explain;

@@ -117,12 +117,33 @@ impl Live {
         }
     }
 
+    /// Waits until it takes the signals that end it.
+    pub(crate) fn wait_for_signals(&self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let is_ready = || {
+            let status = fs::read_to_string(&status).expect("it is running");
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+            let caught = u64::from_str_radix(caught.expect("a mask").trim(), 16).expect("a mask");
+            caught & (1 << (Signal::TERM.as_raw() - 1)) != 0
+        };
+        while !is_ready() {
+            thread::yield_now();
+        }
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(pid_of(&self.child), signal).expect("it is running");
     }
 
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("it was started").is_none()
+    }
+
+    /// Waits for the end without reading any more output; returns the exit code.
+    pub(crate) fn wait(mut self) -> i32 {
+        let status = self.child.wait().expect("it was started");
+        drop(self.watchdog);
+        status.code().unwrap_or_else(|| panic!("{status}"))
     }
 
     /// Reads the remaining output and waits for the end.
@@ -170,6 +191,16 @@ impl Ended {
     }
 }
 
+/// Runs a line of the shell, in which `trommel` is the binary, in `folder`.
+pub(crate) fn shell(folder: &Files, line: &str) -> Ended {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", line]).current_dir(folder.folder.path());
+    let binary = Path::new(env!("CARGO_BIN_EXE_trommel"));
+    let path = std::env::join_paths([binary.parent().expect("a folder"), "/usr/bin".as_ref()]);
+    command.env("PATH", path.expect("paths"));
+    Trommel { command, input: Vec::new() }.end()
+}
+
 /// A folder of files for one test.
 pub(crate) struct Files {
     folder: TempDir,
@@ -201,6 +232,10 @@ impl Files {
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         fs::write(self.path_buf(name), content).expect("a temporary file");
         self.path(name)
+    }
+
+    pub(crate) fn read_bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path_buf(name)).expect(name)
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

@@ -1,9 +1,7 @@
 //! `trommel run`: a pipeline from a file.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use serde_json::Value;
 use trommel::Topology;
 use trommel::files::{Destination, FileError};
 
@@ -27,9 +25,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let report = report.transpose()?;
     let listen = |address| Listener::bind(address, arguments.token_file.as_deref());
     let listener = arguments.listen.map(listen).transpose()?;
-    let shares_terminal = io::stdout().is_terminal() && prints(&config.text);
-    let is_wanted = !arguments.quiet && !shares_terminal;
-    let progress = Progress::new(sources(&pipeline.topology), is_wanted);
+    let progress = Progress::new(sources(&pipeline.topology), !arguments.quiet);
     let drain = arguments.drain_seconds;
     let session = Session::start(pipeline.topology, pipeline.options, progress, drain)?;
     let serve = |listener| Server::start(listener, &pipeline.name, session.handle(), drain);
@@ -70,15 +66,4 @@ fn write_report(file: &Destination, report: &Report<'_>) -> Result<(), FileError
 fn sources(topology: &Topology) -> Vec<String> {
     let sources = topology.stages().iter().filter(|stage| stage.inputs.is_empty());
     sources.map(|stage| stage.id.clone()).collect()
-}
-
-/// Whether the file, which fits the schema, has a stage that writes to standard output: on a
-/// terminal, rows would run into a progress line. A path that was changed on the command line is
-/// not looked at.
-fn prints(text: &str) -> bool {
-    let document: Value = serde_json::from_str(text).unwrap_or_default();
-    let stages = document["stages"].as_array();
-    stages.into_iter().flatten().any(|stage| {
-        stage["operator"] == "write" && matches!(stage["with"]["path"].as_str(), None | Some("-"))
-    })
 }

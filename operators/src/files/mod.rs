@@ -28,6 +28,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::fs::{Access, CWD, Mode, OFlags, access, openat};
@@ -46,6 +47,9 @@ pub use printable::{is_unprintable, printable, printable_lines};
 const LINKS_MAX: usize = 40;
 /// Time between two looks for the reader of a pipe.
 pub(crate) const READER_LOOK: Duration = Duration::from_millis(50);
+
+/// Called before standard output is opened.
+static BEFORE_STDOUT: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 
 /// Error of an output file.
 #[derive(Debug, Error)]
@@ -280,6 +284,9 @@ impl Destination {
                 opened => opened.map_err(Into::into).map(Staged::Direct),
             },
             Kind::Descriptor(descriptor) => {
+                if let Some(act) = BEFORE_STDOUT.get().filter(|_| self.is_stdout()) {
+                    act();
+                }
                 descriptor.duplicate().and_then(Direct::of_shared).map(Staged::Direct)
             }
         };
@@ -331,6 +338,12 @@ pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Calls `act` on the thread of a stage just before it opens standard output, such as to remove a
+/// progress line from the terminal that both write to. The first call of a process counts.
+pub fn before_stdout(act: impl Fn() + Send + Sync + 'static) {
+    let _first_stays = BEFORE_STDOUT.set(Box::new(act));
 }
 
 /// Writes all of `bytes` to standard output, which may be non-blocking.

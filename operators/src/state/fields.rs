@@ -64,6 +64,14 @@ impl Writer {
     }
 }
 
+/// Bytes of the whole snapshot that begins with these bytes, by its header.
+pub(crate) fn declared_bytes(bytes: &[u8]) -> Result<u64, RestoreError> {
+    let mut reader = Reader::of_header(bytes)?;
+    reader.offset = HEADER_BYTES - size_of::<u64>();
+    let body = reader.u64("the length of the body")?;
+    Ok(body.saturating_add((HEADER_BYTES + CHECKSUM_BYTES) as u64))
+}
+
 /// Reads the body of a snapshot whose header, length and checksum are right.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
@@ -78,23 +86,13 @@ impl<'a> Reader<'a> {
     /// As [`Writer::new`].
     pub(crate) fn new(bytes: &'a [u8], kind: StateKind, item: u8) -> Result<Self, RestoreError> {
         let found = bytes.len();
-        let (header, Some((_, checksum))) =
-            (bytes.first_chunk::<HEADER_BYTES>(), bytes.split_last_chunk::<CHECKSUM_BYTES>())
+        let Some((_, checksum)) = bytes
+            .split_last_chunk::<CHECKSUM_BYTES>()
+            .filter(|_| found >= HEADER_BYTES + CHECKSUM_BYTES)
         else {
             return Err(RestoreError::TooShort { bytes: found });
         };
-        let Some(header) = header.filter(|_| found >= HEADER_BYTES + CHECKSUM_BYTES) else {
-            return Err(RestoreError::TooShort { bytes: found });
-        };
-        let mut reader = Self { bytes: header, offset: 0, field: 0 };
-        let magic: [u8; 8] = reader.array("the mark")?;
-        if magic != MAGIC {
-            return Err(RestoreError::Magic { found: magic });
-        }
-        let version = u16::from_le_bytes(reader.array("the version")?);
-        if version != VERSION {
-            return Err(RestoreError::Version { found: version });
-        }
+        let mut reader = Self::of_header(bytes)?;
         reader.check_types(kind as u8, item)?;
         if reader.u32("the space after the types")? != 0 {
             return Err(reader.refuse("the space after the types", "in use", "zero"));
@@ -110,6 +108,23 @@ impl<'a> Reader<'a> {
             return Err(RestoreError::Checksum { found, computed });
         }
         Ok(Self { bytes, offset: HEADER_BYTES, field: HEADER_BYTES })
+    }
+
+    /// Reads the mark and the version.
+    fn of_header(bytes: &'a [u8]) -> Result<Self, RestoreError> {
+        let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return Err(RestoreError::TooShort { bytes: bytes.len() });
+        };
+        let mut reader = Self { bytes: header, offset: 0, field: 0 };
+        let magic: [u8; 8] = reader.array("the mark")?;
+        if magic != MAGIC {
+            return Err(RestoreError::Magic { found: magic });
+        }
+        let version = u16::from_le_bytes(reader.array("the version")?);
+        if version != VERSION {
+            return Err(RestoreError::Version { found: version });
+        }
+        Ok(reader)
     }
 
     fn check_types(&mut self, kind: u8, item: u8) -> Result<(), RestoreError> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use trommel_engine::operator::{Claim, OperatorError};
 
+use super::{HEADER_BYTES, RestoreError, declared_bytes};
 use crate::files::{Destination, FileError};
 
 /// Maximum size of a snapshot: 8 GiB.
@@ -23,6 +24,14 @@ pub enum SnapshotFileError {
         /// The error of the system.
         source: io::Error,
     },
+    /// The beginning of the file is not that of a snapshot, or its length is another one.
+    #[error("{path}: {source}")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        source: RestoreError,
+    },
     /// The file is larger than any snapshot.
     #[error("{path} has more than {FILE_BYTES_MAX} bytes, the limit of a snapshot")]
     TooLarge {
@@ -38,14 +47,27 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotFileError {
     move |source| SnapshotFileError::Io { path: path.display().to_string(), source }
 }
 
-/// All bytes of a file.
+/// All bytes of a file that holds a snapshot. The header is read first: no file of another kind or
+/// of another length than its header says is read as a whole.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
+    let name = || path.display().to_string();
+    let invalid = |source| SnapshotFileError::Invalid { path: name(), source };
+    let mut file = File::open(path).map_err(failed(path))?;
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed(path))?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed(path))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(SnapshotFileError::TooLarge { path: path.display().to_string() });
+    let mut header = (&mut file).take(HEADER_BYTES as u64);
+    header.read_to_end(&mut bytes).map_err(failed(path))?;
+    let expected = declared_bytes(&bytes).map_err(invalid)?;
+    if expected > FILE_BYTES_MAX {
+        return Err(SnapshotFileError::TooLarge { path: name() });
     }
+    let found = file.metadata().map_err(failed(path))?;
+    if found.is_file() && found.len() != expected {
+        let found = usize::try_from(found.len()).unwrap_or(usize::MAX);
+        return Err(invalid(RestoreError::Length { expected, found }));
+    }
+    // One byte more tells that there is one.
+    let rest = expected - HEADER_BYTES as u64 + 1;
+    file.take(rest).read_to_end(&mut bytes).map_err(failed(path))?;
     Ok(bytes)
 }
 

@@ -33,7 +33,7 @@
 mod fields;
 mod file;
 
-pub(crate) use self::fields::{Reader, Writer};
+pub(crate) use self::fields::{Reader, Writer, declared_bytes};
 pub use self::file::SnapshotFileError;
 pub(crate) use self::file::{SnapshotFile, read_file};
 use crate::items::{StoredItem, Text};
