@@ -1,9 +1,9 @@
 //! The command `trommel`: pipelines from JSON files, and counting without a file.
 //!
 //! Results go to standard output, all other text to standard error. The exit code is 0 after
-//! success, also after a drain that SIGTERM, SIGHUP or `POST /stop` asked for, 1 when a run failed or
-//! was aborted, 2 for bad usage or a bad configuration, and 130 after Ctrl-C. A reader of standard
-//! output that leaves is no failure.
+//! success, also after a drain that SIGTERM, SIGHUP or `POST /stop` asked for, 1 when a run failed
+//! or was aborted, 2 for bad usage or a bad configuration, and 130 after Ctrl-C. A reader of
+//! standard output that leaves is no failure.
 //!
 //! ```text
 //! args ──► commands ──► session (waits, signals, progress) ──► report

@@ -1,7 +1,7 @@
 //! The progress of a run, on one line of a terminal.
 //!
-//! The thread that waits for the pipeline redraws the line. The line is removed when a stage begins to
-//! write to the same terminal.
+//! The thread that waits for the pipeline redraws the line. The line is removed when a stage begins
+//! to write to the same terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;

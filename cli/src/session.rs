@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A drain that is asked for twice goes on: supervisors repeat themselves, and a terminal sends its
-//! signals to all processes of a job. Only a Ctrl-C, some time after the drain was announced, aborts.
+//! signals to all processes of a job. Only a Ctrl-C, some time after the drain was announced,
+//! aborts.
 
 use std::time::{Duration, Instant};
 

@@ -6,8 +6,10 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
 use thiserror::Error;
+
+use crate::suggest::suggestion;
 
 /// The failure of an operator: any error; the runtime adds the stage.
 pub type OperatorError = Box<dyn Error + Send + Sync>;
@@ -37,7 +39,11 @@ pub struct BindError {
 #[non_exhaustive]
 pub enum BindErrorKind {
     /// The input has no such column.
-    #[error("the input has no column `{column}`; it has {}", list_columns(schema))]
+    #[error(
+        "the input has no column `{column}`; it has {}{}",
+        list_columns(schema),
+        similar(column, schema)
+    )]
     MissingColumn {
         /// The missing column.
         column: String,
@@ -65,6 +71,19 @@ pub enum BindErrorKind {
     /// Any other reason, such as a file that cannot be opened.
     #[error(transparent)]
     Other(OperatorError),
+}
+
+/// A hint at the column whose name is nearest.
+fn similar(column: &str, schema: &SchemaRef) -> String {
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    suggestion(column, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// Columns with their types, such as `(item Utf8, count UInt64)`.
+pub(crate) fn describe_columns(schema: &Schema) -> String {
+    let columns: Vec<_> =
+        schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect();
+    format!("({})", columns.join(", "))
 }
 
 fn list_columns(schema: &SchemaRef) -> String {
@@ -104,9 +123,9 @@ impl Error for GraphErrors {}
 
 /// A mistake in a graph.
 #[derive(Debug, Error)]
-#[error("stage `{stage}`: {kind}")]
+#[error("{}{kind}", if stage.is_empty() { String::new() } else { format!("stage `{stage}`: ") })]
 pub struct GraphError {
-    /// Id of the stage.
+    /// Id of the stage; empty for a mistake of the whole graph.
     pub stage: String,
     /// The mistake.
     pub kind: GraphErrorKind,
@@ -116,6 +135,15 @@ pub struct GraphError {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GraphErrorKind {
+    /// The graph has no stage.
+    #[error("a pipeline has at least one stage")]
+    Empty,
+    /// The id cannot be shown or named.
+    #[error("{id:?} is no id: an id has at least one character, and no control characters")]
+    InvalidId {
+        /// The id.
+        id: String,
+    },
     /// Two stages have the same id.
     #[error("another stage has this id already")]
     DuplicateId,
@@ -226,6 +254,18 @@ pub enum RunErrorCause {
     /// The operator panicked.
     #[error("panicked: {0}")]
     Panicked(String),
+    /// The operator sent other columns than it declared when it was bound.
+    #[error(
+        "it sent the columns {found} at output {port}; it declared {declared} when it was bound"
+    )]
+    Columns {
+        /// The output port, from 0.
+        port: usize,
+        /// The columns that it declared.
+        declared: String,
+        /// The columns of the batch.
+        found: String,
+    },
     /// An input closed without an end marker.
     #[error("its input closed before the end of the stream")]
     Truncated,

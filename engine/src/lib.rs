@@ -40,4 +40,5 @@ pub mod query;
 pub mod registry;
 pub mod report;
 pub mod runtime;
+mod suggest;
 mod sync;

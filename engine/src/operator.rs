@@ -338,6 +338,12 @@ pub trait Operator: Send {
         Err(QueryError::unsupported(request, &[]))
     }
 
+    /// Names of the queries that [`Operator::query`] knows; of the first part of an operator, which
+    /// gets all of them. Asked once, before the run.
+    fn queries(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether queries can be answered although the last call returned another flow than
     /// [`Flow::NeedInput`]: the input is used up, or the state means something between two rows of
     /// it, and what is left of the call only waits to leave. So a query does not wait behind a full

@@ -52,12 +52,17 @@ use thiserror::Error;
 pub struct Request {
     name: Arc<str>,
     parameters: Arc<Map<String, Value>>,
+    bytes_max: u64,
 }
+
+/// Maximum bytes of an answer where the caller sets no limit: half of the limit of a column of text
+/// or bytes.
+const ANSWER_BYTES_MAX: u64 = 1 << 30;
 
 impl Request {
     /// A question without parameters.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), parameters: Arc::default() }
+        Self { name: name.into(), parameters: Arc::default(), bytes_max: ANSWER_BYTES_MAX }
     }
 
     /// Adds a parameter.
@@ -65,6 +70,26 @@ impl Request {
     pub fn with(mut self, parameter: impl Into<String>, value: impl Into<Value>) -> Self {
         Arc::make_mut(&mut self.parameters).insert(parameter.into(), value.into());
         self
+    }
+
+    /// Sets the maximum bytes of the answer; 1 GiB unless this is called. A larger answer is
+    /// refused before it is copied, where its size is known by then.
+    #[must_use]
+    pub fn bytes_max(mut self, bytes: u64) -> Self {
+        self.bytes_max = bytes.min(ANSWER_BYTES_MAX);
+        self
+    }
+
+    /// Refuses an answer of so many bytes, if the caller wants less; for operators.
+    ///
+    /// # Errors
+    /// [`QueryError::TooLarge`].
+    pub fn check_bytes(&self, bytes: u64) -> Result<(), QueryError> {
+        if bytes <= self.bytes_max {
+            return Ok(());
+        }
+        let (request, limit) = (self.name().to_owned(), self.bytes_max);
+        Err(QueryError::TooLarge { request, bytes, limit })
     }
 
     /// The name.
@@ -161,7 +186,7 @@ pub enum QueryError {
         available: &'static [&'static str],
     },
     /// The parameters do not fit the query.
-    #[error("parameters of query `{request}`: {source}")]
+    #[error("parameters of query `{request}`: {}", in_words(source))]
     Parameters {
         /// The name of the query.
         request: String,
@@ -202,6 +227,21 @@ pub enum QueryError {
         /// The stage.
         stage: String,
     },
+}
+
+/// The message of a mismatch, in the words of people who write requests and not Rust.
+fn in_words(source: &serde_json::Error) -> String {
+    let text = source.to_string();
+    let Some((found, expected)) = text.split_once(", expected ") else { return text };
+    let expected = match expected {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number from 0 on",
+        "i64" | "i32" => "a whole number",
+        "f64" | "f32" => "a number",
+        "a string" | "string" => "a text",
+        "a boolean" => "true or false",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
 }
 
 fn list_queries(available: &[&str]) -> String {

@@ -53,8 +53,8 @@ fn the_second_signal_aborts_a_run_that_does_not_drain() {
     assert!(ended.stderr.ends_with("aborted before the stage had finished\n"), "{}", ended.stderr);
 }
 
-/// A run whose rows exceed the buffer of the pipe and have no reader, so that it can neither end nor
-/// drain.
+/// A run whose rows exceed the buffer of the pipe and have no reader, so that it can neither end
+/// nor drain.
 fn unread(options: &[&str]) -> Live {
     let pipeline = r#"{ "stages": [
         { "id": "items", "operator": "generate", "with": { "items": 100000, "skew": 0 } },

@@ -32,8 +32,10 @@ use guard::Guard;
 
 /// Time that requests in progress may take when the pipeline has ended.
 const GRACE: Duration = Duration::from_secs(1);
-/// Maximum of concurrent queries.
-const QUERIES_MAX: usize = 8;
+/// Maximum of concurrent queries: one may wait for a stage while another answer is made.
+const QUERIES_MAX: usize = 2;
+/// Niceness of the threads that make answers: the threads of stages come first.
+const NICENESS: i32 = 10;
 /// Unit in which the memory of answers is counted.
 const ANSWER_UNIT: usize = 1 << 10;
 /// Memory of all answers that are being made or are unread, in units.
@@ -97,6 +99,10 @@ impl Server {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(QUERIES_MAX)
+            .on_thread_start(|| {
+                // On Linux this is a property of the thread. A refusal costs speed alone.
+                let _ = rustix::process::setpriority_process(None, NICENESS);
+            })
             .build()
             .map_err(cannot)?;
         let served = Served {

@@ -1,4 +1,5 @@
-//! Metrics in the text format of OpenMetrics, which Prometheus reads.
+//! Metrics in the two text formats that Prometheus reads: OpenMetrics, and the older one of its own
+//! for programs that do not ask for the first.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,8 +13,26 @@ use prometheus_client::registry::{Registry, Unit};
 use trommel::metrics::{EdgeMetrics, Metrics, PartMetrics, StageMetrics};
 use trommel::runtime::RunPhase;
 
-/// Quantiles of the latencies.
-const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+/// Percentiles of the latencies, each with its quantile.
+const PERCENTILES: [(&str, f64); 3] = [("50", 0.5), ("90", 0.9), ("99", 0.99)];
+/// Operators' numbers that say how much there is at present; the others count events.
+const LEVELS: [&str; 15] = [
+    "answer_max_ns",
+    "chunk_buffers",
+    "distinct_tokens",
+    "documents",
+    "files_followed",
+    "frequent_items",
+    "index_bytes",
+    "items",
+    "overlap_ppm",
+    "panes",
+    "postings",
+    "segments",
+    "sets",
+    "state_bytes",
+    "terms",
+];
 
 /// The text for a pipeline.
 pub(super) fn text(
@@ -29,6 +48,29 @@ pub(super) fn text(
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
+}
+
+/// The same text in the older format: the names of counters in comments have their ending, and
+/// there are no units and no mark of the end.
+pub(super) fn as_older(text: &str) -> String {
+    let mut older = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("# UNIT ") || line == "# EOF" {
+            continue;
+        }
+        let kind = if line.starts_with("# HELP ") { lines.peek().copied() } else { Some(line) };
+        let is_counter =
+            kind.is_some_and(|kind| kind.starts_with("# TYPE ") && kind.ends_with(" counter"));
+        let mut words = line.splitn(4, ' ');
+        match (is_counter, words.next(), words.next(), words.next(), words.next()) {
+            (true, Some(mark), Some(word), Some(name), Some(rest)) => {
+                older.push_str(&format!("{mark} {word} {name}_total {rest}\n"));
+            }
+            _ => older.extend([line, "\n"]),
+        }
+    }
+    older
 }
 
 #[derive(Debug)]
@@ -92,13 +134,12 @@ impl Run {
     }
 
     fn encode_latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let names = QUANTILES.map(|quantile| quantile.to_string());
         let latencies = self.metrics.stages.iter().flat_map(|stage| {
-            QUANTILES.iter().zip(&names).map(move |(&quantile, name)| {
+            PERCENTILES.map(move |(percentile, quantile)| {
                 let labels = vec![
                     ("stage", stage.id.as_str()),
                     ("operator", stage.operator),
-                    ("quantile", name),
+                    ("percentile", percentile),
                 ];
                 (labels, ConstGauge::new(stage.latency().quantile(quantile).as_secs_f64()))
             })
@@ -114,12 +155,21 @@ impl Run {
         names.sort_unstable();
         names.dedup();
         for name in names {
-            let values = self.parts().flat_map(|(labels, part)| {
-                let named = part.counters.iter().filter(|counter| counter.0 == name);
-                named.map(move |&(name, value)| (labels.clone(), shown(name, value)))
-            });
-            let help = format!("The number {name} of the operator");
-            family(encoder, &format!("operator_{}", shown_name(name)), &help, None, values)?;
+            let values = || {
+                self.parts().flat_map(|(labels, part)| {
+                    let named = part.counters.iter().filter(|counter| counter.0 == name);
+                    named.map(move |&(name, value)| (labels.clone(), shown(name, value)))
+                })
+            };
+            let help = format!("`{name}` as the operator reports it");
+            let shown = format!("operator_{}", shown_name(name));
+            if LEVELS.contains(&name) {
+                let levels = values().map(|(labels, value)| (labels, ConstGauge::new(value)));
+                family(encoder, &shown, &help, None, levels)?;
+            } else {
+                let counts = values().map(|(labels, value)| (labels, ConstCounter::new(value)));
+                family(encoder, &shown, &help, None, counts)?;
+            }
         }
         Ok(())
     }
@@ -196,12 +246,12 @@ fn shown_name(name: &str) -> String {
 }
 
 /// An operator's number: times in seconds, shares as fractions.
-#[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-fn shown(name: &str, value: u64) -> ConstGauge<f64> {
+#[expect(clippy::cast_precision_loss, reason = "metrics are floats")]
+fn shown(name: &str, value: u64) -> f64 {
     let value = value as f64;
-    ConstGauge::new(match name {
+    match name {
         name if name.ends_with("_ns") => value / 1e9,
         name if name.ends_with("_ppm") => value / 1e6,
         _ => value,
-    })
+    }
 }

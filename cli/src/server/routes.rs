@@ -10,7 +10,7 @@ use arrow_json::writer::JsonArray;
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request as HttpRequest, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
+use trommel::metrics::StageMetrics;
 use trommel::runtime::RunHandle;
 use trommel::{QueryError, Request};
 
@@ -33,9 +34,12 @@ const QUERY_LIMIT: Duration = Duration::from_secs(5);
 const TURN_LIMIT: Duration = Duration::from_secs(2);
 /// Units of memory that an answer asks for at a time.
 const ANSWER_STEP: usize = 256;
+/// Maximum bytes of the rows of an answer, of whose memory their text takes at least as much.
+const ROWS_BYTES_MAX: u64 = (ANSWER_UNITS_MAX * ANSWER_UNIT / 2) as u64;
 /// Maximum bytes of the body of a request: no request needs one.
 const BODY_BYTES_MAX: usize = 4 << 10;
-/// Type of the text of `prometheus`.
+/// Types of the two texts of `prometheus`.
+const OLDER_METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) fn router(served: Served) -> Router {
@@ -70,7 +74,11 @@ async fn admit(State(served): State<Served>, request: HttpRequest, next: Next) -
 async fn help(State(served): State<Served>) -> Response {
     let metrics = served.run.metrics();
     let stages = metrics.stages.iter();
-    let stages = stages.map(|s| json!({ "id": s.id, "operator": s.operator })).collect::<Vec<_>>();
+    let stage = |s: &StageMetrics| {
+        let queries = served.run.queries().names(&s.id);
+        json!({ "id": s.id, "operator": s.operator, "queries": queries })
+    };
+    let stages = stages.map(stage).collect::<Vec<_>>();
     answer(
         StatusCode::OK,
         &json!({
@@ -88,9 +96,18 @@ async fn help(State(served): State<Served>) -> Response {
     )
 }
 
-async fn metrics(State(served): State<Served>) -> Response {
+async fn metrics(State(served): State<Served>, headers: HeaderMap) -> Response {
+    let accepted = headers.get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    let is_open =
+        accepted.is_some_and(|accepted| accepted.contains("application/openmetrics-text"));
     match prometheus::text(&served.pipeline, served.run.metrics(), served.run.phase()) {
-        Ok(text) => (StatusCode::OK, [(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        Ok(text) if is_open => {
+            (StatusCode::OK, [(CONTENT_TYPE, OPEN_METRICS)], text).into_response()
+        }
+        Ok(text) => {
+            let text = prometheus::as_older(&text);
+            (StatusCode::OK, [(CONTENT_TYPE, OLDER_METRICS)], text).into_response()
+        }
         Err(reason) => error(StatusCode::INTERNAL_SERVER_ERROR, reason.to_string()),
     }
 }
@@ -113,6 +130,12 @@ async fn query(
         Ok(parameters) => parameters,
         Err(rejection) => return error(rejection.status(), rejection.body_text()),
     };
+    let mut names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("the parameter `{}` is given more than once", twice[0]);
+        return error(StatusCode::BAD_REQUEST, message);
+    }
     let turn = timeout(TURN_LIMIT, Arc::clone(&served.queries).acquire_owned());
     let Ok(Ok(turn)) = turn.await else {
         let message = format!("{QUERIES_MAX} queries wait for their answers already; ask again");
@@ -140,7 +163,8 @@ fn ask(
 ) -> Result<RecordBatch, Refusal> {
     let request = |value: fn(&str) -> Value| {
         let parameters = parameters.iter();
-        parameters.fold(Request::new(name), |request, (name, text)| request.with(name, value(text)))
+        let request = Request::new(name).bytes_max(ROWS_BYTES_MAX);
+        parameters.fold(request, |request, (name, text)| request.with(name, value(text)))
     };
     let as_text = |text: &str| Value::String(text.to_owned());
     let as_json = |text: &str| serde_json::from_str(text).unwrap_or(Value::String(text.to_owned()));
@@ -191,7 +215,12 @@ fn status_of(refusal: &QueryError) -> StatusCode {
 
 /// The rows as JSON, in memory that all answers share.
 fn rows_as_json(rows: &RecordBatch, memory: Arc<Semaphore>) -> Result<Bytes, Refusal> {
-    let mut text = AnswerText { text: Vec::new(), permit: None, memory };
+    let mut text = AnswerText {
+        text: Vec::new(),
+        row_bytes: rows.get_array_memory_size(),
+        permit: None,
+        memory,
+    };
     let builder = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
     let mut writer: ArrayWriter<_> = builder.build::<_, JsonArray>(&mut text);
     let written = writer.write(rows).and_then(|()| writer.finish());
@@ -205,12 +234,15 @@ fn rows_as_json(rows: &RecordBatch, memory: Arc<Semaphore>) -> Result<Bytes, Ref
     }
     written.map_err(|reason| (StatusCode::INTERNAL_SERVER_ERROR, reason.to_string()))?;
     text.text.push(b'\n');
+    text.release_rows();
     Ok(Bytes::from_owner(text))
 }
 
 /// The text of an answer, and the memory that it holds until it has been sent.
 struct AnswerText {
     text: Vec<u8>,
+    /// Bytes of the rows that it is made of.
+    row_bytes: usize,
     permit: Option<OwnedSemaphorePermit>,
     memory: Arc<Semaphore>,
 }
@@ -221,9 +253,19 @@ impl AnswerText {
         self.permit.as_ref().map_or(0, |permit| permit.num_permits() * ANSWER_UNIT)
     }
 
+    /// Gives back the memory of the rows, which the text replaces.
+    fn release_rows(&mut self) {
+        self.row_bytes = 0;
+        let needed = self.text.len().div_ceil(ANSWER_UNIT);
+        if let Some(permit) = &mut self.permit {
+            let surplus = permit.num_permits().saturating_sub(needed);
+            drop(permit.split(surplus));
+        }
+    }
+
     /// Whether the memory for it was refused.
     fn has_failed(&self) -> bool {
-        self.text.len() > self.capacity()
+        self.row_bytes + self.text.len() > self.capacity()
     }
 }
 

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::document::{JsonNode, Key, Kind, Place};
-use super::suggest::suggestion;
+use crate::suggest::suggestion;
 
 /// A mistake, before it has got its file, line and column.
 #[derive(Debug)]

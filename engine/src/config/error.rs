@@ -21,8 +21,35 @@ pub struct ConfigError {
     pub path: String,
     /// The mistake, and the values that are allowed.
     pub message: String,
-    /// The line and the number of its characters that are marked; for display.
-    excerpt: Option<(String, usize)>,
+    /// A part of the line; for display.
+    excerpt: Option<Excerpt>,
+}
+
+/// A part of a line in which some characters are marked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Excerpt {
+    text: String,
+    /// Characters before the marked ones.
+    before: usize,
+    /// Number of marked characters.
+    marked: usize,
+}
+
+impl Excerpt {
+    /// The surroundings of `marked` characters of `line` after `before` others.
+    fn new(line: &str, before: usize, marked: usize) -> Self {
+        let fits = before + marked < EXCERPT_CHARS_MAX;
+        let left_out = if fits { 0 } else { before.saturating_sub(EXCERPT_CONTEXT) };
+        let cut = if left_out > 0 { "…" } else { "" };
+        let rest: String = line.chars().skip(left_out).take(EXCERPT_CHARS_MAX).collect();
+        let shown = rest.chars().count();
+        let before = before - left_out;
+        Self {
+            text: format!("{cut}{}", rest.replace('\t', " ")),
+            before: cut.chars().count() + before,
+            marked: marked.min(shown.saturating_sub(before)).max(1),
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -32,15 +59,15 @@ impl fmt::Display for ConfigError {
             line => write!(f, "{}:{line}:{}: ", self.file, self.column)?,
         }
         write!(f, "{}: {}", self.path, self.message)?;
-        let Some((line, width)) = &self.excerpt else { return Ok(()) };
+        let Some(Excerpt { text, before, marked }) = &self.excerpt else { return Ok(()) };
         let number = self.line.to_string();
         write!(
             f,
-            "\n  {number} | {line}\n  {0:1$} | {0:2$}{0:^<3$}",
+            "\n  {number} | {text}\n  {0:1$} | {0:2$}{0:^<3$}",
             "",
             number.len(),
-            self.column - 1,
-            width
+            before,
+            marked
         )
     }
 }
@@ -69,8 +96,10 @@ pub(super) struct SourceText<'a> {
     pub(super) overrides: &'a [Override],
 }
 
-/// Longest part of a line that an error shows.
+/// Maximum characters of a line that an error shows.
 const EXCERPT_CHARS_MAX: usize = 120;
+/// Characters before the marked ones that an error shows of a longer line.
+const EXCERPT_CONTEXT: usize = 40;
 
 impl<'a> SourceText<'a> {
     pub(super) fn new(text: &'a str, file: &'a str, overrides: &'a [Override]) -> Self {
@@ -100,15 +129,13 @@ impl<'a> SourceText<'a> {
         let column = self.text[line_start..start].chars().count() + 1;
         let meant = self.text[start..range.end.clamp(start, self.text.len())].lines().next();
         let width = meant.map_or(1, |meant| meant.chars().count().max(1));
-        let fits = column + width <= EXCERPT_CHARS_MAX;
-        let excerpt: String = line_text.chars().take(EXCERPT_CHARS_MAX).collect();
         ConfigError {
             file: self.file.to_owned(),
             line: self.text[..start].matches('\n').count() + 1,
             column,
             path,
             message,
-            excerpt: fits.then(|| (excerpt.replace('\t', " "), width)),
+            excerpt: Some(Excerpt::new(line_text, column - 1, width)),
         }
     }
 }

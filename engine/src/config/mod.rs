@@ -14,7 +14,7 @@ mod error;
 mod overrides;
 mod raw;
 mod resolve;
-mod suggest;
+
 mod supplied;
 #[cfg(test)]
 mod tests;

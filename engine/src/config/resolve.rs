@@ -1,19 +1,21 @@
 //! The step from a document to a checked topology.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
 
 use super::check::{Mistake, check};
 use super::document::{self, JsonNode, Place};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
 use super::raw::{RawPipeline, schema_beside};
-use super::suggest::suggestion;
 use super::supplied::Supplied;
 use crate::channel::QueueLimits;
 use crate::error::{GraphError, GraphErrorKind, RunError};
 use crate::graph::{Graph, OutputPort, StageId, Topology};
 use crate::registry::Registry;
 use crate::runtime::{RunOptions, Running};
+use crate::suggest::suggestion;
 
 /// A pipeline that was read from JSON: checked, bound, ready to start.
 #[derive(Debug)]
@@ -89,16 +91,61 @@ fn load_source(
     check_references(&document, &mut mistakes);
     check_supplied(&document, &supplied, &mut mistakes);
     if !mistakes.is_empty() {
+        mistakes.extend(mistakes_of_rest(&document, &mistakes, registry, supplied));
         return Err(mistakes);
     }
-    let raw: RawPipeline = serde_json::from_value(document.to_value())
-        .expect("the schema of pipelines describes the same structs");
+    let raw = raw_pipeline(document.to_value());
     let name = raw.name.clone().unwrap_or_else(|| source.file.to_owned());
     let limits = QueueLimits { batches: raw.queue.batches, bytes: raw.queue.bytes };
     let topology = graph(raw, &document, registry, supplied)?
         .build()
         .map_err(|errors| errors.0.iter().map(|e| locate(e, &document)).collect::<Vec<_>>())?;
     Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
+}
+
+/// The structs of a document that fits the schema.
+fn raw_pipeline(document: Value) -> RawPipeline {
+    serde_json::from_value(document).expect("the schema of pipelines describes the same structs")
+}
+
+/// Mistakes that only binding finds, of the stages without `mistakes` whose inputs have none
+/// either.
+fn mistakes_of_rest(
+    document: &JsonNode,
+    mistakes: &[Mistake],
+    registry: &Registry,
+    supplied: Supplied,
+) -> Vec<Mistake> {
+    let is_wrong = |index: usize| {
+        let path = format!("stages[{index}]");
+        mistakes.iter().any(|mistake| mistake.path.starts_with(&path))
+    };
+    let mut ids: HashSet<&str> = HashSet::new();
+    let mut rest = Vec::new();
+    for (index, stage) in stages(document).iter().enumerate() {
+        let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
+        let mut names = inputs.iter().filter_map(JsonNode::text);
+        // A stage may stand before its inputs; the mistakes of such a stage are told later.
+        let is_right = !is_wrong(index)
+            && names.all(|n| ids.contains(split_output(n, |id| ids.contains(id)).0));
+        if let Some(id) = id(stage).filter(|_| is_right) {
+            ids.insert(id);
+            rest.push(stage.to_value());
+        }
+    }
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    match graph(raw_pipeline(json!({ "stages": rest })), document, registry, supplied) {
+        Err(mistakes) => mistakes,
+        Ok(graph) => {
+            let errors = graph.build().err().map_or_else(Vec::new, |errors| errors.0);
+            // The reader of an output may be one of the stages that were left out.
+            let is_told =
+                |error: &&GraphError| !matches!(error.kind, GraphErrorKind::UnusedOutput { .. });
+            errors.iter().filter(is_told).map(|error| locate(error, document)).collect()
+        }
+    }
 }
 
 fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
@@ -198,7 +245,8 @@ fn graph(
     let mut mistakes = Vec::new();
     let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();
-    for (index, stage) in raw.stages.into_iter().enumerate() {
+    for stage in raw.stages {
+        let index = stage_index(document, &stage.id);
         let loaded = match supplied.take(&stage.id) {
             Some(spec) => Ok(spec),
             None => {
@@ -282,10 +330,15 @@ impl Added {
     }
 }
 
+/// The index of the first stage with this id.
+fn stage_index(document: &JsonNode, wanted: &str) -> usize {
+    let index = stages(document).iter().position(|stage| id(stage) == Some(wanted));
+    index.expect("graphs and their errors name stages of the document")
+}
+
 /// A mistake of the graph at its place in the document.
 fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
-    let index = stages(document).iter().position(|stage| id(stage) == Some(&error.stage));
-    let index = index.expect("graph errors name stages of the document").to_string();
+    let index = stage_index(document, &error.stage).to_string();
     let parameter;
     let steps: &[&str] = match &error.kind {
         GraphErrorKind::InputCount { .. }
@@ -300,9 +353,10 @@ fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
             &["stages", &index, "with", parameter]
         }
         GraphErrorKind::ClaimedTwice { parameter, .. } => &["stages", &index, "with", parameter],
-        GraphErrorKind::DuplicateId | GraphErrorKind::UnusedOutput { .. } => {
-            &["stages", &index, "id"]
-        }
+        GraphErrorKind::Empty
+        | GraphErrorKind::InvalidId { .. }
+        | GraphErrorKind::DuplicateId
+        | GraphErrorKind::UnusedOutput { .. } => &["stages", &index, "id"],
     };
     let message = match &error.kind {
         GraphErrorKind::Bind(bind) => match bind.parameter {

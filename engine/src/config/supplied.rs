@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::document::JsonNode;
-use super::suggest::suggestion;
 use crate::operator::OperatorSpec;
+use crate::suggest::suggestion;
 
 /// Operators that the program makes for stages of a configuration, such as sources over its own
 /// data and sinks that call its functions. The configuration names the operator of such a stage,

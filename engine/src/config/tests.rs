@@ -260,6 +260,36 @@ fn splitting(input: &str) -> String {
     )
 }
 
+/// `c` is wrong by the schema, so `d`, which reads it, cannot be bound; `a` and `b` can.
+#[test]
+fn mistakes_of_binding_are_told_beside_those_of_the_schema() {
+    let text = r#"{ "stages": [
+  { "id": "a", "operator": "count", "with": { "to": 3, "by": 4 } },
+  { "id": "b", "operator": "swallow", "inputs": ["a"], "cores": [4000] },
+  { "id": "c", "operator": "count", "with": { "to": 0 } },
+  { "id": "d", "operator": "swallow", "inputs": ["c"] },
+  { "id": "e\u0007", "operator": "count", "with": { "to": 1 } }
+] }"#;
+    let errors = errors(text);
+    let path = |error: &String| error.split([' ', ':']).nth(2).expect("a path").to_owned();
+    let paths: Vec<_> = errors.iter().map(path).collect();
+    let expected = ["stages[0].with.by", "stages[1].cores", "stages[2].with.to", "stages[4].id"];
+    assert_eq!(paths, expected, "{errors:#?}");
+}
+
+#[test]
+fn a_long_line_is_shown_around_its_mistake() {
+    let text = format!("{{ \"stages\": [{}], \"nmae\": 1 }}", " ".repeat(500));
+    let shown = read(&text).unwrap_err().to_string();
+    let lines: Vec<&str> = shown.lines().collect();
+    let at = lines.iter().position(|line| line.contains("nmae`")).expect("the mistake");
+    let (line, marks) = (lines[at + 1], lines[at + 2]);
+    assert!(line.chars().count() < 140 && line.contains('…'), "{shown}");
+    let begin = marks.chars().position(|c| c == '^').expect("marks");
+    assert_eq!(line.chars().skip(begin).take(6).collect::<String>(), "\"nmae\"");
+    assert_eq!(marks.matches('^').count(), 6);
+}
+
 #[test]
 fn an_output_of_several_is_named_by_its_port() {
     let pipeline = read(&splitting("s.odd")).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
-use crate::error::{GraphError, GraphErrorKind, GraphErrors};
+use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Claim, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
@@ -74,8 +74,14 @@ fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
 }
 
 fn check_ids(stages: &[Stage], errors: &mut Vec<GraphError>) {
+    if stages.is_empty() {
+        errors.push(error("", GraphErrorKind::Empty));
+    }
     let mut seen = HashSet::new();
     for stage in stages {
+        if stage.id.is_empty() || stage.id.contains(char::is_control) {
+            errors.push(error(&stage.id, GraphErrorKind::InvalidId { id: stage.id.clone() }));
+        }
         if !seen.insert(&stage.id) {
             errors.push(error(&stage.id, GraphErrorKind::DuplicateId));
         }
@@ -249,7 +255,7 @@ impl Binding {
         }
         self.check_claims(&fragment.claims).map_err(|kind| error(&id, kind))?;
         let inputs_read = self.link_inputs(&inputs, ports);
-        let parts = self.add_parts(&id, operator, fragment.parts);
+        let parts = self.add_parts(&id, operator, fragment.parts, &fragment.outputs);
         self.join_parts(&parts, fragment.shape);
         let (inputs, outputs, claims) = (inputs_read, fragment.outputs, fragment.claims);
         self.stages.push(StageInfo {
@@ -324,12 +330,19 @@ impl Binding {
     }
 
     /// Adds the parts of a stage; returns their indices.
-    fn add_parts(&mut self, id: &str, operator: &'static str, parts: Vec<Part>) -> Vec<usize> {
+    fn add_parts(
+        &mut self,
+        id: &str,
+        operator: &'static str,
+        parts: Vec<Part>,
+        outputs: &[SchemaRef],
+    ) -> Vec<usize> {
         let first = self.parts.len();
-        let is_only = parts.len() == 1;
-        for part in parts {
-            let label = if is_only { id.to_owned() } else { format!("{id}/{}", part.name) };
-            self.parts.push(PlacedPart { stage: id.to_owned(), label, operator, part });
+        let count = parts.len();
+        for (index, part) in parts.into_iter().enumerate() {
+            let label = if count == 1 { id.to_owned() } else { format!("{id}/{}", part.name) };
+            let declared = if index + 1 == count { outputs.to_vec() } else { Vec::new() };
+            self.parts.push(PlacedPart { stage: id.to_owned(), label, operator, part, declared });
         }
         (first..self.parts.len()).collect()
     }
@@ -390,13 +403,8 @@ fn one_schema(schemas: &[SchemaRef]) -> Result<Vec<SchemaRef>, GraphErrorKind> {
     match others.iter().find(|other| other.fields() != first.fields()) {
         None => Ok(vec![SchemaRef::clone(first)]),
         Some(other) => {
-            Err(GraphErrorKind::SchemaMismatch { first: describe(first), second: describe(other) })
+            let (first, second) = (describe_columns(first), describe_columns(other));
+            Err(GraphErrorKind::SchemaMismatch { first, second })
         }
     }
-}
-
-fn describe(schema: &SchemaRef) -> String {
-    let columns: Vec<_> =
-        schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect();
-    format!("({})", columns.join(", "))
 }

@@ -204,6 +204,8 @@ pub(crate) struct PlacedPart {
     pub(crate) label: String,
     pub(crate) operator: &'static str,
     pub(crate) part: Part,
+    /// The columns of its output ports, if it is the last part of the stage.
+    pub(crate) declared: Vec<SchemaRef>,
 }
 
 /// Data flows from an output port of one part to an input port of another.

@@ -273,7 +273,7 @@ impl RunningGroup {
         let is_data = node.run(work, begin, &mut self.output)?;
         self.now = Instant::now();
         self.allowance.earn(node.count_work(is_data, begin, self.now));
-        self.pass_on(index);
+        self.pass_on(index)?;
         if self.nodes[index].is_finished() {
             self.end(index);
         }
@@ -306,9 +306,12 @@ impl RunningGroup {
     }
 
     /// Moves the operator's output to its consumers.
-    fn pass_on(&mut self, index: usize) {
+    fn pass_on(&mut self, index: usize) -> Result<(), RunError> {
         let mut sent = mem::take(&mut self.output.sent);
         for (port, payload) in sent.drain(..) {
+            if let Payload::Batch(batch) = &payload {
+                self.nodes[index].check_columns(port, &batch.records)?;
+            }
             self.nodes[index].count_out(payload.items());
             self.send(index, port, payload);
         }
@@ -325,6 +328,7 @@ impl RunningGroup {
         if let Some(error) = self.output.late_failure.take() {
             self.shared.fail_late(self.nodes[index].error(RunErrorCause::Late(error)));
         }
+        Ok(())
     }
 
     /// Gives `payload` to every consumer of an output port.

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, SchemaRef};
+
 use super::control::{MAILBOX_QUERIES_MAX, Ticket};
 use super::inputs::{Inputs, Truncated};
 use super::outputs::Outputs;
@@ -12,7 +15,7 @@ use super::step::{Step, View, Work};
 use super::tickets::Tickets;
 use crate::batch::Origin;
 use crate::counter::{add, nanoseconds};
-use crate::error::{RunError, RunErrorCause};
+use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
 use crate::operator::{Body, Flow, Output, SourceFlow};
@@ -35,6 +38,8 @@ pub(super) struct Node {
     label: String,
     operator: &'static str,
     body: Body,
+    /// The columns of each output port, and whether a batch has shown them.
+    declared: Vec<(SchemaRef, bool)>,
     pub(super) inputs: Inputs,
     pub(super) outputs: Outputs,
     pub(super) tickets: Tickets,
@@ -58,7 +63,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(placed: PlacedPart, counters: Arc<PartCounters>) -> Self {
-        let PlacedPart { stage, label, operator, part } = placed;
+        let PlacedPart { stage, label, operator, part, declared } = placed;
         let takes_replies = match &part.body {
             Body::Source(_) => false,
             Body::Operator(operator) => operator.takes_replies(),
@@ -68,6 +73,7 @@ impl Node {
             label,
             operator,
             body: part.body,
+            declared: declared.into_iter().map(|schema| (schema, false)).collect(),
             inputs: Inputs::default(),
             outputs: Outputs::default(),
             tickets: Tickets::default(),
@@ -178,6 +184,14 @@ impl Node {
     /// ends.
     pub(super) fn wants_publishing(&self) -> bool {
         !self.is_done() && self.tickets.has_wanted_watch() && self.may_be_asked()
+    }
+
+    /// Names of the queries that the operator knows.
+    pub(super) fn queries(&self) -> &'static [&'static str] {
+        match &self.body {
+            Body::Operator(operator) => operator.queries(),
+            Body::Source(_) => &[],
+        }
     }
 
     /// Asks the operator.
@@ -345,6 +359,30 @@ impl Node {
         self.outputs.flush(now, &self.counters)
     }
 
+    /// Refuses a batch whose columns are not those that the operator declared: the stage that reads
+    /// the batch would fail in its place. The first batch of each port is looked at, and in a build
+    /// with debug assertions every one.
+    pub(super) fn check_columns(
+        &mut self,
+        port: usize,
+        records: &RecordBatch,
+    ) -> Result<(), RunError> {
+        let Some((declared, is_known)) = self.declared.get_mut(port) else { return Ok(()) };
+        let is_known = std::mem::replace(is_known, true) && !cfg!(debug_assertions);
+        if is_known || Arc::ptr_eq(declared, records.schema_ref()) {
+            return Ok(());
+        }
+        let found = records.schema_ref();
+        let same = |(a, b): (&Arc<Field>, &Arc<Field>)| is_same_column(a, b);
+        if declared.fields().len() == found.fields().len()
+            && declared.fields().iter().zip(found.fields()).all(same)
+        {
+            return Ok(());
+        }
+        let (declared, found) = (describe_columns(declared), describe_columns(found));
+        Err(self.error(RunErrorCause::Columns { port, declared, found }))
+    }
+
     /// Counts a message that it sends.
     pub(super) fn count_out(&self, items: usize) {
         self.counters.count_out(items);
@@ -394,4 +432,9 @@ impl Node {
             Body::Operator(operator) => self.counters.publish(operator.counters()),
         }
     }
+}
+
+/// Whether a batch may have the column `found` where `declared` was promised.
+fn is_same_column(declared: &Field, found: &Field) -> bool {
+    declared.name() == found.name() && declared.data_type().equals_datatype(found.data_type())
 }

@@ -2,8 +2,9 @@
 //!
 //! A source without data, or a sink without room, names a descriptor. Its stage thread registers
 //! the descriptor here and goes on with other work, or parks. When the descriptor is readable or
-//! writable, or the other end hangs up, the poller marks the node and rings the bell of its thread. The thread of the poller starts with the
-//! first registration and costs nothing while no descriptor changes.
+//! writable, or the other end hangs up, the poller marks the node and rings the bell of its thread.
+//! The thread of the poller starts with the first registration and costs nothing while no
+//! descriptor changes.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};

@@ -15,17 +15,24 @@ use crate::query::{QueryError, Request};
 /// A handle to ask the stages of one run; cheap to clone and to send to other threads.
 #[derive(Clone)]
 pub struct QueryHandle {
-    stages: Arc<[(String, Address)]>,
+    stages: Arc<[Asked]>,
+}
+
+/// A stage as its callers see it.
+pub(super) struct Asked {
+    pub(super) id: String,
+    pub(super) address: Address,
+    pub(super) queries: &'static [&'static str],
 }
 
 impl fmt::Debug for QueryHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.stages.iter().map(|(id, _)| id)).finish()
+        f.debug_list().entries(self.stages.iter().map(|stage| &stage.id)).finish()
     }
 }
 
 impl QueryHandle {
-    pub(super) fn new(stages: Vec<(String, Address)>) -> Self {
+    pub(super) fn new(stages: Vec<Asked>) -> Self {
         Self { stages: stages.into() }
     }
 
@@ -95,13 +102,21 @@ impl QueryHandle {
         Ok(Watch { slot, address })
     }
 
+    /// Names of the queries that `stage` knows; none if there is no such stage.
+    #[must_use]
+    pub fn names(&self, stage: &str) -> &'static [&'static str] {
+        self.find(stage).map_or(&[], |stage| stage.queries)
+    }
+
     pub(super) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
-        self.stages.iter().find(|(id, _)| id == stage).map(|(_, address)| address).ok_or_else(
-            || QueryError::UnknownStage {
-                stage: stage.to_owned(),
-                available: self.stages.iter().map(|(id, _)| id.clone()).collect(),
-            },
-        )
+        self.find(stage).map(|stage| &stage.address).ok_or_else(|| QueryError::UnknownStage {
+            stage: stage.to_owned(),
+            available: self.stages.iter().map(|stage| stage.id.clone()).collect(),
+        })
+    }
+
+    fn find(&self, id: &str) -> Option<&Asked> {
+        self.stages.iter().find(|stage| stage.id == id)
     }
 }
 

@@ -17,7 +17,7 @@ use super::group::RunningGroup;
 use super::node::Node;
 use super::outputs::Target;
 use super::poller::{Poller, Readiness};
-use super::queries::QueryHandle;
+use super::queries::{Asked, QueryHandle};
 use super::shared::Shared;
 use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
 use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
@@ -65,8 +65,12 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     }
     let poller = wiring.add_poller();
     wiring.share_allowances(&stages);
-    let addresses =
-        stages.iter().map(|stage| (stage.id.clone(), wiring.address(stage.parts[0]))).collect();
+    let asked = |stage: &StageInfo| Asked {
+        id: stage.id.clone(),
+        address: wiring.address(stage.parts[0]),
+        queries: wiring.node(stage.parts[0]).queries(),
+    };
+    let addresses = stages.iter().map(asked).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
     let end_event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
     let end_event = Arc::new(end_event.map_err(|error| {

@@ -294,6 +294,36 @@ fn a_panic_ends_the_run_and_names_its_stage() {
 }
 
 #[test]
+fn an_operator_that_sends_other_columns_than_it_declared_is_the_cause() {
+    let mut graph = Graph::new();
+    let numbers = graph.add("numbers", source(Numbers::to(1)));
+    let other = |_, out: &mut Output| {
+        let column: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..3));
+        out.send(RecordBatch::try_from_iter([("m", column)]).unwrap());
+        Ok(())
+    };
+    let wrong = graph.add_after(numbers, "wrong", operator(Each(other)));
+    graph.add_after(wrong, "end", collect().0);
+    let error = run(graph, QueueLimits::default()).expect_err("other columns");
+    let said = "stage `wrong` (test): it sent the columns (m UInt64) at output 0; \
+                it declared (n UInt64) when it was bound";
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn a_graph_has_a_stage_and_each_stage_an_id_that_can_be_shown() {
+    let empty = Graph::new().build().unwrap_err().to_string();
+    assert_eq!(empty, "a pipeline has at least one stage");
+    for id in ["", "a\0b", "\n"] {
+        let mut graph = Graph::new();
+        let numbers = graph.add(id, source(Numbers::to(1)));
+        graph.add_after(numbers, "end", collect().0);
+        let refused = graph.build().unwrap_err().to_string();
+        assert!(refused.contains("is no id"), "{refused}");
+    }
+}
+
+#[test]
 fn a_source_that_fails_in_the_middle_is_the_cause_though_its_readers_see_a_closed_queue() {
     struct Breaks(u64);
     impl Source for Breaks {

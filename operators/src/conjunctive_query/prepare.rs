@@ -345,6 +345,10 @@ impl Producer for QueryProducer {
         true
     }
 
+    fn queries(&self) -> &'static [&'static str] {
+        question::QUERIES
+    }
+
     fn query(&self, request: &Request) -> Result<Response, QueryError> {
         question::answer(request, &self.names, self.index.index(), self.rules.isa)
     }

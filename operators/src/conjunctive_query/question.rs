@@ -13,10 +13,7 @@ use trommel_kernels::inverted::FoundDocuments;
 use super::index::{Answerer, Index, Terms};
 use crate::names::ItemNames;
 
-const QUERIES: &[&str] = &["documents", "count"];
-
-/// Bytes of names in an answer: the limit of a column of text.
-const NAMES_BYTES_MAX: u64 = 1 << 31;
+pub(super) const QUERIES: &[&str] = &["documents", "count"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -63,13 +60,12 @@ fn invalid(request: &Request, item: &Value) -> QueryError {
 /// A row for each document: `document`, and `name` if documents have names.
 fn documents(request: &Request, index: &Index, found: Vec<u32>) -> Result<RecordBatch, QueryError> {
     let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
+    let numbers_bytes = size_of_val(&found[..]) as u64;
+    request.check_bytes(numbers_bytes)?;
     if index.has_names() {
         let names = found.iter().map(|&document| index.name(document));
-        let bytes = names.clone().map(|name| name.len() as u64).sum();
-        if bytes >= NAMES_BYTES_MAX {
-            let (request, limit) = (request.name().to_owned(), NAMES_BYTES_MAX);
-            return Err(QueryError::TooLarge { request, bytes, limit });
-        }
+        let names_bytes: u64 = names.clone().map(|name| name.len() as u64).sum();
+        request.check_bytes(numbers_bytes + names_bytes)?;
         columns.push(("name", Arc::new(StringArray::from_iter_values(names))));
     }
     columns.insert(0, ("document", Arc::new(UInt32Array::from(found))));

@@ -131,12 +131,12 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
         let (monitored, observed) = (self.tally.iter(), self.tally.observed());
         if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");
-            return Ok(Response::Answer(snapshot_row(monitored, state)?));
+            return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
         let question = Question::<K>::read(request, T::QUERIES)?;
         let unmonitored = || self.tally.count_min();
         let schema = self.outbox.schema();
-        question.answer(schema, monitored, observed, unmonitored)
+        question.answer(request, schema, monitored, observed, unmonitored)
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -192,6 +192,10 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
     /// Rows that wait to leave change no count.
     fn can_answer(&self) -> bool {
         true
+    }
+
+    fn queries(&self) -> &'static [&'static str] {
+        T::QUERIES
     }
 
     fn query(

@@ -17,7 +17,7 @@ use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::counting::{Counter, Tally};
 use super::input::{Input, Observations};
-use super::query::check;
+use super::query::{STATE_QUERIES, check};
 use crate::items::{Column, Items};
 
 /// The most items of a batch whose keys are made here: they take memory that no limit counts while
@@ -81,6 +81,10 @@ impl<K: Column> Operator for KeyPart<K> {
         self.waiting -= 1;
         self.rooms.extend(reply.into_value::<Option<Vec<K::Key>>>());
         Ok(Flow::NeedInput)
+    }
+
+    fn queries(&self) -> &'static [&'static str] {
+        STATE_QUERIES
     }
 
     fn query(

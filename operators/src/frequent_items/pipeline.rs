@@ -186,6 +186,10 @@ impl<K: Column> Operator for FilterPart<K> {
         Ok(Flow::NeedInput)
     }
 
+    fn queries(&self) -> &'static [&'static str] {
+        STATE_QUERIES
+    }
+
     fn query(
         &self,
         request: &Request,
@@ -272,12 +276,12 @@ impl<K: Column> Operator for CounterPart<K> {
         let monitored = front.iter().chain(self.back.iter());
         if is_snapshot(request) {
             let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();
-            return Ok(Response::Answer(snapshot_row(monitored, state)?));
+            return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
         let question = Question::read(request, STATE_QUERIES)?;
         let unmonitored = || front.count_min().min(self.back.count_min());
         let schema = self.outbox.schema();
-        question.answer(schema, monitored, front.observed(), unmonitored)
+        question.answer(request, schema, monitored, front.observed(), unmonitored)
     }
 
     fn counters(&self) -> Counters {

@@ -20,8 +20,6 @@ pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPS
 
 const SNAPSHOT: &str = "snapshot";
 
-/// The most bytes of an answer: 1 GiB, half of the limit of a column of text or bytes.
-const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a row of an answer besides the item.
 const ROW_BYTES: usize = 20;
 
@@ -41,24 +39,24 @@ pub(super) fn check<K: Column>(request: &Request) -> Result<(), QueryError> {
 /// The answer: one row of one column of bytes. Refused before the state is made if its items alone
 /// have too many bytes.
 pub(super) fn snapshot_row<'a, K: Column>(
+    request: &Request,
     monitored: impl Iterator<Item = Counted<&'a K>>,
     state: impl FnOnce() -> Vec<u8>,
 ) -> Result<RecordBatch, QueryError> {
-    check_bytes(SNAPSHOT, monitored.map(|counted| counted.item.column_bytes()))?;
+    check_bytes(request, monitored.map(|counted| counted.item.column_bytes()))?;
     let state = state();
-    check_bytes(SNAPSHOT, [state.len()])?;
+    check_bytes(request, [state.len()])?;
     let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
     Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
 }
 
 /// Refuses an answer that consists of parts of these sizes, if it is too large.
-fn check_bytes(request: &str, parts: impl IntoIterator<Item = usize>) -> Result<(), QueryError> {
-    let bytes = parts.into_iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes as u64));
-    if bytes <= ANSWER_BYTES_MAX {
-        return Ok(());
-    }
-    let (request, limit) = (request.to_owned(), ANSWER_BYTES_MAX);
-    Err(QueryError::TooLarge { request, bytes, limit })
+fn check_bytes(
+    request: &Request,
+    parts: impl IntoIterator<Item = usize>,
+) -> Result<(), QueryError> {
+    let sum = |sum: u64, bytes| sum.saturating_add(bytes as u64);
+    request.check_bytes(parts.into_iter().fold(0, sum))
 }
 
 /// A query, read from its request.
@@ -122,6 +120,7 @@ impl<K: Column> Question<K> {
     /// rows are ranked by the thread that asked.
     pub(super) fn answer<'a>(
         &self,
+        request: &Request,
         schema: &SchemaRef,
         mut monitored: impl Iterator<Item = Counted<&'a K>>,
         observed: u64,
@@ -130,7 +129,7 @@ impl<K: Column> Question<K> {
         let chosen = match *self {
             Self::Top(n) if n <= HEAP_MAX => {
                 let ranked = top_borrowed(monitored, n);
-                self.check_rows(&ranked)?;
+                check_rows(request, &ranked)?;
                 return Ok(Response::Answer(ranked_rows(schema, 1, ranked.into_iter())));
             }
             Self::Top(n) => largest(monitored, n),
@@ -147,24 +146,15 @@ impl<K: Column> Question<K> {
                 return Ok(Response::Answer(row));
             }
         };
-        self.check_rows(&chosen)?;
+        check_rows(request, &chosen)?;
         let (unranked, schema) = (Unranked::new(&chosen), SchemaRef::clone(schema));
         Ok(Response::Compute(Box::new(move || Ok(unranked.rank(&schema)))))
     }
+}
 
-    /// Refuses rows that have too many bytes together.
-    fn check_rows(&self, rows: &[Counted<&K>]) -> Result<(), QueryError> {
-        let bytes = rows.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES);
-        check_bytes(self.name(), bytes)
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Top(_) => "top",
-            Self::AtLeast(_) => "at_least",
-            Self::Estimate(_) => "estimate",
-        }
-    }
+/// Refuses rows that have too many bytes together.
+fn check_rows<K: Column>(request: &Request, rows: &[Counted<&K>]) -> Result<(), QueryError> {
+    check_bytes(request, rows.iter().map(|counted| counted.item.column_bytes() + ROW_BYTES))
 }
 
 /// The items that an operator emits: at most `n`, and only items with at least this share of the
@@ -202,26 +192,30 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_large_is_refused_before_it_is_made() {
-        let limit = usize::try_from(ANSWER_BYTES_MAX).unwrap();
-        check_bytes("top", [limit - 1, 1]).unwrap();
-        let error = check_bytes("top", [limit, 1]).unwrap_err().to_string();
+        let request = Request::new("top");
+        let limit = 1 << 30;
+        check_bytes(&request, [limit - 1, 1]).unwrap();
+        let error = check_bytes(&request, [limit, 1]).unwrap_err().to_string();
         let said =
             "the answer to `top` has 1073741825 bytes or more; at most 1073741824 are allowed";
         assert_eq!(error, said);
-        check_bytes("top", [usize::MAX, usize::MAX]).unwrap_err();
+        check_bytes(&request, [usize::MAX, usize::MAX]).unwrap_err();
         // The largest answer fits the offsets of a column of text or bytes.
-        assert!(i32::try_from(ANSWER_BYTES_MAX).is_ok());
+        assert!(i32::try_from(limit).is_ok());
+        check_bytes(&request.clone().bytes_max(u64::MAX), [limit, 1]).unwrap_err();
+        check_bytes(&request.clone().bytes_max(7), [7, 1]).unwrap_err();
+        check_bytes(&request.clone().bytes_max(7), [7]).unwrap();
         let items = [1_u32, 2];
         let counted = items.iter().map(|item| Counted { item, count: 1, error: 0 });
-        let rows = snapshot_row(counted, || vec![1, 2, 3]).unwrap();
+        let rows = snapshot_row(&request, counted, || vec![1, 2, 3]).unwrap();
         assert_eq!(rows.num_rows(), 1);
         let text = crate::items::Text::from("x".repeat(1 << 20).as_str());
         let many = std::iter::repeat_n(Counted { item: &text, count: 1, error: 0 }, 1025);
         let made = || -> Vec<u8> { unreachable!("its items are too large") };
-        snapshot_row(many.clone(), made).unwrap_err();
+        snapshot_row(&request, many.clone(), made).unwrap_err();
         let schema = crate::frequent_items::ranked::ranked_schema(crate::items::Text::TYPE);
         let top = Question::Top(usize::MAX);
-        let error = top.answer(&schema, many, 1025, || 0).unwrap_err();
+        let error = top.answer(&request, &schema, many, 1025, || 0).unwrap_err();
         assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
     }
 
@@ -237,7 +231,8 @@ mod tests {
         }
         let schema = crate::frequent_items::ranked::ranked_schema(K::TYPE);
         let monitored = counted.iter().map(Counted::as_ref);
-        let response = question.answer(&schema, monitored, observed, || 0).unwrap();
+        let response =
+            question.answer(&Request::new("top"), &schema, monitored, observed, || 0).unwrap();
         let is_long = matches!(response, Response::Compute(_));
         assert_eq!(is_long, !matches!(question, Question::Top(0..=HEAP_MAX)));
         let expected = ranked_rows(&schema, 1, expected.into_iter());

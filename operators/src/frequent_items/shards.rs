@@ -190,6 +190,10 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         true
     }
 
+    fn queries(&self) -> &'static [&'static str] {
+        QUERIES
+    }
+
     fn query(
         &self,
         request: &Request,
@@ -203,12 +207,12 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         if self.later > 0 {
             return Ok(Response::Forward(Box::new(shards)));
         }
-        let schema = SchemaRef::clone(self.outbox.schema());
+        let (request, schema) = (request.clone(), SchemaRef::clone(self.outbox.schema()));
         Ok(Response::Compute(Box::new(move || {
             let bounds = sum(&shards);
             let monitored = bounds.monitored().iter().map(Counted::as_ref);
             let unmonitored = || bounds.unmonitored();
-            question.answer(&schema, monitored, bounds.observed(), unmonitored)?.compute()
+            question.answer(&request, &schema, monitored, bounds.observed(), unmonitored)?.compute()
         })))
     }
 

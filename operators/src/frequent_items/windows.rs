@@ -211,6 +211,10 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         true
     }
 
+    fn queries(&self) -> &'static [&'static str] {
+        QUERIES
+    }
+
     fn query(
         &self,
         request: &Request,
@@ -220,7 +224,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         let counted = self.panes.counted();
         let monitored = counted.iter().map(Counted::as_ref);
         let (observed, unmonitored) = (self.panes.observed(), || self.panes.count_min());
-        question.answer(&self.ranked, monitored, observed, unmonitored)
+        question.answer(request, &self.ranked, monitored, observed, unmonitored)
     }
 
     fn counters(&self) -> Counters {

@@ -29,7 +29,7 @@ pub enum SnapshotFileError {
     Invalid {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The mistake.
         source: RestoreError,
     },
     /// The file is larger than any snapshot.

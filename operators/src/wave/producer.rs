@@ -84,6 +84,11 @@ pub trait Producer: Send + 'static {
     /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
     fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
+    /// As [`Operator::queries`].
+    fn queries(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// As [`Operator::can_answer`].
     fn can_answer(&self) -> bool {
         false
@@ -231,6 +236,10 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn can_answer(&self) -> bool {
         self.producer.can_answer()
+    }
+
+    fn queries(&self) -> &'static [&'static str] {
+        self.producer.queries()
     }
 
     fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {

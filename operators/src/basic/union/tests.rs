@@ -221,7 +221,7 @@ fn values_that_do_not_fit_are_refused() {
     assert_eq!(
         refusal(spec().fill("count", 1).fill("cuont", 1), &inputs),
         "fill: the input has no column `cuont`; it has `item` (UInt32), `count` (UInt64), `word` \
-         (Utf8)"
+         (Utf8); did you mean `count`?"
     );
     assert!(refusal(spec().fill("item", u64::MAX).fill("count", 1), &inputs).contains("UInt32"));
 }
