@@ -25,6 +25,11 @@ pub(crate) struct Tuning {
     /// Stream: the same when only duplicates are asked for. Few, because a set with one similar
     /// set need not be looked up further.
     pub(crate) candidates_first: usize,
+    /// Stream: postings of a list that is looked up in slices, where one similar set is enough.
+    /// Fewer take less time than the cuts of the slices.
+    pub(crate) long_list: u32,
+    /// Stream: postings of the first of these slices.
+    pub(crate) first_slice: u32,
     /// Stream: [position bounds](super::stream) of all sizes, after which the cache is emptied.
     pub(crate) position_bounds_max: usize,
 }
@@ -41,6 +46,8 @@ impl Default for Tuning {
             look_ups: 1 << 11,
             candidates: 1 << 14,
             candidates_first: 1 << 8,
+            long_list: 1 << 9,
+            first_slice: 1 << 6,
             position_bounds_max: 1 << 18,
         }
     }
@@ -59,6 +66,8 @@ impl Tuning {
         look_ups: 8,
         candidates: 16,
         candidates_first: 4,
+        long_list: 3,
+        first_slice: 1,
         position_bounds_max: 32,
     };
 }

@@ -88,6 +88,13 @@ struct Firsts {
     is_first: Vec<bool>,
 }
 
+impl Firsts {
+    /// Whether no similar earlier set of a set is known.
+    fn may_be_first(&self, set: u32) -> bool {
+        self.is_first[self.places[set as usize] as usize]
+    }
+}
+
 /// The different sets of the present cell.
 #[derive(Debug, Default)]
 struct Duplicates {
@@ -399,13 +406,15 @@ impl StreamJoin {
                 return Ok(JoinStep::Chunk(sets));
             }
             let SetPane { sets, stamps, begin, .. } = &batch.pane;
+            let firsts = batch.firsts.as_ref();
             let scope = SearchScope {
                 sets,
                 stamps,
-                arrived: batch.firsts.as_ref().map_or(stamps, |firsts| &firsts.arrived),
+                arrived: firsts.map_or(stamps, |firsts| &firsts.arrived),
                 begin: *begin,
                 panes,
                 window: rules.window,
+                is_settled: &|set| firsts.is_some_and(|firsts| !firsts.may_be_first(set)),
                 isa: rules.isa,
             };
             match finder.find(&scope, counters) {
@@ -452,8 +461,7 @@ impl MicroBatch {
             }
             *handed_over += 1;
             // Chunks found before this one can have marked the probe in the meantime.
-            let firsts = self.firsts.as_ref();
-            if firsts.is_none_or(|firsts| firsts.is_first[firsts.places[probe as usize] as usize]) {
+            if self.firsts.as_ref().is_none_or(|firsts| firsts.may_be_first(probe)) {
                 pane = Some(of);
                 chunk.push(probe, set, required, start);
             }

@@ -17,6 +17,7 @@ use trommel_kernels::sets::sign_sets;
 use trommel_kernels::stream_postings::{Hit, LookUp, PLACE_MAX, Posting, probe_lists};
 
 use super::index::StreamIndex;
+use super::newest_first::NewestFirst;
 use super::pane::SetPane;
 use super::tokens::number_of;
 use crate::set_similarity_join::find::JoinCounters;
@@ -137,10 +138,22 @@ pub(super) struct FoundPair {
 
 /// The token that a look-up is done for.
 #[derive(Debug, Clone, Copy)]
-struct LookUpOrigin {
-    probe: u32,
+pub(super) struct LookUpOrigin {
+    pub(super) probe: u32,
     position: u32,
     slot: u32,
+}
+
+#[cfg(test)]
+impl LookUpOrigin {
+    /// The token of this position of a set.
+    pub(super) fn at(probe: u32, position: u32) -> Self {
+        Self { probe, position, slot: 0 }
+    }
+
+    pub(super) fn position(&self) -> u32 {
+        self.position
+    }
 }
 
 /// Per set of the window: the last probe that has hit it. Drops the repeated hits of a pair.
@@ -205,6 +218,8 @@ pub(super) struct SearchScope<'a> {
     /// All earlier sets.
     pub(super) panes: &'a [SetPane],
     pub(super) window: Extent,
+    /// Whether a set of the micro-batch need not be looked up any further.
+    pub(super) is_settled: &'a dyn Fn(u32) -> bool,
     pub(super) isa: Isa,
 }
 
@@ -229,8 +244,15 @@ pub(super) struct StreamFinder {
     look_ups: Vec<LookUp>,
     origins: Vec<LookUpOrigin>,
     look_ups_max: usize,
+    /// Postings of a list that is looked up in slices, and of the first slice.
+    long_list: [u32; 2],
     /// Number of look-ups that are done.
     done: usize,
+    /// Where one similar set is enough: the look-ups of the last set of the round, if a list of it
+    /// is long.
+    newest_first: Option<NewestFirst>,
+    /// Whether each pair is asked for.
+    is_each_pair: bool,
     hits: Vec<Hit>,
     /// Candidates by pane; those from `handed_over` on are in no chunk yet.
     pub(super) found: Vec<FoundPair>,
@@ -252,7 +274,10 @@ impl StreamFinder {
             look_ups: Vec::new(),
             origins: Vec::new(),
             look_ups_max: tuning.look_ups,
+            long_list: [tuning.long_list, tuning.first_slice],
             done: 0,
+            newest_first: None,
+            is_each_pair,
             hits: Vec::new(),
             found: Vec::new(),
             handed_over: 0,
@@ -287,6 +312,7 @@ impl StreamFinder {
             + size_of::<u64>() * signatures.capacity()
             + size_of::<LookUp>() * look_ups.capacity()
             + size_of::<LookUpOrigin>() * self.origins.capacity()
+            + self.newest_first.as_ref().map_or(0, NewestFirst::bytes)
             + size_of::<Hit>() * self.hits.capacity()
             + size_of::<FoundPair>() * self.found.capacity()
     }
@@ -301,7 +327,7 @@ impl StreamFinder {
         self.signatures.clear();
         self.signatures.resize(sets.len(), 0);
         sign_sets(isa, sets.offsets(), sets.sets().tokens(), 1, &mut self.signatures);
-        (self.next, self.done) = (0, 0);
+        (self.next, self.done, self.newest_first) = (0, 0, None);
         self.look_ups.clear();
         self.origins.clear();
     }
@@ -391,17 +417,16 @@ impl StreamFinder {
         self.found.clear();
         self.handed_over = 0;
         while self.found.len() < self.found_max {
-            if self.done == self.look_ups.len() && !self.plan(scope)? {
+            if self.done < self.look_ups.len() {
+                self.probe(scope, counters);
+                // One of these candidates can settle the set.
+                let is_sliced = self.newest_first.as_ref().is_some_and(NewestFirst::has_begun);
+                if is_sliced && !self.found.is_empty() {
+                    break;
+                }
+            } else if !self.slice(scope) && !self.plan(scope)? {
                 break;
             }
-            self.hits.clear();
-            let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
-            let done = probe_lists(scope.isa, postings, look_ups, &mut self.hits, self.found_max);
-            let tested = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
-            counters.postings += tested.sum::<u64>();
-            counters.pre_candidates += self.hits.len() as u64;
-            self.take_hits(scope);
-            self.done += done;
         }
         counters.candidates += self.found.len() as u64;
         // A chunk names the sets of one pane, so the candidates of a pane have to be together.
@@ -409,18 +434,59 @@ impl StreamFinder {
         Ok(!self.found.is_empty())
     }
 
-    /// Adds sets to the index until a round of look-ups is full; false if there is none.
-    fn plan(&mut self, scope: &SearchScope<'_>) -> Result<bool, IndexFull> {
+    /// Does some of the look-ups that are left, and takes their hits.
+    fn probe(&mut self, scope: &SearchScope<'_>, counters: &mut JoinCounters) {
+        self.hits.clear();
+        let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
+        let done = probe_lists(scope.isa, postings, look_ups, &mut self.hits, self.found_max);
+        let tested = look_ups[..done].iter().map(|look_up| u64::from(look_up.len));
+        counters.postings += tested.sum::<u64>();
+        counters.pre_candidates += self.hits.len() as u64;
+        self.take_hits(scope);
+        self.done += done;
+    }
+
+    /// Replaces the look-ups, which are done, by the next ones of a set with a long list; false if
+    /// there is no such set, or its first similar set is known.
+    fn slice(&mut self, scope: &SearchScope<'_>) -> bool {
+        let Some(newest_first) = &mut self.newest_first else { return false };
         self.look_ups.clear();
         self.origins.clear();
         self.done = 0;
-        while self.next < scope.sets.len() && self.look_ups.len() < self.look_ups_max {
+        let has_more = !(scope.is_settled)(newest_first.probe)
+            && newest_first.next(self.index.postings(), &mut self.look_ups, &mut self.origins);
+        if !has_more {
+            self.newest_first = None;
+        }
+        has_more
+    }
+
+    /// Adds sets to the index until a round of look-ups is full, or a set with a long list has come
+    /// of which one similar set is enough; false if there is none.
+    fn plan(&mut self, scope: &SearchScope<'_>) -> Result<bool, IndexFull> {
+        self.look_ups.clear();
+        self.origins.clear();
+        (self.done, self.newest_first) = (0, None);
+        let mut long_from = None;
+        while self.next < scope.sets.len()
+            && self.look_ups.len() < self.look_ups_max
+            && long_from.is_none()
+        {
+            let before = self.look_ups.len();
             self.add_next(scope.sets, scope.begin)?;
+            let [long, _] = self.long_list;
+            let is_long = self.look_ups[before..].iter().any(|look_up| look_up.len >= long);
+            long_from = (is_long && !self.is_each_pair).then_some(before);
         }
         for (look_up, origin) in self.look_ups.iter_mut().zip(&self.origins) {
             look_up.begin = self.index.begin(origin.slot);
         }
-        Ok(!self.look_ups.is_empty())
+        if let Some(from) = long_from {
+            let (look_ups, origins) = (self.look_ups.split_off(from), self.origins.split_off(from));
+            let [_, first] = self.long_list;
+            self.newest_first = Some(NewestFirst::new(scope.begin, look_ups, origins, first));
+        }
+        Ok(!self.look_ups.is_empty() || self.newest_first.is_some())
     }
 
     /// Tests each hit by the exact bounds of its pair. The kernel has tested sizes and signatures

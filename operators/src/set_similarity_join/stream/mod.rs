@@ -40,12 +40,14 @@
 //! | `pane` | sets on arrival, and panes |
 //! | `index` | posting lists |
 //! | `look_up` | candidates of a micro-batch |
+//! | `newest_first` | look-ups in long lists where one similar set is enough |
 //! | `join` | the state, and the micro-batch that is being joined |
 //! | `operator` | the parts of a pipeline: the producer of pairs, and deduplication |
 
 mod index;
 mod join;
 mod look_up;
+mod newest_first;
 mod operator;
 mod pane;
 mod slot_table;

@@ -485,3 +485,34 @@ proptest! {
         check(question, window, &stream);
     }
 }
+
+/// Sets that differ in one token, as the lines of a log do: each has its first similar set close
+/// before it, so the postings that are tested grow with the stream and not with its square.
+#[test]
+fn sets_that_are_nearly_equal_are_dropped_in_time_linear_in_their_number() {
+    let tested = |sets: u32| {
+        let question = Question { similarity: Similarity::Jaccard, numerator: 4, denominator: 5 };
+        let mut rules = Case::new(question, Extent::Endless).rules(false);
+        rules.tuning = Tuning::default();
+        let near = |id| (id, Some((0..19).chain([1_000 + id]).collect()));
+        let rows: Vec<Row> = (0..sets).map(near).collect();
+        let stream: Vec<Entry> = rows
+            .chunks(1_000)
+            .map(|rows| Entry { after: Duration::ZERO, rows: rows.to_vec() })
+            .collect();
+        let mut fragment = deduplicate(rules, columns(), &[records(&[]).schema()]);
+        let Body::Operator(mut operator) = fragment.parts.remove(0).body else { unreachable!() };
+        let mut out = Output::new();
+        for entry in &stream {
+            let mut flow = operator.process(0, payload(entry, Instant::now()), &mut out).unwrap();
+            while flow == Flow::HaveOutput {
+                flow = operator.resume(&mut out).unwrap();
+            }
+        }
+        let firsts: usize = out.drain_sent().map(|(_, sent)| sent.items()).sum();
+        assert_eq!(firsts, 1);
+        operator.counters().iter().find(|counter| counter.0 == "postings").unwrap().1
+    };
+    let [few, many] = [tested(4_000), tested(16_000)];
+    assert!(many < 6 * few, "{few} postings of 4,000 sets, {many} of 16,000");
+}
