@@ -87,7 +87,7 @@ impl Progress {
         if !collected.has_directory {
             return Self::Built(Arc::new(collected.ready(None)));
         }
-        let (dims, len) = (collected.dims, collected.ids.len());
+        let (dims, len) = (collected.dims, collected.len());
         let begin = if is_alone { Construction::within } else { Construction::new };
         let construction = begin(rules.isa, dims, len, rules.epsilon);
         Self::Building(Box::new(Building::new(collected, construction, rules.kernels)))
@@ -96,7 +96,7 @@ impl Progress {
     /// Begins to make the vectors of a stream ready, in small tasks. Few vectors take over the
     /// principal components of `like`.
     pub(super) fn merge(rules: &Rules, collected: Collected, like: Option<&Directory>) -> Self {
-        let (dims, len) = (collected.dims, collected.ids.len());
+        let (dims, len) = (collected.dims, collected.len());
         let construction = match like {
             Some(like) => Construction::like(rules.isa, len, like),
             None => Construction::new(rules.isa, dims, len, rules.epsilon),

@@ -5,17 +5,22 @@ use std::sync::Arc;
 use trommel_kernels::Isa;
 use trommel_kernels::vectors::{Directory, Epsilon, Vectors};
 
+use super::copies::Copies;
 use crate::carry::CarriedRows;
 use crate::pairs::PairSide;
 
 /// Vectors of one input, which are to be made ready.
 #[derive(Debug)]
 pub(super) struct Collected {
+    /// Of all rows, or of the different vectors.
     pub(super) coordinates: Vec<f32>,
     pub(super) dims: usize,
     pub(super) epsilon: Epsilon,
+    /// Of all rows.
     pub(super) ids: Vec<u32>,
     pub(super) carried: Option<CarriedRows>,
+    /// The rows of each different vector, if equal vectors are joined once.
+    pub(super) copies: Option<Copies>,
     /// Whether they are put into a directory.
     pub(super) has_directory: bool,
     /// Stamps of the vectors of a stream, ascending; else empty.
@@ -40,7 +45,7 @@ impl Collected {
 
     /// The vectors with their directory, if they have one.
     pub(super) fn ready(self, directory: Option<Directory>) -> Built {
-        let Self { coordinates, dims, epsilon, ids, carried, stamps, .. } = self;
+        let Self { coordinates, dims, epsilon, ids, carried, copies, stamps, .. } = self;
         let index = match directory {
             None => Index::Rows(coordinates),
             // The directory has its own copy; only a stream needs the order of arrival later.
@@ -49,17 +54,23 @@ impl Collected {
                 Index::Directory { directory: Box::new(directory), coordinates }
             }
         };
-        Built { index, dims, epsilon, ids, carried, stamps }
+        Built { index, dims, epsilon, ids, carried, copies, stamps }
+    }
+
+    /// Number of vectors that are joined.
+    pub(super) fn len(&self) -> usize {
+        self.copies.as_ref().map_or(self.ids.len(), Copies::len)
     }
 
     /// Bytes of the vectors once they are ready, with their directory if they have one.
     pub(super) fn bytes(&self) -> usize {
-        let Self { coordinates, ids, carried, stamps, dims, has_directory, .. } = self;
-        let directory = if *has_directory { directory_bytes(ids.len(), *dims) } else { 0 };
+        let Self { coordinates, ids, carried, copies, stamps, dims, has_directory, .. } = self;
+        let directory = if *has_directory { directory_bytes(self.len(), *dims) } else { 0 };
         size_of_val(&coordinates[..])
             + size_of_val(&ids[..])
             + size_of_val(&stamps[..])
             + carried.as_ref().map_or(0, CarriedRows::bytes)
+            + copies.as_ref().map_or(0, Copies::bytes)
             + directory
     }
 }
@@ -93,6 +104,7 @@ pub(super) struct Built {
     pub(super) epsilon: Epsilon,
     pub(super) ids: Vec<u32>,
     pub(super) carried: Option<CarriedRows>,
+    pub(super) copies: Option<Copies>,
     pub(super) stamps: Vec<u64>,
 }
 
@@ -119,14 +131,20 @@ impl Built {
 
     /// The vectors again, if they are not in a directory.
     pub(super) fn into_collected(self) -> Collected {
-        let Self { index, dims, epsilon, ids, carried, stamps } = self;
+        let Self { index, dims, epsilon, ids, carried, copies, stamps } = self;
         let Index::Rows(coordinates) = index else { unreachable!("a directory is kept") };
-        Collected { coordinates, dims, epsilon, ids, carried, has_directory: false, stamps }
+        let has_directory = false;
+        Collected { coordinates, dims, epsilon, ids, carried, copies, has_directory, stamps }
     }
 
-    /// Number of vectors.
+    /// Number of vectors that are joined.
     pub(super) fn len(&self) -> usize {
-        self.ids.len()
+        self.copies.as_ref().map_or(self.ids.len(), Copies::len)
+    }
+
+    /// Rows of a vector.
+    pub(super) fn count(&self, vector: u32) -> u32 {
+        self.copies.as_ref().map_or(1, |copies| copies.count(vector as usize))
     }
 }
 
@@ -139,6 +157,11 @@ pub(super) struct Sides {
 }
 
 impl Sides {
+    /// Whether a vector may stand for several rows.
+    pub(super) fn have_copies(&self) -> bool {
+        self.left.copies.is_some() || self.right().copies.is_some()
+    }
+
     /// The vectors of the right side.
     pub(super) fn right(&self) -> &Built {
         self.right.as_ref().unwrap_or(&self.left)

@@ -71,14 +71,28 @@ impl EpsilonChunk {
             }
             Task::Join { sides, partners, parts, kept } => {
                 let join = PartedJoin::new(sides, *block_rows);
+                let has_weights = sides.have_copies();
                 let mut find = Find { join, isa, sides, kept, cursor };
                 while parts.start < parts.end {
                     let part = parts.start;
                     let is_done = match (&mut *answer, &*partners) {
                         (Answer::Pairs(found), _) => find.advance(part, found),
+                        (Answer::Count(count), _) if has_weights => {
+                            find.weigh(part, |_, [left, right]| {
+                                count.0 += u64::from(left) * u64::from(right);
+                            })
+                        }
                         (Answer::Count(count), _) => find.advance(part, count),
                         (Answer::Later(rows), _) => find.advance(part, rows),
                         (Answer::Partners, None) => true,
+                        (Answer::Partners, Some(partners)) if has_weights => {
+                            partners.add(kernel, |counts| {
+                                find.weigh(part, |pair, [left, right]| {
+                                    counts.add(Side::Left, pair.left as usize, &[right]);
+                                    counts.add(Side::Right, pair.right as usize, &[left]);
+                                })
+                            })
+                        }
                         (Answer::Partners, Some(partners)) => {
                             partners.add(kernel, |counts| find.advance(part, counts))
                         }
@@ -103,6 +117,15 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
+    /// Gives all pairs of `part` to `take`, each with the rows of its two vectors.
+    fn weigh(&mut self, part: usize, take: impl FnMut(Pair, [u32; 2])) -> bool {
+        let (left, right) = (Arc::clone(&self.sides.left), self.sides.right.clone());
+        let counts = |pair: &Pair| {
+            [left.count(pair.left), right.as_ref().unwrap_or(&left).count(pair.right)]
+        };
+        self.advance(part, &mut Weighed { take, counts })
+    }
+
     /// Goes on with `part` until the sink is full; returns whether it is finished.
     fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
         let Self { join, isa, sides, kept, cursor } = self;
@@ -149,13 +172,33 @@ impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
     }
 }
 
+/// Gives pairs to a closure, with the rows that each of the two vectors stands for.
+struct Weighed<F, C> {
+    take: F,
+    counts: C,
+}
+
+impl<F: FnMut(Pair, [u32; 2]), C: Fn(&Pair) -> [u32; 2]> Sink for Weighed<F, C> {
+    const TAKES_ALL: bool = false;
+
+    #[inline(always)]
+    fn take(&mut self, pair: Pair) {
+        let counts = (self.counts)(&pair);
+        (self.take)(pair, counts);
+    }
+
+    fn take_all(&mut self, _: u32, _: Side, _: Range<u32>, _: u32) {
+        unreachable!("pairs are taken one by one");
+    }
+}
+
 impl WaveChunk for EpsilonChunk {
     fn items(&self) -> usize {
         match &self.task {
             Task::None | Task::Build { .. } | Task::Gather(_) => 0,
             Task::Join { parts, .. } => parts.len(),
             Task::Device(job) => job.rows[0].len(),
-            Task::Report { sides, .. } => sides.left.len(),
+            Task::Report { sides, .. } => sides.left.ids.len(),
         }
     }
 

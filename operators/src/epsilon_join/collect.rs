@@ -10,8 +10,9 @@ use trommel_kernels::vectors::{Pair, Partners};
 use super::answer::{Answer, LaterRows, PartnerCounts};
 use super::built::Sides;
 use super::chunk::{EpsilonChunk, Task};
+use super::copies::Copies;
 use super::job::{DeviceJob, Outcome};
-use super::join::PartedJoin;
+use super::join::{PartedJoin, as_row};
 use super::tuning::Tuning;
 use crate::columns::column_schema;
 use crate::pairs::{PairRows, PairSide};
@@ -118,23 +119,43 @@ impl EpsilonConsumer {
         partners: Option<&PartnerCounts>,
         out: &mut Output,
     ) -> Result<Taken, OperatorError> {
-        let ResultRows::Vectors(schema) = &self.rows else { return Ok(Taken::All) };
+        let ResultRows::Vectors(schema) = &self.rows else {
+            // The number of pairs lacks those of equal vectors of one input.
+            let copies = sides.left.copies.as_ref().filter(|_| sides.right.is_none());
+            self.results += copies.map_or(0, Copies::pairs);
+            return Ok(Taken::All);
+        };
         if let (None, Some(partners)) = (&self.partners, partners) {
             let mut total = partners.total();
             PartedJoin::new(sides, self.block_rows).settle(&mut total);
             self.partners = Some(total);
         }
         let left = &*sides.left;
-        if left.len() == 0 {
+        let row_count = left.ids.len();
+        if row_count == 0 {
             return Ok(Taken::All);
         }
-        let end = left.len().min(self.read + self.batch_rows);
-        let is_first = |row: &usize| !self.later.contains(*row);
+        let end = row_count.min(self.read + self.batch_rows);
+        let copies = left.copies.as_ref();
+        let vector = |row: usize| copies.map_or(row, |copies| copies.number(row));
+        // Of copies, each row but the first has an earlier partner.
+        let is_first = |row: &usize| {
+            let is_later = self.later.contains(vector(*row));
+            let is_copy = || copies.is_some_and(|copies| !copies.is_first(*row));
+            self.partners.is_some() || !(is_later || is_copy())
+        };
         let rows: Vec<usize> = (self.read..end).filter(is_first).collect();
         let ids = rows.iter().map(|&row| left.ids[row]);
         let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_iter_values(ids))];
         if let Some(partners) = &self.partners {
-            let counts = rows.iter().map(|&row| partners.left()[row]);
+            let of_copies = |vector: usize| match sides.right {
+                None => left.count(as_row(vector)) - 1,
+                Some(_) => 0,
+            };
+            let counts = rows.iter().map(|&row| {
+                let vector = vector(row);
+                partners.left()[vector] + of_copies(vector)
+            });
             columns.push(Arc::new(UInt32Array::from_iter_values(counts)));
         }
         if let Some(carried) = &left.carried {
@@ -144,7 +165,7 @@ impl EpsilonConsumer {
         out.send(RecordBatch::try_new(SchemaRef::clone(schema), columns)?);
         self.results += rows.len() as u64;
         self.read = end;
-        if end < left.len() {
+        if end < row_count {
             return Ok(Taken::Some);
         }
         self.later.clear();

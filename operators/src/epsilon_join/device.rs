@@ -54,6 +54,15 @@ pub(super) struct DeviceChoice {
 }
 
 impl DeviceChoice {
+    /// Whether a device is to join vectors whatever that costs.
+    pub(super) fn is_asked_for(&self, rules: &Rules) -> bool {
+        match self.device {
+            Device::Cpu => false,
+            Device::Auto => rules.tuning.is_device_forced && self.session.open().is_ok(),
+            _ => true,
+        }
+    }
+
     /// How a device is to join vectors, if it is not the CPU.
     pub(super) fn choose(&self, rules: &Rules, shape: &Shape) -> Option<DevicePlan> {
         let methods = methods(rules.algorithm, shape.dims);

@@ -59,6 +59,7 @@ impl Gathering {
             dims,
             epsilon,
             ids: ids.concat(),
+            copies: None,
             carried,
             has_directory: parts[0].directory().is_some(),
             stamps: stamps.concat(),

@@ -30,6 +30,7 @@
 //! |---|---|
 //! | `operator`, `options`, `bind`, `rules` | the parameters, their checks, and the parts that they make |
 //! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
+//! | `copies` | equal vectors, which are joined once |
 //! | `join`, `answer` | a join as numbered parts; answers of chunks |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
@@ -46,6 +47,7 @@ mod building;
 mod built;
 mod chunk;
 mod collect;
+mod copies;
 mod cost;
 mod device;
 mod error;

@@ -19,6 +19,7 @@ use super::blocks::BlockPlan;
 use super::building::Progress;
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Kept, Task};
+use super::copies::{Copies, copies_bytes};
 use super::cost::Shape;
 use super::device::DeviceChoice;
 use super::flights::BLOCKS;
@@ -84,12 +85,33 @@ impl EpsilonProducer {
         }
     }
 
+    /// Lets equal vectors be joined once, where that pays and each pair is not asked for. Returns
+    /// whether pairs have weights then.
+    fn join_copies_once(&mut self, collected: &mut [Collected]) -> Result<bool, OperatorError> {
+        let Rules { output, tuning, .. } = &self.rules;
+        let needs_weights = match output {
+            EpsilonOutput::Pairs => return Ok(false),
+            EpsilonOutput::First => false,
+            EpsilonOutput::Count | EpsilonOutput::Partners => true,
+        };
+        if needs_weights && self.device.is_asked_for(&self.rules) {
+            return Ok(false);
+        }
+        for one in &mut *collected {
+            if Copies::pay(&one.coordinates, one.dims, tuning) {
+                self.budget.take("the copies", copies_bytes(one.ids.len()))?;
+                one.copies = Some(Copies::group(&mut one.coordinates, one.dims));
+            }
+        }
+        Ok(needs_weights && collected.iter().any(|one| one.copies.is_some()))
+    }
+
     /// Begins to build directories, if there are to be some.
     fn begin_building(&mut self, mut collected: Vec<Collected>) -> Result<(), OperatorError> {
         let shape = shape_of(&collected);
         if self.rules.has_directory(shape.pairs(), shape.dims) {
             for one in &mut collected {
-                let bytes = directory_bytes(one.ids.len(), one.dims);
+                let bytes = directory_bytes(one.len(), one.dims);
                 self.budget.take("the directory", bytes)?;
                 one.has_directory = true;
             }
@@ -201,6 +223,8 @@ impl EpsilonProducer {
             return None;
         };
         match self.rules.output {
+            // The pairs of copies are added to the number of pairs.
+            EpsilonOutput::Count if sides.have_copies() => Some(Task::Report { sides, partners }),
             EpsilonOutput::Pairs | EpsilonOutput::Count => None,
             EpsilonOutput::Partners | EpsilonOutput::First => {
                 Some(Task::Report { sides, partners })
@@ -222,8 +246,12 @@ impl Producer for EpsilonProducer {
         self.counters = self.numbers();
         let sides = std::mem::take(&mut self.sides);
         let take = |mut side: Side| side.take(&self.rules, false, Vec::new());
-        let collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
-        match self.device.choose(&self.rules, &shape_of(&collected)) {
+        let mut collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
+        let has_weights = self.join_copies_once(&mut collected)?;
+        // A device does not weigh pairs.
+        let plan =
+            if has_weights { None } else { self.device.choose(&self.rules, &shape_of(&collected)) };
+        match plan {
             Some(plan) => {
                 self.begin_blocks(collected, plan);
                 Ok(())
@@ -309,7 +337,7 @@ fn sides_of(mut built: impl Iterator<Item = Arc<Built>>) -> Option<Sides> {
 
 /// The sizes of the join.
 fn shape_of(collected: &[Collected]) -> Shape {
-    let len = |input: usize| collected.get(input).map(|one| one.ids.len());
+    let len = |input: usize| collected.get(input).map(Collected::len);
     Shape {
         left: len(0).unwrap_or(0),
         right: len(1),

@@ -102,7 +102,8 @@ impl Side {
             }
         };
         let dims = self.columns.dims;
-        Ok(Collected { coordinates, dims, epsilon, ids, carried, has_directory, stamps })
+        let copies = None;
+        Ok(Collected { coordinates, dims, epsilon, ids, carried, copies, has_directory, stamps })
     }
 
     /// Which rows are joined; `None` if all are.

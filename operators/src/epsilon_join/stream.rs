@@ -138,6 +138,7 @@ impl StreamProducer {
                 dims,
                 epsilon: self.rules.epsilon,
                 ids: stored.ids[rows].to_vec(),
+                copies: None,
                 carried: None,
                 has_directory: self.rules.has_directory(u64::MAX, dims),
                 stamps: stamps.to_vec(),

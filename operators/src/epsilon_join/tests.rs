@@ -105,6 +105,8 @@ impl Run {
         device_pairs: 50,
         device_found: 200,
         is_device_forced: true,
+        copies_sampled: 1_000,
+        copies_min: 1,
         micro_batch: 8,
         merge_numbers: 40,
         merge_pace: 8,
@@ -427,6 +429,37 @@ fn pairs_of_a_directory_that_does_not_pay_are_the_same() {
 fn equal_vectors_make_all_pairs_with_little_memory() {
     let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 400];
     check(&[&equal], 2, 0.0, Run { batch: 100, ..Run::small() });
+}
+
+/// 2 x 10^10 pairs and more of 200,000 vectors, two of which are different: pair by pair, they would
+/// take minutes.
+#[test]
+fn copies_are_joined_once_where_pairs_are_not_asked_for() {
+    let len = 200_000_u32;
+    let rows: Vec<Row> =
+        (0..len).map(|id| Some(vec![if id % 4 == 3 { 9.0 } else { 1.0 }])).collect();
+    let how = Run { batch: 10_000, kernels: 2, tuning: Tuning::default() };
+    for (epsilon, near) in [(1.0, [149_999, 49_999]), (8.0, [len - 1; 2])] {
+        let of = |output| {
+            let (found, ended) = run(EpsilonJoin::new(epsilon).output(output), &[&rows], 1, how);
+            ended.unwrap();
+            found
+        };
+        let partners = of(EpsilonOutput::Partners);
+        let counts = partners.iter().flat_map(|rows| numbers(rows, "partners"));
+        assert!((0..len).map(|id| near[usize::from(id % 4 == 3)]).eq(counts.copied()));
+        let sum: u64 = (0..len).map(|id| u64::from(near[usize::from(id % 4 == 3)])).sum();
+        let count = of(EpsilonOutput::Count);
+        assert_eq!(count[0].column(0).as_primitive::<UInt64Type>().value(0), sum / 2);
+        let first: Vec<u32> =
+            of(EpsilonOutput::First).iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
+        assert_eq!(first, if epsilon < 8.0 { vec![0, 3] } else { vec![0] });
+    }
+    let (found, ended) =
+        run(EpsilonJoin::new(1.0).output(EpsilonOutput::Count), &[&rows, &rows], 1, how);
+    ended.unwrap();
+    let count = found[0].column(0).as_primitive::<UInt64Type>().value(0);
+    assert_eq!(count, 150_000 * 150_000 + 50_000 * 50_000);
 }
 
 #[test]

@@ -20,6 +20,10 @@ pub(super) struct Tuning {
     pub(super) device_found: usize,
     /// Whether `auto` takes a device without a comparison of costs.
     pub(super) is_device_forced: bool,
+    /// Vectors of the sample that is looked at for copies.
+    pub(super) copies_sampled: usize,
+    /// Copies in the sample from which on equal vectors are joined once.
+    pub(super) copies_min: usize,
     /// Maximum vectors of a micro-batch of a stream.
     pub(super) micro_batch: usize,
     /// Maximum coordinates that a task of a merge processes.
@@ -46,6 +50,9 @@ impl Default for Tuning {
             device_pairs: 1 << 19,
             device_found: 1 << 24,
             is_device_forced: false,
+            // Of 100,000 vectors, a group of 500 has 20 in the sample.
+            copies_sampled: 4_096,
+            copies_min: 8,
             micro_batch: 4_096,
             // A millisecond. A vector is merged about six times, each time in three rounds.
             merge_numbers: 1 << 17,
