@@ -1,10 +1,21 @@
-//! Trommel: streaming dataflow operators that find frequent items and similar sets.
+//! Trommel finds what is frequent, what is similar and what occurs together in streams and tables,
+//! while they are read, and says how exact each answer is.
 //!
-//! A pipeline is a graph of stages. It runs on threads that are joined by bounded channels;
-//! batches are Arrow record batches; operators answer queries while the stream runs. There are
-//! three entry points, and a way to add operators.
+//! | | operator |
+//! |---|---|
+//! | the most frequent items, with a bound on every count: of a stream, of windows, fading | [`FrequentItems`] |
+//! | all pairs of similar sets, such as near-duplicates of texts, exactly | [`SetSimilarityJoin`] |
+//! | all pairs and triples of items that occur together often | [`FrequentPairs`] |
+//! | the documents that have all terms of a query, while documents arrive | [`ConjunctiveQuery`] |
+//! | all pairs of vectors within a distance, exactly | [`EpsilonJoin`] |
 //!
-//! **Call a data structure directly**, without any engine:
+//! They read from [`Read`], [`Generate`], [`Memory`] and [`Feed`] (a source that a program fills), over
+//! [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
+//! [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It runs on threads that are
+//! joined by bounded channels; between stages travel Arrow record batches (version 60, re-exported as
+//! [`arrow`]); operators answer queries while the stream runs, and use a GPU where one pays.
+//!
+//! **Count without a pipeline.** The data structures are plain types:
 //!
 //! ```
 //! use trommel::frequent_items::SpaceSaving;
@@ -16,11 +27,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Build a graph** and query it while it runs:
+//! **Run a pipeline, and ask it while it runs:**
 //!
 //! ```
-//! use std::time::Duration;
-//! use trommel::{Collect, FrequentItems, Generate, Graph, Request, RunOptions};
+//! use trommel::prelude::*;
 //!
 //! let mut graph = Graph::new();
 //! let items = graph.add("items", Generate::zipf(10_000, 1.2).items(500_000));
@@ -28,14 +38,10 @@
 //! let (sink, rows) = Collect::new();
 //! graph.add_after(top, "rows", sink);
 //!
-//! let mut running = graph.build()?.start(RunOptions::new())?;
-//! let so_far = running.watch("top", Request::new("top").with("n", 5))?;
-//! while !running.wait(Duration::from_millis(1)) {
-//!     if let Some(latest) = so_far.latest()
-//!         && let Ok(rows) = latest.answer()
-//!     {
-//!         println!("{} items, {:?} ago", rows.num_rows(), latest.age());
-//!     }
+//! let running = graph.build()?.start(RunOptions::new())?;
+//! // An error if the stream has ended before.
+//! if let Ok(so_far) = running.query("top", &Request::new("top").with("n", 5)) {
+//!     println!("{} items so far", so_far.num_rows());
 //! }
 //! let metrics = running.join()?;
 //! assert_eq!(metrics.stage("top").unwrap().items_in(), 500_000);
@@ -43,76 +49,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Load JSON**, as the command line does:
+//! The folder `examples` of the repository has a program for each thing that people come for; among
+//! them an own source, an own operator and an own sink, and a pipeline from JSON
+//! ([`load`]). Signals are the program's: [`RunHandle::stop`](runtime::RunHandle::stop), from any
+//! thread, lets everything that was read pass through.
 //!
-//! ```
-//! let text = r#"{ "stages": [
-//!   { "id": "items", "operator": "generate", "with": { "items": 100000, "alphabet": 1000 } },
-//!   { "id": "top", "operator": "frequent_items", "inputs": ["items"], "with": { "n": 3 } },
-//!   { "id": "end", "operator": "discard", "inputs": ["top"] } ] }"#;
-//! let pipeline = trommel::load(text, "example.json", &trommel::registry(), &[])?;
-//! let metrics = pipeline.start()?.join()?;
-//! assert_eq!(metrics.stage("top").unwrap().items_out(), 3);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! **Write an operator**: plain state with methods, which the engine calls once a batch. To use
-//! it in JSON, implement [`registry::Configured`] too and register it.
-//!
-//! ```
-//! use std::ops::RangeInclusive;
-//!
-//! use arrow_schema::SchemaRef;
-//! use trommel::batch::Payload;
-//! use trommel::error::BindError;
-//! use trommel::operator::{
-//!     BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
-//! };
-//! use trommel::{Collect, Generate, Graph, RunOptions};
-//!
-//! /// Lets the first rows of every batch pass.
-//! struct Head(usize);
-//!
-//! impl Operator for Head {
-//!     fn process(
-//!         &mut self,
-//!         _port: usize,
-//!         input: Payload,
-//!         out: &mut Output,
-//!     ) -> Result<Flow, OperatorError> {
-//!         let records = input.into_records();
-//!         out.send(records.slice(0, self.0.min(records.num_rows())));
-//!         Ok(Flow::NeedInput)
-//!     }
-//! }
-//!
-//! impl OperatorSpec for Head {
-//!     fn operator(&self) -> &'static str {
-//!         "head"
-//!     }
-//!
-//!     fn input_ports(&self) -> RangeInclusive<usize> {
-//!         1..=1
-//!     }
-//!
-//!     fn bind(
-//!         self: Box<Self>,
-//!         inputs: &[SchemaRef],
-//!         _: BindContext,
-//!     ) -> Result<Fragment, BindError> {
-//!         Ok(Fragment::operator(Load::Light, *self, inputs.to_vec()))
-//!     }
-//! }
-//!
-//! let mut graph = Graph::new();
-//! let items = graph.add("items", Generate::zipf(100, 1.0).items(10_000).batch(1_000));
-//! let head = graph.add_after(items, "head", Head(5));
-//! let (sink, rows) = Collect::new();
-//! graph.add_after(head, "rows", sink);
-//! graph.build()?.run(RunOptions::new())?;
-//! assert_eq!(rows.rows(), 50);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The types at the root and in [`prelude`] are those that programs name. The modules below have the
+//! rest: the [operators' contract](operator), [graphs](graph), [runs](runtime), and the data structures
+//! of each operator. What is under [`unstable`] changes without notice.
 #![forbid(unsafe_code)]
 
 pub use trommel_engine::config::{
@@ -121,14 +65,52 @@ pub use trommel_engine::config::{
 };
 pub use trommel_engine::graph::{Graph, Topology};
 pub use trommel_engine::metrics::Metrics;
+pub use trommel_engine::operator::{Operator, OperatorError, OperatorSpec, Source};
 pub use trommel_engine::query::{QueryError, Request};
-pub use trommel_engine::registry::Registry;
-pub use trommel_engine::runtime::{Latest, QueryHandle, RunOptions, Running, Watch};
+pub use trommel_engine::registry::{Configured, Registry};
+pub use trommel_engine::runtime::{
+    Latest, QueryHandle, RunHandle, RunOptions, RunPhase, Running, Watch,
+};
 pub use trommel_engine::{
     batch, channel, error, graph, memory, metrics, operator, placement, query, registry, report,
     runtime,
 };
-pub use trommel_operators::*;
+pub use trommel_operators::wave::Device;
+pub use trommel_operators::{
+    Algorithm, Collect, Collected, ConjunctiveQuery, Decay, DictionaryFull, Discard, Emit,
+    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, ForEach, FrequentItems,
+    FrequentPairs, Generate, GenerateKind, HeavyFilter, Isa, JoinAlgorithm, JoinMode, JoinOutput,
+    JoinWindow, Map, Memory, NotFinite, NpyError, OnError, Parallel, Read, ReadError, ReadFormat,
+    Rotate, SchemaMismatch, SetSimilarityJoin, Share, ShareError, Similarity, Threshold, Tokenize,
+    TokenizeBy, TokenizeError, TokenizeInto, Union, VectorDistribution, VectorWindow, VerifyMode,
+    Window, Write, WriteError, WriteFormat, Zipf, ZipfError,
+};
+pub use trommel_operators::{
+    conjunctive_query, epsilon_join, files, frequent_items, frequent_pairs, items, register_all,
+    set_similarity_join, sets, summary,
+};
+
+/// What most programs need: `use trommel::prelude::*;`.
+pub mod prelude {
+    pub use crate::{
+        Collect, ConjunctiveQuery, Discard, EpsilonJoin, EpsilonOutput, Feed, ForEach,
+        FrequentItems, FrequentPairs, Generate, Graph, HeavyFilter, JoinWindow, Map, Memory, Read,
+        ReadFormat, Request, RunHandle, RunOptions, Running, SetSimilarityJoin, Tokenize, Union,
+        Window, Write, WriteFormat,
+    };
+}
+
+/// The version of Arrow that batches are made of.
+pub mod arrow {
+    pub use arrow_array as array;
+    pub use arrow_schema as schema;
+}
+
+/// The protocol of operators that use a GPU, and the layer below it. No promise holds here: names
+/// and types change between any two versions.
+pub mod unstable {
+    pub use trommel_operators::{cuda, wave};
+}
 
 /// The examples of the documents, compiled with the tests.
 #[cfg(doctest)]

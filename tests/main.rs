@@ -3,6 +3,7 @@
 //! Tests of the binary are in `tests/cli`.
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod examples;
 mod frequent_items;
 mod pipelines;
 mod queries;

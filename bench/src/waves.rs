@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use trommel::batch::Payload;
-use trommel::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
-use trommel::cuda::{DeviceError, DeviceSets, Flights, NoDevice};
 use trommel::error::{BindError, RunError};
 use trommel::metrics::PartMetrics;
 use trommel::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
-use trommel::wave::{
+use trommel::unstable::cuda::overlap::{Answer, ChunkLimits, Job, PairOverlap, Policy, Variant};
+use trommel::unstable::cuda::{DeviceError, DeviceSets, Flights, NoDevice};
+use trommel::unstable::wave::{
     self, Consumer, Device, DeviceSession, Filled, Kernel, Landed, OnDevice, Producer, Taken, Wave,
     WaveChunk,
 };

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     only: Vec<Table>,
     /// Device, such as `cuda`, on which the operator joins, too.
     #[arg(long)]
-    device: Option<trommel::wave::Device>,
+    device: Option<trommel::Device>,
     /// Ways to join: `nested`, `directory`, `boxes`, `tiles`, `float` for boxes without tensor
     /// cores, and `auto` for boxes, or tiles where there are too many dimensions.
     #[arg(long, value_delimiter = ',', default_value = "auto")]

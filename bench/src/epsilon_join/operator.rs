@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use trommel::wave::Device;
+use trommel::Device;
 use trommel::{Collect, EpsilonJoin, EpsilonOutput, Graph, Memory, RunOptions};
 use trommel_kernels::cuda::Device as Gpu;
 

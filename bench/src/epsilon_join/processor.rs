@@ -9,8 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field};
+use trommel::Device;
 use trommel::placement::available_cores;
-use trommel::wave::Device;
 use trommel::{Collect, Discard, EpsilonJoin, EpsilonOutput, Graph, Isa, Memory, RunOptions};
 use trommel_kernels::vectors::{
     Directory, Epsilon, FoundPairs, Join, NestedLoop, Pair, PairCount, Scan, Search, Vectors,

@@ -21,10 +21,10 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::SchemaRef;
-use trommel::cuda::Device as Gpu;
+use trommel::Device;
 use trommel::frequent_pairs::{Layout, Support};
 use trommel::placement::available_cores;
-use trommel::wave::Device;
+use trommel::unstable::cuda::Device as Gpu;
 use trommel::{Collect, FrequentPairs, Graph, Memory, RunOptions};
 
 use self::data::Case;

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use trommel::cuda;
+use trommel::Device;
 use trommel::placement::{Placement, available_cores};
 use trommel::set_similarity_join::{JoinWindow, Threshold};
-use trommel::wave::Device;
+use trommel::unstable::cuda;
 use trommel::{Collect, Discard, Generate, Graph, JoinOutput, RunOptions, SetSimilarityJoin};
 use trommel_bench::plot::{Plot, Scale};
 

@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use trommel::cuda::Device;
 use trommel::set_similarity_join::{
     CandidateChunk, JoinAlgorithm, JoinCounters, SetCollection, SetJoin, Similarity, Threshold,
     VerifyMode,
 };
+use trommel::unstable::cuda::Device;
 use trommel::{Isa, JoinOutput};
 
 use self::data::{Input, Truth, files, generated};

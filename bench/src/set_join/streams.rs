@@ -16,12 +16,12 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use rapidhash::RapidHashMap;
+use trommel::Device;
 use trommel::metrics::Metrics;
 use trommel::placement::available_cores;
 use trommel::set_similarity_join::{
     JoinAlgorithm, JoinCounters, JoinWindow, SetJoin, Similarity, Threshold,
 };
-use trommel::wave::Device;
 use trommel::{Collect, Discard, Graph, Isa, JoinOutput, Memory, RunOptions, SetSimilarityJoin};
 
 use super::data::{Input, MEMORY_MAX};

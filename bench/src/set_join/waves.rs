@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
+use trommel::Device;
 use trommel::metrics::Metrics;
 use trommel::set_similarity_join::{JoinAlgorithm, VerifyMode};
-use trommel::wave::Device;
 use trommel::{Collect, Graph, JoinOutput, Memory, RunOptions, SetSimilarityJoin};
 
 use super::{Patience, Row};

@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
+use trommel::Device;
 use trommel::placement::Placement;
 use trommel::set_similarity_join::{
     JoinAlgorithm, SetCollection, SetCollector, SetJoin, Side, Similarity, Threshold,
 };
-use trommel::wave::Device;
 use trommel::{
     Collect, Discard, Graph, Isa, JoinOutput, Read, ReadFormat, RunOptions, SetSimilarityJoin,
     Tokenize,

@@ -1,8 +1,8 @@
 //! `trommel devices`: the processor and the GPUs.
 
 use trommel::Isa;
-use trommel::cuda::{Device, NoDevice};
 use trommel::placement::available_cores;
+use trommel::unstable::cuda::{Device, NoDevice};
 
 use crate::failure::Failure;
 use crate::units::counted;

@@ -355,6 +355,12 @@ pub fn write_stdout(bytes: &[u8]) -> Result<(), FileError> {
     Destination::stdout().replace()?.write(bytes)
 }
 
+/// Width of the terminal that standard output goes to; `None` if it goes elsewhere.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&width| width > 0)
+}
+
 /// Checks that standard input was open when the process started.
 ///
 /// # Errors

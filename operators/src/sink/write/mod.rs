@@ -29,7 +29,7 @@ use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec}
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
-use crate::files::{Destination, FileError};
+use crate::files::{Destination, FileError, terminal_width};
 use crate::parameters::check_range;
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
@@ -63,7 +63,8 @@ pub enum WriteFormat {
     Jsonl,
     /// Comma-separated values with a header; lists are not supported.
     Csv,
-    /// Aligned columns for reading, written at the end of the stream.
+    /// Aligned columns for reading, written at the end of the stream. Numbers with a fraction have
+    /// four significant digits; on a terminal, texts are cut to its width.
     Table,
 }
 
@@ -312,7 +313,8 @@ impl Write {
             }
             WriteFormat::Table => {
                 let cell_max = self.cell_max.unwrap_or(usize::MAX);
-                Ok(Form::Table(TableRows::new(self.rows_max, cell_max)))
+                let line_width = (self.path == "-").then(terminal_width).flatten();
+                Ok(Form::Table(TableRows::new(self.rows_max, cell_max, line_width)))
             }
         }
     }

@@ -5,10 +5,12 @@
 
 use std::borrow::Cow;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{ArrowError, SchemaRef};
-use unicode_width::UnicodeWidthStr;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::files::is_unprintable;
 
@@ -18,6 +20,10 @@ const ROWS_PER_CALL: usize = 1024;
 const WIDTH_MAX: usize = 256;
 /// Blanks between columns.
 const GAP: usize = 2;
+/// Width that a column of text keeps on a narrow terminal.
+const TEXT_WIDTH_MIN: usize = 8;
+/// Digits of a number with a fraction.
+const DIGITS: i32 = 4;
 
 /// First rows of a stream, and the number of rows after them.
 pub(super) struct TableRows {
@@ -25,6 +31,8 @@ pub(super) struct TableRows {
     left: usize,
     /// Maximum characters of a value.
     cell_max: usize,
+    /// Width of the terminal, if the table goes to one.
+    line_width: Option<usize>,
     not_shown: u64,
     layout: Option<Layout>,
 }
@@ -34,6 +42,8 @@ struct Layout {
     /// Width of each column, known after the first pass.
     widths: Vec<usize>,
     is_numeric: Vec<bool>,
+    /// Whether columns gave way to a terminal, so that their values are cut.
+    is_fitted: bool,
     pass: Pass,
     /// Next row: index of its batch, and of the row in it.
     batch: usize,
@@ -47,8 +57,9 @@ enum Pass {
 }
 
 impl TableRows {
-    pub(super) fn new(rows_max: usize, cell_max: usize) -> Self {
-        Self { batches: Vec::new(), left: rows_max, cell_max, not_shown: 0, layout: None }
+    pub(super) fn new(rows_max: usize, cell_max: usize, line_width: Option<usize>) -> Self {
+        let (batches, layout) = (Vec::new(), None);
+        Self { batches, left: rows_max, cell_max, line_width, not_shown: 0, layout }
     }
 
     pub(super) fn add(&mut self, records: &RecordBatch) {
@@ -83,6 +94,9 @@ impl TableRows {
         }
         if layout.pass == Pass::Widths {
             (layout.pass, layout.batch) = (Pass::Lines, 0);
+            if let Some(width) = self.line_width {
+                layout.fit(width);
+            }
             layout.header(schema, text);
             return Ok(false);
         }
@@ -99,7 +113,8 @@ impl Layout {
         let fields = schema.fields().iter();
         let widths = fields.clone().map(|field| width(&cell(field.name(), usize::MAX))).collect();
         let is_numeric = fields.map(|field| field.data_type().is_numeric()).collect();
-        Self { widths, is_numeric, pass: Pass::Widths, batch: 0, row: 0 }
+        let (pass, is_fitted) = (Pass::Widths, false);
+        Self { widths, is_numeric, is_fitted, pass, batch: 0, row: 0 }
     }
 
     /// Measures the rows in the first pass, appends their lines in the second.
@@ -115,11 +130,17 @@ impl Layout {
         for row in 0..rows.num_rows() {
             let mut line = Line::default();
             for (index, column) in columns.iter().enumerate() {
-                let value = column.value(row).try_to_string()?;
+                let value = match fraction(rows.column(index), row) {
+                    Some(number) => digits(number),
+                    None => column.value(row).try_to_string()?,
+                };
                 let value = cell(&value, cell_max);
                 match self.pass {
                     Pass::Widths => self.widths[index] = self.widths[index].max(width(&value)),
-                    Pass::Lines => line.add(&value, self.widths[index], self.is_numeric[index]),
+                    Pass::Lines => {
+                        let value = self.cut(&value, index);
+                        line.add(&value, self.widths[index], self.is_numeric[index]);
+                    }
                 }
             }
             if self.pass == Pass::Lines {
@@ -129,16 +150,39 @@ impl Layout {
         Ok(())
     }
 
+    /// Columns of text give way, the widest first, until a line has at most `line_width` columns of
+    /// the terminal. Numbers are never cut.
+    fn fit(&mut self, line_width: usize) {
+        while self.line_width() > line_width {
+            let texts = self.widths.iter_mut().zip(&self.is_numeric);
+            let texts = texts.filter(|(_, is_numeric)| !**is_numeric).map(|(width, _)| width);
+            let Some(widest) = texts.max().filter(|width| **width > TEXT_WIDTH_MIN) else { return };
+            *widest -= 1;
+            self.is_fitted = true;
+        }
+    }
+
+    /// A value of a column in the width of the column, if columns gave way.
+    fn cut<'a>(&self, value: &'a str, column: usize) -> Cow<'a, str> {
+        if self.is_fitted { cut(value, self.widths[column]) } else { Cow::Borrowed(value) }
+    }
+
+    /// Width of a line, whose last column needs no gap.
+    fn line_width(&self) -> usize {
+        let widths: usize = self.widths.iter().map(|width| width + GAP).sum();
+        widths.saturating_sub(GAP)
+    }
+
     /// Appends the names of the columns and a line under them.
     fn header(&self, schema: &SchemaRef, text: &mut Vec<u8>) {
         let mut line = Line::default();
         for (index, field) in schema.fields().iter().enumerate() {
             let name = cell(field.name(), usize::MAX);
+            let name = self.cut(&name, index);
             line.add(&name, self.widths[index], self.is_numeric[index]);
         }
         line.end(text);
-        let widths: usize = self.widths.iter().map(|width| width + GAP).sum();
-        text.extend("─".repeat(widths).as_bytes());
+        text.extend("─".repeat(self.line_width()).as_bytes());
         text.push(b'\n');
     }
 }
@@ -172,6 +216,58 @@ fn width(value: &str) -> usize {
     value.width().min(WIDTH_MAX)
 }
 
+/// A number with a fraction, if the column has such numbers.
+fn fraction(column: &dyn Array, row: usize) -> Option<f64> {
+    if column.is_null(row) {
+        return None;
+    }
+    match column.data_type() {
+        DataType::Float64 => Some(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Float32 => Some(column.as_primitive::<Float32Type>().value(row).into()),
+        _ => None,
+    }
+}
+
+/// A number with four significant digits, and all digits before the point: people compare numbers of
+/// a table, and programs read other formats.
+fn digits(number: f64) -> String {
+    if !number.is_finite() || number == 0.0 {
+        return number.to_string();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "an exponent of at most 308")]
+    let magnitude = number.abs().log10().floor() as i32;
+    if !(-5..15).contains(&magnitude) {
+        let text = format!("{number:.3e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+        return format!("{mantissa}e{exponent}");
+    }
+    let decimals = usize::try_from(DIGITS - 1 - magnitude).unwrap_or(0);
+    let text = format!("{number:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// `value` in at most `columns_max` columns of a terminal; a cut value ends with a mark.
+fn cut(value: &str, columns_max: usize) -> Cow<'_, str> {
+    if value.width() <= columns_max {
+        return Cow::Borrowed(value);
+    }
+    let mut shown = String::new();
+    let mut width = 1;
+    for character in value.chars() {
+        width += character.width().unwrap_or(0);
+        if width > columns_max {
+            break;
+        }
+        shown.push(character);
+    }
+    shown.push('…');
+    Cow::Owned(shown)
+}
+
 /// Formats a value on one line with at most `characters_max` characters; a cut value ends with a
 /// mark. Characters that would break the layout, act on the terminal or hide text are escaped.
 fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
@@ -196,4 +292,57 @@ fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
         shown.push('…');
     }
     Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Float64Array, StringArray};
+
+    use super::*;
+
+    #[test]
+    fn numbers_with_fractions_have_four_digits() {
+        for (number, text) in [
+            (0.863_636_363, "0.8636"),
+            (1.0, "1"),
+            (-0.5, "-0.5"),
+            (123_456.789, "123457"),
+            (0.000_012_347, "0.00001235"),
+            (1e-9, "1e-9"),
+            (1.234_56e20, "1.235e20"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "NaN"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(digits(number), text, "{number}");
+        }
+    }
+
+    #[test]
+    fn texts_give_way_to_a_narrow_terminal_and_numbers_do_not() {
+        let texts = ["short", "a text that is much longer than that", "ｗｉｄｅ ｔｅｘｔ ｗｉｄｅ"];
+        let paths = ["x"; 3].map(|x| x.repeat(40));
+        let columns: [(&str, ArrayRef); 3] = [
+            ("text", Arc::new(StringArray::from(texts.to_vec()))),
+            ("path", Arc::new(StringArray::from(paths.to_vec()))),
+            ("number", Arc::new(Float64Array::from(vec![0.25, 1.0, 1e6]))),
+        ];
+        let records = RecordBatch::try_from_iter(columns).unwrap();
+        for line_width in [10, 40, 60, 80, 200] {
+            let mut rows = TableRows::new(10, usize::MAX, Some(line_width));
+            rows.add(&records);
+            let mut text = Vec::new();
+            while !rows.lay_out(&records.schema(), &mut text).unwrap() {}
+            let text = String::from_utf8(text).unwrap();
+            // Two columns of text, the number, and two gaps.
+            let least = 2 * TEXT_WIDTH_MIN + 7 + 2 * GAP;
+            for line in text.lines() {
+                assert!(line.width() <= line_width.max(least), "{line_width}: {line}");
+            }
+            assert!(text.contains("1000000") && text.contains("0.25"), "{text}");
+            assert_eq!(text.contains('…'), line_width < 100, "{text}");
+        }
+    }
 }

@@ -91,11 +91,11 @@ fn a_table_is_aligned_and_says_what_it_leaves_out() {
     let text = written(spec, vec![words(), words()]);
     assert_eq!(text, TABLE);
     let text = written(spec, vec![sets()]);
-    assert_eq!(text, "set\n────────\n[1, 2]\n[]\n");
+    assert_eq!(text, "set\n──────\n[1, 2]\n[]\n");
 }
 
 const TABLE: &str = " rank  item            share
-──────────────────────────────
+────────────────────────────
     1  the               0.5
     2                   0.25
 12345  a,\"b\"\\n\\u{1b}é   1e-9
