@@ -9,6 +9,7 @@ use std::time::Duration;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use thiserror::Error;
 
+use crate::claim::ClaimConflict;
 use crate::suggest::suggestion;
 
 /// The failure of an operator: any error; the runtime adds the stage.
@@ -208,20 +209,9 @@ pub enum GraphErrorKind {
         /// Number of its parts.
         parts: usize,
     },
-    /// Another stage writes to the same file or has another claim to the same thing.
-    #[error(
-        "{name} is also written by `{other_parameter}` of stage `{other_stage}`; name another one"
-    )]
-    ClaimedTwice {
-        /// The parameter that names it here.
-        parameter: &'static str,
-        /// The name of the thing.
-        name: String,
-        /// The stage that claimed it first.
-        other_stage: String,
-        /// The parameter that names it there.
-        other_parameter: &'static str,
-    },
+    /// Another stage has a claim that excludes one of this stage, such as to the same file.
+    #[error(transparent)]
+    Claimed(#[from] Box<ClaimConflict>),
     /// The operator does not fit its inputs.
     #[error(transparent)]
     Bind(#[from] BindError),

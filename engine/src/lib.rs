@@ -28,6 +28,7 @@
 
 pub mod batch;
 pub mod channel;
+mod claim;
 pub mod config;
 mod counter;
 pub mod error;

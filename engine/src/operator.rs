@@ -30,6 +30,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, Chunk, Origin, Payload};
+pub use crate::claim::{Access, Claim, ClaimConflict, Outputs};
 use crate::error::BindError;
 pub use crate::error::OperatorError;
 use crate::memory::MemoryBudget;
@@ -570,36 +571,8 @@ pub struct Fragment {
     pub shape: Shape,
     /// Schema of each output port; none for a sink.
     pub outputs: Vec<SchemaRef>,
-    /// Things outside of the pipeline that it writes to; no two stages may claim the same.
+    /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
-}
-
-/// Something outside of the pipeline that only one stage may have, such as the file that it writes.
-///
-/// # Examples
-/// ```
-/// use trommel_engine::operator::Claim;
-///
-/// let file = |name: &str| Claim::new(b"device 8, inode 42".to_vec(), name, "path");
-/// assert_eq!(file("out.csv").key, file("./out.csv").key, "one file under two names");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Claim {
-    /// Equal for two claims to the same thing, however it was named.
-    pub key: Vec<u8>,
-    /// Its name in messages.
-    pub name: String,
-    /// The parameter that names it.
-    pub parameter: &'static str,
-}
-
-impl Claim {
-    /// A claim to the thing that `key` stands for, which `parameter` names.
-    #[must_use]
-    pub fn new(key: Vec<u8>, name: impl Into<String>, parameter: &'static str) -> Self {
-        Self { key, name: name.into(), parameter }
-    }
 }
 
 impl Fragment {
@@ -636,7 +609,7 @@ impl Fragment {
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
     }
 
-    /// Claims things for this stage alone.
+    /// Claims things outside of the pipeline for this stage.
     #[must_use]
     pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
         self.claims.extend(claims);
@@ -656,6 +629,8 @@ pub struct BindContext {
     /// The memory that the stages of the pipeline share. State that grows with the stream
     /// reserves here.
     pub memory: MemoryBudget,
+    /// The things that the run writes. All claims are in it when the run starts.
+    pub outputs: Outputs,
 }
 
 impl BindContext {
@@ -663,7 +638,8 @@ impl BindContext {
     /// half of the memory of the process.
     #[must_use]
     pub fn new(cores: usize) -> Self {
-        Self { cores, threads: cores.max(1), memory: MemoryBudget::of_process() }
+        let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
+        Self { cores, threads: cores.max(1), memory, outputs }
     }
 
     /// Sets the number of threads that the parts of the stage can have.
@@ -677,6 +653,13 @@ impl BindContext {
     #[must_use]
     pub fn memory(mut self, budget: MemoryBudget) -> Self {
         self.memory = budget;
+        self
+    }
+
+    /// Gives the stage these outputs of the run.
+    #[must_use]
+    pub fn outputs(mut self, outputs: Outputs) -> Self {
+        self.outputs = outputs;
         self
     }
 }

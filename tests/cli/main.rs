@@ -1,6 +1,7 @@
 //! The binary `trommel` as users meet it: arguments, files, signals and sockets in; text and exit
 //! codes out.
 
+mod claims;
 mod config_errors;
 mod configs;
 mod console;

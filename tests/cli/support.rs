@@ -24,12 +24,14 @@ pub(crate) fn repository() -> &'static Path {
 pub(crate) fn trommel<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Trommel {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trommel"));
     command.args(arguments).current_dir(repository());
-    Trommel { command, input: Vec::new() }
+    Trommel { command, input: Vec::new(), stdout: None }
 }
 
 pub(crate) struct Trommel {
     command: Command,
     input: Vec<u8>,
+    /// Standard output, if it is no pipe of the test.
+    stdout: Option<fs::File>,
 }
 
 impl Trommel {
@@ -45,10 +47,18 @@ impl Trommel {
         self
     }
 
+    /// Appends standard output to a file, as `>>` of a shell does.
+    pub(crate) fn append_to(mut self, path: &str) -> Self {
+        let file = fs::File::options().append(true).create(true).open(path);
+        self.stdout = Some(file.expect("a file"));
+        self
+    }
+
     /// Starts it.
     pub(crate) fn start(mut self) -> Live {
         let command = &mut self.command;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let stdout = self.stdout.map_or_else(Stdio::piped, Stdio::from);
+        command.stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary was built");
         // The process may end without reading its input.
         let _ = child.stdin.take().expect("piped").write_all(&self.input);

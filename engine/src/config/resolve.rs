@@ -352,7 +352,7 @@ fn locate(error: &GraphError, document: &JsonNode) -> Mistake {
             parameter = bind.parameter.unwrap_or_default();
             &["stages", &index, "with", parameter]
         }
-        GraphErrorKind::ClaimedTwice { parameter, .. } => &["stages", &index, "with", parameter],
+        GraphErrorKind::Claimed(conflict) => &["stages", &index, "with", conflict.claim.parameter],
         GraphErrorKind::Empty
         | GraphErrorKind::InvalidId { .. }
         | GraphErrorKind::DuplicateId

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
+use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
-use crate::operator::{BindContext, Claim, Part, Shape};
+use crate::operator::{BindContext, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
 impl Graph {
@@ -65,8 +66,8 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     }
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    let Binding { stages, parts, links, replies, memory, .. } = binding;
-    Ok(Topology { stages, parts, links, replies, plan, memory })
+    let Binding { stages, parts, links, replies, memory, claims, .. } = binding;
+    Ok(Topology { stages, parts, links, replies, plan, memory, claims })
 }
 
 fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
@@ -183,6 +184,7 @@ struct Binding {
     links: Vec<Link>,
     replies: Vec<ReplyPath>,
     memory: MemoryBudget,
+    claims: Ledger,
     /// Threads for the parts of a stage that names no core.
     threads: usize,
     has_failures: bool,
@@ -197,6 +199,7 @@ impl Binding {
             links: Vec::new(),
             replies: Vec::new(),
             memory,
+            claims: Ledger::default(),
             threads,
             has_failures: false,
         }
@@ -237,7 +240,10 @@ impl Binding {
             return Ok(None);
         }
         let threads = if cores.is_empty() { self.threads } else { cores.len() };
-        let context = BindContext::new(cores.len()).threads(threads).memory(self.memory.clone());
+        let context = BindContext::new(cores.len())
+            .threads(threads)
+            .memory(self.memory.clone())
+            .outputs(self.claims.outputs());
         let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
         let parts = fragment.parts.len();
         assert!(parts > 0, "operator `{operator}` was bound to no parts");
@@ -253,7 +259,9 @@ impl Binding {
             let core = core_of(fragment.shape, parts, position, &cores);
             requests.push(PartRequest { stage: self.stages.len(), load: part.load, core });
         }
-        self.check_claims(&fragment.claims).map_err(|kind| error(&id, kind))?;
+        for claim in &fragment.claims {
+            self.claims.claim(Some(&id), claim).map_err(|conflict| error(&id, conflict.into()))?;
+        }
         let inputs_read = self.link_inputs(&inputs, ports);
         let parts = self.add_parts(&id, operator, fragment.parts, &fragment.outputs);
         self.join_parts(&parts, fragment.shape);
@@ -269,23 +277,6 @@ impl Binding {
             claims,
         });
         Ok(Some(self.stages.len() - 1))
-    }
-
-    /// Refuses claims that another stage has.
-    fn check_claims(&self, claims: &[Claim]) -> Result<(), GraphErrorKind> {
-        for claim in claims {
-            for stage in &self.stages {
-                if let Some(other) = stage.claims.iter().find(|other| other.key == claim.key) {
-                    return Err(GraphErrorKind::ClaimedTwice {
-                        parameter: claim.parameter,
-                        name: claim.name.clone(),
-                        other_stage: stage.id.clone(),
-                        other_parameter: other.parameter,
-                    });
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The schema of each input; `None` if an input could not be bound.

@@ -10,8 +10,9 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
+use crate::claim::Ledger;
 use crate::memory::MemoryBudget;
-use crate::operator::{Body, Claim, OperatorSpec, Part};
+use crate::operator::{Body, Claim, ClaimConflict, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
 /// A stage of a [`Graph`].
@@ -191,7 +192,7 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// Things outside of the pipeline that no other stage may write to.
+    /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
 }
 
@@ -250,6 +251,7 @@ pub struct Topology {
     pub(crate) replies: Vec<ReplyPath>,
     pub(crate) plan: Plan,
     pub(crate) memory: MemoryBudget,
+    pub(crate) claims: Ledger,
 }
 
 impl Topology {
@@ -272,6 +274,35 @@ impl Topology {
             Body::Operator(operator) => Some((index, operator.device()?)),
             Body::Source(_) => None,
         })
+    }
+
+    /// Claims something for the program that runs the pipeline, such as the file of a report. A
+    /// source that finds its files by patterns leaves out those that the program writes.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+    /// # use pipeline::*;
+    /// # use trommel_engine::graph::Graph;
+    /// use trommel_engine::operator::{Access, Claim};
+    ///
+    /// let mut graph = Graph::new();
+    /// let numbers = graph.add("numbers", Numbers(0, 10));
+    /// graph.add_after(numbers, "sum", Sum(0));
+    /// let mut topology = graph.build()?;
+    /// topology.claim(&Claim::new(b"inode 42".to_vec(), "run.json", "--report"))?;
+    /// let config = Claim::new(b"inode 42".to_vec(), "run.json", "FILE").with(Access::Reads);
+    /// assert_eq!(
+    ///     topology.claim(&config).unwrap_err().to_string(),
+    ///     "run.json is an output, of `--report`; an input cannot be an output of its run"
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a stage, or the program itself, has a claim that excludes it.
+    pub fn claim(&mut self, claim: &Claim) -> Result<(), Box<ClaimConflict>> {
+        self.claims.claim(None, claim)
     }
 
     /// The memory that the stages share.

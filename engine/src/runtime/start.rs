@@ -53,7 +53,7 @@ impl Topology {
 }
 
 fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, replies, plan, memory } = topology;
+    let Topology { stages, parts, links, replies, plan, memory, .. } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let queue_memory = wiring.limit_queues(&links, &memory);
     let stage_numbers = wiring.stage_numbers(&stages);

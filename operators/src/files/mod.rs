@@ -19,14 +19,16 @@
 
 mod descriptor;
 mod direct;
+mod identity;
 mod new_file;
 mod printable;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -34,11 +36,14 @@ use std::time::Duration;
 use rustix::fs::{Access, CWD, Mode, OFlags, access, openat};
 use rustix::io::Errno;
 use thiserror::Error;
-use trommel_engine::operator::Claim;
+use trommel_engine::operator::{Claim, Outputs};
 use trommel_kernels::stdio::{Stdio, was_closed};
 
 use descriptor::Descriptor;
 use direct::{Direct, has_room};
+pub(crate) use identity::FileId;
+use identity::key_of_path;
+pub use identity::{input_claims, stdin_claims};
 pub use new_file::NewFile;
 use new_file::{Replacement, Staged};
 pub use printable::{is_unprintable, printable, printable_lines};
@@ -108,6 +113,8 @@ pub enum FileError {
 pub struct Destination {
     name: String,
     kind: Kind,
+    /// The outputs of the run, to which each file that is made belongs.
+    outputs: Outputs,
 }
 
 #[derive(Debug, Clone)]
@@ -124,7 +131,8 @@ impl Destination {
     /// Standard output.
     #[must_use]
     pub fn stdout() -> Self {
-        Self { name: "standard output".to_owned(), kind: Kind::Descriptor(Descriptor::STDOUT) }
+        let (name, kind) = ("standard output".to_owned(), Kind::Descriptor(Descriptor::STDOUT));
+        Self { name, kind, outputs: Outputs::default() }
     }
 
     /// Destination of a file that is written as a whole. Checks all that can be checked without
@@ -182,7 +190,8 @@ impl Destination {
         }
         if let Some(descriptor) = Descriptor::of_path(path) {
             descriptor.duplicate().map_err(refused)?;
-            return Ok(Self { name, kind: Kind::Descriptor(descriptor) });
+            let kind = Kind::Descriptor(descriptor);
+            return Ok(Self { name, kind, outputs: Outputs::default() });
         }
         let kind = match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(FileError::Folder { path: name }),
@@ -196,11 +205,16 @@ impl Destination {
             }
             Err(error) => return Err(refused(error)),
         };
-        let destination = Self { name, kind };
+        let destination = Self { name, kind, outputs: Outputs::default() };
         if let Kind::Special(path) = &destination.kind {
             destination.check_access(path, Access::WRITE_OK)?;
         }
         Ok(destination)
+    }
+
+    /// Makes files as outputs of this run, so that none of its sources follows them.
+    pub(crate) fn within(self, outputs: Outputs) -> Self {
+        Self { outputs, ..self }
     }
 
     fn check_access(&self, path: &Path, wanted: Access) -> Result<(), FileError> {
@@ -231,31 +245,23 @@ impl Destination {
     /// may write, such as `/dev/null`.
     #[must_use]
     pub fn claim(&self, parameter: &'static str) -> Option<Claim> {
-        let existing = |found: &Metadata| format!("file {} {}", found.dev(), found.ino());
         let key = match &self.kind {
             Kind::Descriptor(descriptor) => {
                 let found = descriptor.duplicate().and_then(|file| file.metadata()).ok();
                 let found = found.filter(|found| !found.file_type().is_char_device());
-                found.as_ref().map_or_else(|| format!("{descriptor:?}"), existing).into_bytes()
+                match found {
+                    Some(found) => FileId::of(&found).key(),
+                    None => format!("{descriptor:?}").into_bytes(),
+                }
             }
             Kind::Special(path) => {
                 let found = fs::metadata(path).ok()?;
                 if found.file_type().is_char_device() {
                     return None;
                 }
-                existing(&found).into_bytes()
+                FileId::of(&found).key()
             }
-            Kind::File(path) => match (fs::metadata(path), fs::metadata(folder_of(path))) {
-                (Ok(found), _) => existing(&found).into_bytes(),
-                (Err(_), Ok(folder)) => {
-                    let mut key = existing(&folder).into_bytes();
-                    key.push(b'/');
-                    key.extend(path.file_name().unwrap_or_default().as_bytes());
-                    key
-                }
-                // The folder has vanished; writing will report it.
-                (Err(_), Err(_)) => path.as_os_str().as_bytes().to_vec(),
-            },
+            Kind::File(path) => key_of_path(path),
         };
         Some(Claim::new(key, self.name.clone(), parameter))
     }
@@ -278,7 +284,11 @@ impl Destination {
     /// If the file cannot be opened.
     pub(crate) fn try_replace(&self) -> Result<Option<NewFile>, FileError> {
         let staged = match &self.kind {
-            Kind::File(path) => Replacement::new(path).map(Staged::Replacement),
+            Kind::File(path) => self.outputs.make(|| {
+                let new = Replacement::new(path)?;
+                let key = FileId::of(&new.metadata()?).key();
+                Ok((Staged::Replacement(new), key))
+            }),
             Kind::Special(path) => match open_special(path) {
                 Err(Errno::NXIO) => return Ok(None),
                 opened => opened.map_err(Into::into).map(Staged::Direct),
@@ -315,7 +325,11 @@ impl Destination {
             Kind::Descriptor(_) => unreachable!("only files are appended to"),
         };
         // Opened for reading too: the caller checks how the last line ends.
-        let file = File::options().read(true).append(true).create(true).open(path);
+        let file = self.outputs.make(|| {
+            let file = File::options().read(true).append(true).create(true).open(path)?;
+            let key = FileId::of(&file.metadata()?).key();
+            Ok((file, key))
+        });
         file.map_err(|error| self.error(error))
     }
 
@@ -436,6 +450,3 @@ fn new_path(path: &Path) -> Result<PathBuf, Missing> {
     }
     Err(Missing::Io(Errno::LOOP.into()))
 }
-
-#[cfg(test)]
-mod tests;

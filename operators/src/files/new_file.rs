@@ -125,6 +125,11 @@ impl Unnamed {
 }
 
 impl Replacement {
+    /// The metadata of the new file.
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.as_file().metadata()
+    }
+
     /// Creates a file without a name, which is to replace the one at `path`.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         let (path, folder) = (path.to_owned(), folder_of(path).to_owned());

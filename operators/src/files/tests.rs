@@ -1,7 +1,7 @@
 use std::fs::Permissions;
 use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::GraphErrorKind;
-use crate::operator::Claim;
+use crate::operator::{Access, Claim};
 
 /// Takes some batches, and needs none of the later ones.
 struct Sated {
@@ -195,5 +195,52 @@ fn no_two_stages_claim_the_same_thing() {
     let said =
         "stage `sink 2`: the thing is also written by `path` of stage `sink 0`; name another one";
     assert_eq!(errors.to_string(), said);
-    assert!(matches!(errors.0[0].kind, GraphErrorKind::ClaimedTwice { parameter: "path", .. }));
+    assert!(matches!(errors.0[0].kind, GraphErrorKind::Claimed(_)));
+}
+
+#[test]
+fn an_input_is_no_output_and_a_pipe_has_one_reader() {
+    let claiming = |access: Access| {
+        let bind = move || {
+            let claim = Claim::new(b"inode 42".to_vec(), "the file", "paths").with(access);
+            Fragment::operator(Load::Light, Sated { left: 1 }, Vec::new()).claiming([claim])
+        };
+        Spec { inputs: 1..=1, bind }
+    };
+    let built = |first: Access, second: Access| {
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::to(10)));
+        graph.add_after(numbers, "first", claiming(first));
+        graph.add_after(numbers, "second", claiming(second));
+        graph.build()
+    };
+    for (first, second, said) in [
+        (
+            Access::Reads,
+            Access::Writes,
+            "the file is an input, of `paths` of stage `first`, which would be overwritten; \
+             name another one",
+        ),
+        (
+            Access::Writes,
+            Access::Consumes,
+            "the file is an output, of `paths` of stage `first`; \
+             an input cannot be an output of its run",
+        ),
+        (
+            Access::Consumes,
+            Access::Consumes,
+            "the file is also read by `paths` of stage `first`, and it can be read only once; \
+             read it in one stage, whose rows several stages can take",
+        ),
+    ] {
+        let errors = built(first, second).unwrap_err();
+        assert_eq!(errors.to_string(), format!("stage `second`: {said}"));
+    }
+    for (first, second) in [(Access::Reads, Access::Reads), (Access::Consumes, Access::Reads)] {
+        let mut topology = built(first, second).unwrap();
+        let ours = Claim::new(b"inode 42".to_vec(), "the file", "--report");
+        assert!(topology.claim(&ours).is_err());
+        topology.claim(&ours.with(Access::Reads)).unwrap();
+    }
 }

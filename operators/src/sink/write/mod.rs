@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec};
+use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
@@ -341,7 +341,11 @@ impl Write {
     }
 
     /// Target of the rows, and the claim to it.
-    fn target(&self, header: &[u8]) -> Result<(Target, Option<Claim>), BindError> {
+    fn target(
+        &self,
+        header: &[u8],
+        outputs: Outputs,
+    ) -> Result<(Target, Option<Claim>), BindError> {
         let blame = |error: FileError| BindErrorKind::Other(Box::new(error)).at("path");
         let path = Path::new(&self.path);
         let Some(growing) = self.growing() else {
@@ -349,6 +353,7 @@ impl Write {
                 "-" => Destination::stdout(),
                 _ => Destination::file(path).map_err(blame)?,
             };
+            let destination = destination.within(outputs);
             let claim = destination.claim("path");
             return Ok((Target::Whole { destination, file: None }, claim));
         };
@@ -370,7 +375,7 @@ impl Write {
             // Rotation creates files, so the folder must be writable.
             Destination::file(path).and_then(|file| file.check_siblings()).map_err(blame)?;
         }
-        let destination = Destination::log(path).map_err(blame)?;
+        let destination = Destination::log(path).map_err(blame)?.within(outputs);
         let claim = destination.claim("path");
         match Log::new(destination, limits, header.to_vec()) {
             Ok(log) => Ok((Target::Log(log), claim)),
@@ -405,7 +410,11 @@ impl OperatorSpec for Write {
         1..=1
     }
 
-    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
         check_range("rows_max", &self.rows_max, &ROWS_RANGE)?;
         if let Some(characters) = &self.cell_max {
             check_range("cell_max", characters, &(1..=usize::MAX))?;
@@ -419,7 +428,7 @@ impl OperatorSpec for Write {
         };
         let header = header.map_err(|error| BindErrorKind::Other(error.into()).at("format"))?;
         let flush_after = self.flush_after()?;
-        let (target, claim) = self.target(&header)?;
+        let (target, claim) = self.target(&header, context.outputs)?;
         // A growing file has a header of its own after each rotation.
         let header = if self.growing().is_some() { Vec::new() } else { header };
         let writer = Writer {

@@ -39,6 +39,12 @@ pub enum ReadError {
         /// The directory.
         path: Arc<str>,
     },
+    /// A file that a pattern matches is written by the run itself.
+    #[error("{path} is an output of this run")]
+    Output {
+        /// The file.
+        path: Arc<str>,
+    },
     /// The file cannot be opened.
     #[error("cannot open {path}: {source}")]
     Open {

@@ -29,16 +29,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use trommel_engine::operator::{
-    Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
+    Claim, Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
 
 use super::compression::Compression;
 use super::error::ReadError;
-use super::file_id::FileId;
 use super::input::Inputs;
 use super::lines::{Added, LineBuffer, LineFormat, Place, STEPS_MAX};
-use super::paths::is_pattern;
+use super::paths::{PATHS, is_pattern};
 use super::walk::Walk;
+use crate::files::{FileId, input_claims};
 use crate::parameters::BATCH_BYTES;
 
 /// Maximum files followed at once; each is open.
@@ -68,6 +68,16 @@ pub(super) const TIMES: Times = Times {
 pub(super) enum Named {
     Path(PathBuf),
     Pattern(Walk),
+}
+
+impl Named {
+    /// Claims to the file of a path. A file of a pattern that is an output is left out.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        match self {
+            Self::Path(path) => input_claims(path, PATHS),
+            Self::Pattern(_) => Vec::new(),
+        }
+    }
 }
 
 /// Parses and checks `paths`. A pattern need not match anything yet; a path must be a file if
@@ -263,6 +273,11 @@ impl<F: LineFormat> FollowSource<F> {
                 if let Some(file) = self.files.iter_mut().find(|file| file.id == id) {
                     (file.is_found, file.active) = (true, now);
                 }
+                return Ok(());
+            }
+            Ok(id) if self.inputs.is_output(&id) => {
+                self.inputs.leave_out_always(&ReadError::Output { path: name(path) });
+                self.refused.insert(seen);
                 return Ok(());
             }
             Ok(_) if self.files.len() >= FILES_MAX => {

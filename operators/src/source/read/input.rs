@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use trommel_engine::operator::{Counters, NamedInputs, Progress};
+use trommel_engine::operator::{Counters, NamedInputs, Outputs, Progress};
 
 use super::OnError;
 #[cfg(test)]
@@ -14,6 +14,7 @@ use super::raw::Pause;
 #[cfg(test)]
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
+use crate::files::FileId;
 
 /// Files left out that are named, each in a warning and in the report; further ones are only
 /// counted.
@@ -38,6 +39,8 @@ pub(super) struct Inputs {
     /// True if files hold text, so that compression can be recognised by their first bytes.
     is_text: bool,
     is_stopped: bool,
+    /// The files that the run writes.
+    outputs: Outputs,
 }
 
 /// Remaining file; tests add streams of their own.
@@ -96,6 +99,7 @@ impl Inputs {
             skips: on_error == OnError::Skip,
             is_text: true,
             is_stopped: false,
+            outputs: Outputs::default(),
         }
     }
 
@@ -117,6 +121,16 @@ impl Inputs {
         Self::of_entries(Vec::new(), None, on_error)
     }
 
+    /// Leaves the outputs of this run out.
+    pub(super) fn leaving_out(self, outputs: Outputs) -> Self {
+        Self { outputs, ..self }
+    }
+
+    /// Whether this file is an output of the run.
+    pub(super) fn is_output(&self, id: &FileId) -> bool {
+        self.outputs.contains(&id.key())
+    }
+
     /// Opens the next file if none is open.
     pub(super) fn open_next(&mut self) -> Result<Opened, ReadError> {
         if self.open.is_some() {
@@ -133,6 +147,10 @@ impl Inputs {
             Entry::Place(place) => {
                 let path = place.name();
                 match Stream::open(&place, self.is_text) {
+                    Ok(stream) if stream.id().is_some_and(|id| self.is_output(&id)) => {
+                        self.leave_out_always(&ReadError::Output { path });
+                        return Ok(Opened::Skipped);
+                    }
                     Ok(stream) => (path, stream),
                     Err(source) => {
                         self.leave_out(ReadError::Open { path, source })?;
@@ -223,12 +241,18 @@ impl Inputs {
         if !self.skips {
             return Err(error);
         }
+        self.leave_out_always(&error);
+        Ok(())
+    }
+
+    /// Counts a file that is left out whatever the action for errors is, and names it with its
+    /// `error`.
+    pub(super) fn leave_out_always(&mut self, error: &ReadError) {
         self.files_skipped += 1;
         if self.left_out.len() < NAMED_MAX {
             tracing::warn!("left out: {error}");
             self.left_out.push(error.to_string().into());
         }
-        Ok(())
     }
 
     fn say_how_many_were_left_out(&self) {

@@ -18,7 +18,6 @@
 mod compression;
 mod csv;
 mod error;
-mod file_id;
 mod fixed;
 mod follow;
 mod input;
@@ -45,11 +44,12 @@ use arrow_schema::SchemaRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use crate::columns::DIMS_MAX;
+use crate::files::input_claims;
 use crate::parameters::{batch_items, check_batch, check_range, refuse};
 
 pub use error::ReadError;
@@ -129,8 +129,9 @@ pub enum OnError {
 /// bytes of an incomplete line, item or text are counted in `unfinished_bytes`.
 ///
 /// # Errors
-/// At bind: a file that does not exist, a pattern without a match, or a directory. While running:
-/// a [`ReadError`]. With [`OnError::Skip`], lines and files that cannot be used are left out
+/// At bind: a file that does not exist, a pattern without a match, or a directory; a file that
+/// another stage writes; a pipe or standard input that another stage reads too. A file that a
+/// pattern matches and that is an output of the run is left out. While running: a [`ReadError`]. With [`OnError::Skip`], lines and files that cannot be used are left out
 /// instead, including files that do not exist.
 ///
 /// # Examples
@@ -310,7 +311,7 @@ impl Read {
     }
 
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
-    fn bind_following(&self) -> Result<Fragment, BindError> {
+    fn bind_following(&self, outputs: Outputs) -> Result<Fragment, BindError> {
         let refuse = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
             Err(BindErrorKind::Value { value, allowed }.at("follow"))
@@ -321,8 +322,8 @@ impl Read {
         let named = follow::named(&self.paths, self.on_error == OnError::Fail)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => self.following(named, TextLines::new()),
-            ReadFormat::Sets => self.following(named, SetLines::new()),
+            ReadFormat::Lines => self.following(named, outputs, TextLines::new()),
+            ReadFormat::Sets => self.following(named, outputs, SetLines::new()),
             _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
     }
@@ -330,12 +331,14 @@ impl Read {
     fn following(
         &self,
         named: Vec<Named>,
+        outputs: Outputs,
         format: impl LineFormat + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let inputs = Inputs::none(self.on_error);
+        let inputs = Inputs::none(self.on_error).leaving_out(outputs);
+        let claims: Vec<_> = named.iter().flat_map(Named::claims).collect();
         let source = FollowSource::new(inputs, named, format, self.batch, self.lines()?);
-        Ok(Fragment::source(Load::Heavy, source, schema))
+        Ok(Fragment::source(Load::Heavy, source, schema).claiming(claims))
     }
 
     fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
@@ -448,16 +451,16 @@ impl OperatorSpec for Read {
         self.paths.iter().any(|path| names.contains(&path.as_str()))
     }
 
-    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
         self.check_format()?;
         if self.follow && !self.paths.is_empty() {
-            return self.bind_following();
+            return self.bind_following(context.outputs);
         }
         let files = paths::resolve(&self.paths, self.on_error)
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
-        let Some(files) = files else {
+        let Some(mut files) = files else {
             let allowed = "name at least one file".to_owned();
             return Err(
                 BindErrorKind::Value { value: "an empty list".to_owned(), allowed }.at("paths")
@@ -471,9 +474,11 @@ impl OperatorSpec for Read {
             ReadFormat::Npy => self.npy_dims(&files)?,
             _ => 0,
         };
-        let inputs = Inputs::new(files, self.on_error, is_text);
+        let mut claims = std::mem::take(&mut files.claims);
+        claims.extend(self.names.iter().flat_map(|path| input_claims(path, "names")));
+        let inputs = Inputs::new(files, self.on_error, is_text).leaving_out(context.outputs);
         let bytes_max = self.line_bytes_max;
-        Ok(match self.format {
+        let fragment = match self.format {
             ReadFormat::Lines => self.bind_lines(inputs, TextLines::new())?,
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))?
@@ -494,6 +499,7 @@ impl OperatorSpec for Read {
             ReadFormat::Npy => {
                 self.bind_rows(inputs, NpyVectors::new(npy_dims, self.open_names()?))
             }
-        })
+        };
+        Ok(fragment.claiming(claims))
     }
 }

@@ -5,13 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trommel_engine::operator::{Access, Claim};
+
 use super::OnError;
 use super::error::ReadError;
-use super::file_id::FileId;
 use super::walk::Walk;
+use crate::files::{FileId, input_claims, stdin_claims};
 
 /// Path that stands for standard input.
 pub(super) const STDIN: &str = "-";
+
+/// The parameter that names the files.
+pub(super) const PATHS: &str = "paths";
 
 /// Maximum files of one source; each costs its path and about 100 bytes.
 const FILES_MAX: usize = 1 << 24;
@@ -39,13 +44,15 @@ pub(super) struct Files {
     pub(super) places: Vec<Place>,
     /// Total size of all files in bytes; `None` if one of them is a pipe or a device.
     pub(super) bytes: Option<u64>,
+    /// Claims to the files that were named, and to what can be read only once.
+    pub(super) claims: Vec<Claim>,
 }
 
 /// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
 /// an inaccessible file stays in the list, so that opening it reports the reason.
 pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<Files>, ReadError> {
     let mut finding = Finding {
-        files: Files { places: Vec::new(), bytes: Some(0) },
+        files: Files { bytes: Some(0), ..Files::default() },
         seen: HashSet::new(),
         skips: on_error == OnError::Skip,
     };
@@ -57,6 +64,7 @@ pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<F
                 .map_err(|source| ReadError::Pattern { pattern: pattern.clone(), source })?;
             finding.add_matches(pattern, &walk)?;
         } else {
+            finding.files.claims.extend(input_claims(pattern.as_ref(), PATHS));
             finding.add(PathBuf::from(pattern))?;
         }
     }
@@ -84,6 +92,7 @@ enum Seen {
 
 impl Finding {
     fn add_stdin(&mut self) {
+        self.files.claims.extend(stdin_claims(PATHS));
         let seen = FileId::of_stdin().map_or(Seen::Unknown(Place::Stdin), Seen::File);
         if self.seen.insert(seen) {
             self.files.places.push(Place::Stdin);
@@ -114,6 +123,9 @@ impl Finding {
         found.sort();
         for (path, is_file) in found {
             if is_file {
+                // A regular file that is also an output is left out when its turn comes.
+                let claims = input_claims(&path, PATHS).into_iter();
+                self.files.claims.extend(claims.filter(|claim| claim.access != Access::Reads));
                 self.add(path)?;
             } else {
                 self.add_unknown(path);

@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::paths::Place;
+use crate::files::FileId;
 
 /// Maximum bytes of one pull, so that a call returns even if they decompress to nothing.
 const PULL_BYTES: usize = 4 << 20;
@@ -78,6 +79,11 @@ impl Raw {
     #[cfg(test)]
     pub(super) fn of_reader(reader: Box<dyn Read + Send>) -> Self {
         Self::new(Origin::Reader(reader))
+    }
+
+    /// Identity of the file.
+    pub(super) fn id(&self) -> Option<FileId> {
+        Some(FileId::of(&self.file()?.metadata().ok()?))
     }
 
     /// Bytes taken so far.

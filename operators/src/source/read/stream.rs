@@ -16,6 +16,7 @@ use flate2::bufread::GzDecoder;
 use super::compression::{Compression, START_BYTES};
 use super::paths::Place;
 use super::raw::{Pause, Raw};
+use crate::files::FileId;
 
 /// Bytes that a decompressor reads at once.
 const COMPRESSED_BYTES: usize = 128 << 10;
@@ -86,6 +87,11 @@ impl Stream {
     /// Descriptor to wait for after [`Pause::Empty`].
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.state.raw().and_then(Raw::descriptor)
+    }
+
+    /// Identity of the file.
+    pub(super) fn id(&self) -> Option<FileId> {
+        self.state.raw().and_then(Raw::id)
     }
 
     /// See [`Raw::bytes_before_cut`].

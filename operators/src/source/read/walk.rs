@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern, PatternError};
 
 use super::error::ReadError;
-use super::file_id::FileId;
+use crate::files::FileId;
 
 /// As in a shell, wildcards do not match hidden files, which keeps `**` out of folders such as
 /// `.git`.
