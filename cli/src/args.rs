@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -125,7 +126,8 @@ pub(crate) enum ExplainFormat {
 #[command(after_help = "\
 Like `sort | uniq -c | sort -rn | head`, without keeping the stream. With k counters, a count is at
 most 1/k of the stream too high; the column `error` bounds it for each row. Where it is 0, the count
-is exact.")]
+is exact. It counts the lines that were read: when some were left out, a message says how many, and
+the exit code is 1.")]
 pub(crate) struct TopArguments {
     /// Number of rows to show
     #[arg(short, value_name = "N", default_value_t = 20, value_parser = row_count)]
@@ -136,6 +138,15 @@ pub(crate) struct TopArguments {
     /// Items to count: line, words (in lower case), or field=N, the Nth field of a line, from 1
     #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
     pub(crate) by: By,
+    /// Encoding of the text, such as windows-1252; without it UTF-8, or UTF-16 with a mark
+    #[arg(long, value_name = "NAME")]
+    pub(crate) encoding: Option<String>,
+    /// Bytes that are no text: read U+FFFD in their place, skip the line, or fail
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) invalid: InvalidBytes,
+    /// Longest line in bytes; longer ones are left out
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = line_bytes)]
+    pub(crate) line_max: usize,
     /// Start with the counts that --save wrote, with the same -k and --by
     #[arg(long, value_name = "FILE")]
     pub(crate) load: Option<PathBuf>,
@@ -147,7 +158,16 @@ pub(crate) struct TopArguments {
     pub(crate) quiet: bool,
     /// Files, each read once; .gz and .zst are decompressed; none or `-` is standard input
     #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<String>,
+    pub(crate) files: Vec<OsString>,
+}
+
+/// Action for bytes that are no text.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum InvalidBytes {
+    #[default]
+    Replace,
+    Skip,
+    Fail,
 }
 
 /// The items that `top` counts.
@@ -201,6 +221,10 @@ fn row_count(text: &str) -> Result<usize, String> {
 
 fn counter_count(text: &str) -> Result<usize, String> {
     number_up_to(COUNTERS_MAX, text)
+}
+
+fn line_bytes(text: &str) -> Result<usize, String> {
+    number_up_to(1 << 30, text)
 }
 
 fn number_up_to(most: usize, text: &str) -> Result<usize, String> {

@@ -80,12 +80,18 @@ impl MemoryBudget {
         self.0.reserved.load(Ordering::Relaxed)
     }
 
+    /// A reservation of no bytes, to be resized.
+    #[must_use]
+    pub fn reservation(&self) -> Reservation {
+        Reservation { budget: self.clone(), bytes: 0 }
+    }
+
     /// Reserves `bytes` until the reservation is dropped.
     ///
     /// # Errors
     /// If they do not fit.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, MemoryFull> {
-        let mut reservation = Reservation { budget: self.clone(), bytes: 0 };
+        let mut reservation = self.reservation();
         reservation.resize(bytes)?;
         Ok(reservation)
     }
@@ -96,6 +102,13 @@ impl MemoryBudget {
 pub struct Reservation {
     budget: MemoryBudget,
     bytes: usize,
+}
+
+impl Default for Reservation {
+    /// No bytes of a budget without a limit.
+    fn default() -> Self {
+        MemoryBudget::new(usize::MAX).reservation()
+    }
 }
 
 impl Reservation {

@@ -66,8 +66,8 @@ pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
 };
 pub use crate::source::{
-    Feed, FeedError, Feeder, Generate, GenerateKind, Memory, NpyError, OnError, Read, ReadError,
-    ReadFormat, VectorDistribution, Zipf, ZipfError,
+    Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, OnError, Read,
+    ReadError, ReadFormat, ReadFrom, VectorDistribution, Zipf, ZipfError,
 };
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 

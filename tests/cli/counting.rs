@@ -167,11 +167,24 @@ fn counts_are_saved_and_loaded() {
 }
 
 #[test]
-fn lines_that_are_not_text_are_left_out_and_counted() {
-    let ended = trommel(["top"]).input(*b"ok\n\xff\xfe\nok\nfine\xc3\n").end();
-    assert_eq!(ended.status, 0);
-    assert_eq!(rows(&ended.stdout), [("ok".to_owned(), 2, 0)]);
-    assert_eq!(ended.stderr, "left out, not UTF-8 or longer than 1 MiB: 2 lines\n");
+fn bytes_that_are_no_text_are_replaced_and_counted() {
+    let input = *b"caf\xe9 x\nok x\nok x\n";
+    let ended = trommel(["top", "--by", "field=2"]).input(input).end();
+    assert_eq!((ended.status, rows(&ended.stdout)), (0, vec![("x".to_owned(), 3, 0)]));
+    let said = "counted with U+FFFD in place of bytes that are not UTF-8: 1 line; \
+                --encoding names another encoding\n";
+    assert_eq!(ended.stderr, said);
+    let named = trommel(["top", "--by", "words", "--encoding", "latin1"]).input(input).end().ok();
+    assert!(rows(&named).contains(&("café".to_owned(), 1, 0)), "{named}");
+    let skipped = trommel(["top", "--by", "field=2", "--invalid", "skip"]).input(input).end();
+    assert_eq!((skipped.status, rows(&skipped.stdout)), (1, vec![("x".to_owned(), 2, 0)]));
+    let said = "left out, no text or longer than 1,048,576 bytes (--line-max): 1 line; \
+                the counts and their bounds are those of the others\n";
+    assert!(skipped.stderr.ends_with(said), "{}", skipped.stderr);
+    let failed = trommel(["top", "--invalid", "fail"]).input(input).end().refused(1);
+    assert!(failed.contains(":1: byte 3 of the line is not valid UTF-8"), "{failed}");
+    let unknown = trommel(["top", "--encoding", "utf-7"]).input(input).end().refused(2);
+    assert!(unknown.contains("a label of the Encoding Standard"), "{unknown}");
 }
 
 #[test]
@@ -179,9 +192,26 @@ fn a_line_longer_than_the_limit_is_left_out() {
     let files = Files::new();
     let mut text = "x".repeat(3 << 20);
     text.push_str("\nshort\n");
-    let ended = trommel(["top", &files.write("long", text)]).end();
-    assert_eq!(rows(&ended.stdout), [("short".to_owned(), 1, 0)]);
-    assert_eq!(ended.stderr, "left out, not UTF-8 or longer than 1 MiB: 1 line\n");
+    let path = files.write("long", text);
+    let ended = trommel(["top", &path]).end();
+    assert_eq!((ended.status, rows(&ended.stdout)), (1, vec![("short".to_owned(), 1, 0)]));
+    assert!(ended.stderr.contains("(--line-max): 1 line;"), "{}", ended.stderr);
+    let whole = trommel(["top", "--by", "words", "--line-max", "4000000", &path]).end().ok();
+    assert_eq!(whole.lines().count(), 4);
+}
+
+#[test]
+fn files_whose_names_are_no_text_are_counted() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let files = Files::new();
+    let name = std::ffi::OsStr::from_bytes(b"odd\xff.log");
+    let path = std::path::Path::new(&files.path("")).join(name);
+    std::fs::write(&path, "a\na\n").expect("a temporary file");
+    let table = trommel(["top".as_ref(), path.as_os_str()]).end().ok();
+    assert_eq!(rows(&table), [("a".to_owned(), 2, 0)]);
+    std::fs::remove_file(&path).expect("a temporary file");
+    let missing = trommel(["top".as_ref(), path.as_os_str()]).end().refused(1);
+    assert!(missing.contains("odd\\xff.log"), "{missing}");
 }
 
 #[test]

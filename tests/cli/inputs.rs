@@ -27,7 +27,9 @@ fn check_failed(content: &[u8], format: &str, message: &str) {
 #[track_caller]
 fn check_skipped(content: &[u8], format: &str, rows: usize) {
     let (ended, _) = read(content, format, &["stages.in.with.on_error=skip"]);
-    assert_eq!(ended.ok().lines().count(), rows);
+    assert_eq!((ended.status, ended.stdout.lines().count()), (0, rows), "{}", ended.stderr);
+    let warnings: Vec<_> = ended.stderr.lines().collect();
+    assert!(matches!(warnings[..], [one] if one.starts_with(" WARN left out: ")), "{warnings:?}");
 }
 
 #[test]

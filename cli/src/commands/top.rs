@@ -7,6 +7,7 @@
 //! The rows go through memory, because they are looked at before they are printed, and the progress
 //! line must have left the terminal by then.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
@@ -19,11 +20,11 @@ use trommel::error::GraphErrors;
 use trommel::graph::StageId;
 use trommel::operator::OperatorError;
 use trommel::{
-    Collect, Collected, FrequentItems, Graph, Map, Memory, Metrics, OnError, Read, ReadFormat,
-    RunOptions, Tokenize, Topology, Write, WriteFormat,
+    Collect, Collected, FrequentItems, Graph, Invalid, Map, Memory, Metrics, OnError, Read,
+    ReadFormat, RunOptions, Tokenize, Topology, Write, WriteFormat,
 };
 
-use crate::args::{By, TopArguments};
+use crate::args::{By, InvalidBytes, TopArguments};
 use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -36,7 +37,7 @@ const READ: &str = "read";
 pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     let mut files = arguments.files.clone();
     if files.is_empty() {
-        files.push(STDIN.to_owned());
+        files.push(STDIN.into());
     }
     if files.iter().any(|file| file == STDIN) && io::stdin().is_terminal() {
         crate::say("reading standard input, up to Ctrl-D");
@@ -50,9 +51,10 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     }
     let rows = rows.take();
     print_table(&rows, arguments.n)?;
-    say_what_to_know(&rows, &outcome.metrics);
+    say_what_to_know(&rows, &outcome.metrics, arguments);
     // As for grep: the rows are printed, but a script learns that inputs were left out.
-    let is_all = counter(&outcome.metrics, "files_skipped") == 0;
+    let left_out = ["files_skipped", "skipped"].map(|name| counter(&outcome.metrics, name));
+    let is_all = left_out == [0, 0];
     Ok(if status == 0 && !is_all { RUN_FAILED } else { status })
 }
 
@@ -65,10 +67,20 @@ fn counter(metrics: &Metrics, name: &str) -> u64 {
 
 fn counting(
     arguments: &TopArguments,
-    files: Vec<String>,
+    files: Vec<OsString>,
 ) -> Result<(Topology, Collected), GraphErrors> {
     let mut graph = Graph::new();
-    let lines = Read::new(files, ReadFormat::Lines).on_error(OnError::Skip);
+    let mut lines = Read::new(files, ReadFormat::Lines)
+        .on_error(OnError::Skip)
+        .line_bytes_max(arguments.line_max)
+        .invalid(match arguments.invalid {
+            InvalidBytes::Replace => Invalid::Replace,
+            InvalidBytes::Skip => Invalid::Skip,
+            InvalidBytes::Fail => Invalid::Fail,
+        });
+    if let Some(encoding) = &arguments.encoding {
+        lines = lines.encoding(encoding);
+    }
     let lines = graph.add(READ, lines);
     let (items, column): (StageId, &str) = match arguments.by {
         By::Line => (lines, "line"),
@@ -121,7 +133,7 @@ fn print_table(rows: &[RecordBatch], rows_max: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics) {
+fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArguments) {
     if rows.is_empty() {
         crate::say("there is nothing to count");
     }
@@ -132,8 +144,20 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics) {
     }
     let skipped = counter(metrics, "skipped");
     if skipped > 0 {
-        let lines = counted(skipped, "line");
-        crate::say(&format!("left out, not UTF-8 or longer than 1 MiB: {lines}"));
+        let (lines, longest) = (counted(skipped, "line"), grouped(arguments.line_max as u64));
+        crate::say(&format!(
+            "left out, no text or longer than {longest} bytes (--line-max): {lines}; \
+             the counts and their bounds are those of the others"
+        ));
+    }
+    let replaced = counter(metrics, "replaced");
+    if replaced > 0 {
+        let (lines, encoding) = (counted(replaced, "line"), arguments.encoding.as_deref());
+        let encoding = encoding.unwrap_or("UTF-8");
+        crate::say(&format!(
+            "counted with U+FFFD in place of bytes that are not {encoding}: {lines}; \
+             --encoding names another encoding"
+        ));
     }
     let errors = rows.iter().filter_map(|rows| rows.column_by_name("error"));
     let largest = errors.flat_map(|e| e.as_primitive::<UInt64Type>().values().to_vec()).max();

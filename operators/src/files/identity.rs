@@ -1,5 +1,6 @@
 //! Identity of a file, independent of its names, and the claims of inputs.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -45,6 +46,19 @@ impl FileId {
     }
 }
 
+/// Name of a file for messages and rows: its path, with `\\xNN` for each byte that is no text, so
+/// that different files have different names.
+pub(crate) fn name_of(path: &Path) -> String {
+    let mut name = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        name.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            let _ = write!(name, "\\x{byte:02x}");
+        }
+    }
+    name
+}
+
 fn stdin_metadata() -> Option<Metadata> {
     let stdin = rustix::stdio::stdin().try_clone_to_owned().ok()?;
     File::from(stdin).metadata().ok()
@@ -82,7 +96,7 @@ pub(super) fn key_of_path(path: &Path) -> Vec<u8> {
 /// ```
 #[must_use]
 pub fn input_claims(path: &Path, parameter: &'static str) -> Vec<Claim> {
-    let name = path.display().to_string();
+    let name = name_of(path);
     match fs::metadata(path) {
         Ok(found) => claim_of(&found, name, parameter).into_iter().collect(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

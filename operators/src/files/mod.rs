@@ -41,7 +41,7 @@ use trommel_kernels::stdio::{Stdio, was_closed};
 
 use descriptor::Descriptor;
 use direct::{Direct, has_room};
-pub(crate) use identity::FileId;
+pub(crate) use identity::{FileId, name_of};
 use identity::key_of_path;
 pub use identity::{input_claims, stdin_claims};
 pub use new_file::NewFile;

@@ -8,4 +8,4 @@ mod read;
 pub use feed::{Feed, FeedError, Feeder};
 pub use generate::{Generate, GenerateKind, VectorDistribution, Zipf, ZipfError};
 pub use memory::Memory;
-pub use read::{NpyError, OnError, Read, ReadError, ReadFormat};
+pub use read::{Invalid, NpyError, OnError, Read, ReadError, ReadFormat, ReadFrom};

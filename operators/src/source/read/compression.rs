@@ -26,9 +26,11 @@ const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Bzip2, b"BZh 1AY&SY"),
 ];
 
-/// Bytes 1 to 3 of a skippable frame, with which a zstd file may begin. They are valid text, so
-/// they count only in files named .zst.
+/// Bytes 1 to 3 of a skippable frame, with which a zstd file may begin: those of `pzstd` do. The
+/// first byte is one of 16. A text has no control character there.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
+/// The upper half of the first byte of a skippable frame.
+const SKIPPABLE_FIRST: u8 = 5;
 
 /// Bytes needed to recognise every format.
 pub(super) const START_BYTES: usize = 10;
@@ -54,21 +56,22 @@ impl Compression {
     /// Compression by the first bytes of a file; `None` while more bytes are needed.
     pub(super) fn of_start(start: &[u8]) -> Option<Self> {
         // At most one magic number agrees with a given start: they differ in their first bytes.
-        let mut agreeing = MAGIC.iter().filter(|(_, magic)| agree(magic, start));
-        match agreeing.next() {
-            // The whole magic number has been seen; a shorter start may still turn out to be
-            // text.
-            Some((compression, magic)) if start.len() >= magic.len() => Some(*compression),
-            Some(_) => None,
-            None => Some(Self::None),
-        }
+        let skippable = start.first().filter(|&&first| first >> 4 == SKIPPABLE_FIRST);
+        let (compression, bytes) = match MAGIC.iter().find(|(_, magic)| agree(magic, start)) {
+            Some((compression, magic)) => (*compression, magic.len()),
+            None if skippable.is_some() && agree(SKIPPABLE, &start[1..]) => {
+                (Self::Zstd, 1 + SKIPPABLE.len())
+            }
+            None => return Some(Self::None),
+        };
+        // A shorter start than the whole magic number may still turn out to be text.
+        (start.len() >= bytes).then_some(compression)
     }
 
     /// True if `start`, at least [`START_BYTES`] long or the whole file, begins a file of this
     /// format.
     pub(super) fn fits(self, start: &[u8]) -> bool {
-        let is_skippable = start.len() >= 4 && start[0] >> 4 == 5 && &start[1..4] == SKIPPABLE;
-        Self::of_start(start) == Some(self) || (self == Self::Zstd && is_skippable)
+        Self::of_start(start) == Some(self)
     }
 
     /// Name for messages.
@@ -106,6 +109,11 @@ mod tests {
             (b"BZh51AY&SY", Some(Compression::Bzip2)),
             (b"BZh5 is text", Some(Compression::None)),
             (b"\xfd7zXZ\0", Some(Compression::Xz)),
+            (b"P", None),
+            (b"Plain", Some(Compression::None)),
+            (b"\x50\x2a\x4d\x18\x04", Some(Compression::Zstd)),
+            (b"\x5f\x2a\x4d\x18", Some(Compression::Zstd)),
+            (b"\x60\x2a\x4d\x18", Some(Compression::None)),
         ] {
             assert_eq!(Compression::of_start(start), expected, "{start:?}");
         }

@@ -15,7 +15,9 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use trommel_engine::memory::{MemoryBudget, Reservation};
 
+use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::Inputs;
 use super::lines::{LineFormat, Run};
@@ -25,6 +27,8 @@ use crate::columns::{vector_array, vector_field};
 /// Initial bytes of a record, and initial number of its fields; both double when they are full.
 const RECORD_BYTES: usize = 1 << 10;
 const FIELDS: usize = 16;
+/// Bytes of a record that need no reservation.
+const UNRESERVED_BYTES: usize = 256 << 10;
 /// Columns of a file that a message names.
 const NAMES_SHOWN: usize = 20;
 /// End of a name that stands for all columns that begin with the rest of it.
@@ -60,6 +64,8 @@ pub(super) struct CsvRows {
     ids: Vec<u32>,
     texts: Vec<StringBuilder>,
     coordinates: Vec<f32>,
+    /// Memory of long records.
+    room: Reservation,
 }
 
 /// Record that is being parsed.
@@ -130,6 +136,28 @@ impl Record {
     }
 }
 
+/// Whether a quote is open after `line`; it is open before if `is_quoted`. A quote opens at the
+/// beginning of a field only.
+fn is_quoted_after(line: &[u8], delimiter: u8, is_quoted: bool) -> bool {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum State {
+        FieldBegins,
+        Plain,
+        Quoted,
+        /// A quote in quotes: it ends them, unless another one follows.
+        Quote,
+    }
+    let begin = if is_quoted { State::Quoted } else { State::FieldBegins };
+    let step = |state, &byte: &u8| match (state, byte) {
+        (State::FieldBegins | State::Quote, b'"') => State::Quoted,
+        (State::Quoted, b'"') => State::Quote,
+        (State::Quoted, _) => State::Quoted,
+        (_, byte) if byte == delimiter => State::FieldBegins,
+        _ => State::Plain,
+    };
+    line.iter().fold(begin, step) == State::Quoted
+}
+
 /// Reason why a record cannot be used.
 enum Fault {
     Fields(usize),
@@ -158,8 +186,14 @@ impl CsvRows {
             ids: Vec::new(),
             texts: columns.texts.iter().map(|_| StringBuilder::new()).collect(),
             coordinates: Vec::new(),
+            room: Reservation::default(),
             columns,
         }
+    }
+
+    /// Takes memory for long records from this budget.
+    pub(super) fn within(self, memory: &MemoryBudget) -> Self {
+        Self { room: memory.reservation(), ..self }
     }
 
     /// Adds the line with number `line`. Without `bytes` the line cannot be used, nor the record
@@ -169,6 +203,7 @@ impl CsvRows {
         inputs: &mut Inputs,
         line: u64,
         bytes: Option<&[u8]>,
+        line_end: &[u8],
     ) -> Result<(), ReadError> {
         let is_between = self.record.line == 0;
         if self.places == Places::None || is_between && bytes == Some(b"") {
@@ -189,16 +224,31 @@ impl CsvRows {
             let line = self.record.line;
             inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max })?;
         }
+        self.reserve(inputs, bytes.len())?;
         let Self { record, parser, .. } = self;
         if record.is_refused {
             // Parsed on, up to its end, without its text.
             record.used = (0, 0);
         }
-        if record.add(parser, bytes) || record.add(parser, b"\n") {
+        // In quotes, the line end belongs to the field, as it is in the file.
+        let is_kept =
+            line_end != b"\n" && is_quoted_after(bytes, self.columns.delimiter, !is_between);
+        let line_end = if is_kept { line_end } else { b"\n" };
+        if record.add(parser, bytes) || record.add(parser, line_end) {
             self.close(inputs)
         } else {
             Ok(())
         }
+    }
+
+    /// Reserves memory for this number of bytes more of the record, and for its row.
+    fn reserve(&mut self, inputs: &Inputs, bytes: usize) -> Result<(), ReadError> {
+        let bytes = self.record.used.0 + bytes;
+        let wanted = bytes.next_power_of_two() * 2;
+        if bytes <= UNRESERVED_BYTES || wanted <= self.room.bytes() {
+            return Ok(());
+        }
+        self.room.resize(wanted).map_err(|full| inputs.no_memory(self.record.line, full))
     }
 
     /// Takes the record, which is complete.
@@ -230,18 +280,29 @@ impl CsvRows {
     /// The places of the columns by the header, which is the record.
     fn find_places(&self, inputs: &Inputs) -> Result<Places, ReadError> {
         let (path, line) = (inputs.path(), self.record.line);
-        let name = |place: usize| match str::from_utf8(self.record.field(place)) {
-            Ok(name) => Ok(name.trim()),
-            Err(_) => Err(ReadError::CsvText { path: inputs.path(), line, field: place + 1 }),
+        let encoding = inputs.line_encoding();
+        let name = |place: usize| {
+            let field = self.record.field(place);
+            if let Ok(name) = text_of(field, encoding) {
+                return Ok(name.trim().to_owned());
+            }
+            let (path, encoding) = (inputs.path(), encoding.name());
+            let error = ReadError::CsvText { path, line, field: place + 1, encoding };
+            // A file whose header is no text is left out as a whole.
+            if inputs.replaces() {
+                Ok(inputs.replaced(field).trim().to_owned())
+            } else {
+                Err(error)
+            }
         };
-        let header: Vec<&str> = (0..self.record.fields()).map(name).collect::<Result<_, _>>()?;
+        let header: Vec<String> = (0..self.record.fields()).map(name).collect::<Result<_, _>>()?;
         let all = |name: &str| -> Vec<usize> {
             let prefix = name.strip_suffix(ANY);
             let is_it = |found: &str| match prefix {
                 Some(prefix) => found.starts_with(prefix),
                 None => found == name,
             };
-            (0..header.len()).filter(|&place| is_it(header[place])).collect()
+            (0..header.len()).filter(|&place| is_it(&header[place])).collect()
         };
         let missing = |name: &String, count| {
             let (path, name) = (Arc::clone(&path), name.clone());
@@ -280,21 +341,24 @@ impl CsvRows {
             return Ok(());
         }
         let begin = self.coordinates.len();
-        let Err(fault) = self.push(id) else { return Ok(()) };
+        let Err(fault) = self.push(id, inputs) else { return Ok(()) };
         self.coordinates.truncate(begin);
         let Places::Known { fields, .. } = &self.places else { return Ok(()) };
-        inputs.refuse(|path| match fault {
+        let encoding = inputs.line_encoding().name();
+        let is_of_bytes = matches!(fault, Fault::Text(_));
+        let error = |path| match fault {
             Fault::Fields(found) => ReadError::CsvFields { path, line, found, fields: *fields },
-            Fault::Text(place) => ReadError::CsvText { path, line, field: place + 1 },
+            Fault::Text(place) => ReadError::CsvText { path, line, field: place + 1, encoding },
             Fault::Number(place) => {
                 let token = shorten(self.record.field(place));
                 ReadError::Number { path, line, field: place + 1, token }
             }
-        })
+        };
+        if is_of_bytes { inputs.refuse_bytes(error).map(drop) } else { inputs.refuse(error) }
     }
 
     /// Adds the row of the record; the coordinates of an unusable one have to be removed.
-    fn push(&mut self, id: u32) -> Result<(), Fault> {
+    fn push(&mut self, id: u32, inputs: &mut Inputs) -> Result<(), Fault> {
         let Places::Known { fields, texts, vector } = &self.places else { return Ok(()) };
         let record = &self.record;
         if record.fields() != *fields {
@@ -307,13 +371,21 @@ impl CsvRows {
             self.coordinates.push(number(place).ok_or(Fault::Number(place))?);
         }
         // All texts are checked before one is added.
-        let is_broken = |&&place: &&usize| simdutf8::basic::from_utf8(record.field(place)).is_err();
-        if let Some(&place) = texts.iter().find(is_broken) {
-            return Err(Fault::Text(place));
+        let encoding = inputs.line_encoding();
+        let is_broken = |&&place: &&usize| text_of(record.field(place), encoding).is_err();
+        let broken = texts.iter().find(is_broken);
+        if let Some(&place) = broken {
+            if !inputs.replaces() {
+                return Err(Fault::Text(place));
+            }
+            inputs.count_replaced();
         }
         for (builder, &place) in self.texts.iter_mut().zip(texts) {
-            let text = simdutf8::basic::from_utf8(record.field(place));
-            builder.append_value(text.unwrap_or_default());
+            let field = record.field(place);
+            match text_of(field, encoding) {
+                Ok(text) => builder.append_value(text),
+                Err(_) => builder.append_value(inputs.replaced(field)),
+            }
         }
         self.ids.push(id);
         Ok(())
@@ -326,11 +398,13 @@ impl LineFormat for CsvRows {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        run.for_each_accepted(inputs, |inputs, line, bytes| self.add(inputs, line, bytes))
+        run.for_each_with_end(inputs, |inputs, line, bytes, line_end| {
+            self.add(inputs, line, bytes, line_end)
+        })
     }
 
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {
-        self.add(inputs, line, None)
+        self.add(inputs, line, None, b"\n")
     }
 
     fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use thiserror::Error;
+use trommel_engine::memory::MemoryFull;
 
 use super::npy::NpyError;
 
@@ -12,12 +13,12 @@ use super::npy::NpyError;
 #[non_exhaustive]
 pub enum ReadError {
     /// A pattern is malformed.
-    #[error("invalid pattern `{pattern}`: {source}")]
+    #[error("invalid pattern `{pattern}`: {reason}")]
     Pattern {
         /// The pattern.
         pattern: String,
         /// Position and reason.
-        source: glob::PatternError,
+        reason: String,
     },
     /// A pattern matches no file.
     #[error("no file matches the pattern `{pattern}`")]
@@ -73,14 +74,42 @@ pub enum ReadError {
         /// Bytes read.
         read: u64,
     },
-    /// The file is text in UTF-16.
+    /// The file is text in an encoding that is not read here.
     #[error(
-        "{path} is UTF-16, which is not supported; \
-         convert it: `iconv -f UTF-16 -t UTF-8 FILE | trommel …`"
+        "{path} is {encoding}, which is not supported here; \
+         convert it: `iconv -f {encoding} -t UTF-8 FILE | trommel …`"
     )]
-    Utf16 {
+    Encoding {
         /// The file.
         path: Arc<str>,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The file looks like text in UTF-16, without a byte order mark.
+    #[error("{path} looks like {encoding} without a byte order mark; name its `encoding`")]
+    Unmarked {
+        /// The file.
+        path: Arc<str>,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The file has bytes that are no text in its encoding.
+    #[error("{path} has bytes that are no text in {encoding}")]
+    Malformed {
+        /// The file.
+        path: Arc<str>,
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// There is no memory for a long line or text.
+    #[error("{path}:{line}: no memory for a long line: {source}")]
+    Memory {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+        /// The budget.
+        source: MemoryFull,
     },
     /// A line is longer than `line_bytes_max`.
     #[error("{path}:{line}: the line is longer than {bytes_max} bytes (`line_bytes_max`)")]
@@ -104,15 +133,17 @@ pub enum ReadError {
         /// Maximum bytes of a text.
         bytes_max: usize,
     },
-    /// A line is not valid UTF-8.
-    #[error("{path}:{line}: byte {offset} of the line is not valid UTF-8")]
-    NotUtf8 {
+    /// A line is no text in the encoding of the inputs.
+    #[error("{path}:{line}: byte {offset} of the line is not valid {encoding}")]
+    NotText {
         /// The file.
         path: Arc<str>,
         /// The line, from 1.
         line: u64,
         /// Index of the first invalid byte in the line, from 0.
         offset: usize,
+        /// The encoding.
+        encoding: &'static str,
     },
     /// A token of a line is not an item of a set.
     #[error(
@@ -220,8 +251,8 @@ pub enum ReadError {
         /// The field, shortened if it is long.
         token: String,
     },
-    /// A field is not valid UTF-8.
-    #[error("{path}:{line}: field {field} is not valid UTF-8")]
+    /// A field is no text in the encoding of the inputs.
+    #[error("{path}:{line}: field {field} is not valid {encoding}")]
     CsvText {
         /// The file.
         path: Arc<str>,
@@ -229,6 +260,8 @@ pub enum ReadError {
         line: u64,
         /// Number of the field, from 1.
         field: usize,
+        /// The encoding.
+        encoding: &'static str,
     },
     /// A quote is not closed.
     #[error("{path}:{line}: the record that begins here has a quote that is not closed")]

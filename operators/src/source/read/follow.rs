@@ -7,20 +7,24 @@
 //! ```
 //!
 //! Files are identified by device and inode and stay open. A renamed file is read on until no
-//! pattern matches it and it has been quiet for some seconds; then its last line counts even
-//! without a line end. The file that replaces it is a new file. A file that has become shorter is
-//! read again from its beginning.
+//! pattern matches it and it has been quiet for some minutes; then its last line counts even
+//! without a line end. The file that replaces it is a new file. A file that has become shorter, or
+//! whose first bytes or last lines have changed, is read again from its beginning. Zeros before its
+//! first line, which a writer leaves that goes on at its old place, are no text.
 //!
 //! The position of a file is the beginning of its first incomplete line. Bytes after it are read
 //! again when the file has grown, so that one buffer serves all files.
 //!
 //! Files are polled every 100 ms instead of by notifications of the system, which not every file
-//! system has.
+//! system has. A change of a folder in which files are followed makes the search for new files
+//! begin at once.
 //!
-//! Limits: lines that are truncated away between two polls are lost, and a file that was emptied
-//! and has outgrown its old size between two polls is taken for the old one.
+//! Limits: lines that are truncated away between two polls are lost, and so are files that are
+//! there for a shorter time. A file that was emptied between two polls and has outgrown its old
+//! size is taken for the old one if its first 256 bytes and those before the old position are the
+//! same.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -33,16 +37,20 @@ use trommel_engine::operator::{
 };
 
 use super::compression::Compression;
+use super::descriptors::Slot;
 use super::error::ReadError;
+use super::followed::Followed;
 use super::input::Inputs;
-use super::lines::{Added, LineBuffer, LineFormat, Place, STEPS_MAX};
-use super::paths::{PATHS, is_pattern};
+use super::lines::{Added, LineBuffer, LineFormat, STEPS_MAX};
+use super::paths::{PATHS, is_pattern, name};
 use super::walk::Walk;
 use crate::files::{FileId, input_claims};
 use crate::parameters::BATCH_BYTES;
 
-/// Maximum files followed at once; each is open.
-const FILES_MAX: usize = 512;
+/// Folders whose changes are looked at.
+const FOLDERS_MAX: usize = 256;
+/// A search for files takes at most one part in this number of the time.
+const LOOK_SHARE: u32 = 10;
 /// Maximum blocks read from a file before the next file has its turn.
 const TURN_BLOCKS_MAX: usize = 16;
 
@@ -60,7 +68,7 @@ pub(super) struct Times {
 pub(super) const TIMES: Times = Times {
     poll: Duration::from_millis(100),
     look: Duration::from_secs(1),
-    quiet: Duration::from_secs(5),
+    quiet: Duration::from_secs(300),
 };
 
 /// Parsed entry of `paths`: a path or a pattern.
@@ -80,21 +88,17 @@ impl Named {
     }
 }
 
-/// Parses and checks `paths`. A pattern need not match anything yet; a path must be a file if
-/// `must_exist`.
-pub(super) fn named(paths: &[String], must_exist: bool) -> Result<Vec<Named>, ReadError> {
+/// Parses `paths`; checks files that are there if they `must_fit`. Others may come later.
+pub(super) fn named(paths: &[PathBuf], must_fit: bool) -> Result<Vec<Named>, ReadError> {
     let named = paths.iter().map(|path| {
         if is_pattern(path) {
-            let walk = Walk::new(path);
-            let wrong = |source| ReadError::Pattern { pattern: path.clone(), source };
-            return walk.map(Named::Pattern).map_err(wrong);
+            return Walk::new(path).map(Named::Pattern);
         }
-        let path = PathBuf::from(path);
-        match check(&path) {
-            Err(error) if must_exist || error.kind() != io::ErrorKind::NotFound => {
-                Err(ReadError::Open { path: name(&path), source: error })
+        match check(path) {
+            Err(error) if must_fit && error.kind() != io::ErrorKind::NotFound => {
+                Err(ReadError::Open { path: name(path), source: error })
             }
-            _ => Ok(Named::Path(path)),
+            _ => Ok(Named::Path(path.clone())),
         }
     });
     named.collect()
@@ -112,34 +116,31 @@ fn check(path: &Path) -> io::Result<FileId> {
     Ok(FileId::of(&metadata))
 }
 
-fn name(path: &Path) -> Arc<str> {
-    path.display().to_string().into()
-}
-
-/// A file that is followed.
-struct Followed {
-    id: FileId,
-    path: PathBuf,
-    file: File,
-    /// Offset of the first unread line, in bytes.
-    position: u64,
-    /// Line number and state at `position`.
-    place: Place,
-    /// Offset up to which bytes have been read, including an incomplete line.
-    seen: u64,
-    /// True if the last search found it.
-    is_found: bool,
-    /// Time when it was last found or last grew.
-    active: Instant,
-}
-
 /// A file that is left out. It is not open, so its inode may be reused by another file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Refused {
+    /// Empty for an output, which stays one under another name.
     path: PathBuf,
-    id: FileId,
-    /// Creation time, where the file system records it.
-    born: Option<SystemTime>,
+    /// None if its metadata cannot be read.
+    id: Option<FileId>,
+}
+
+/// A path that a search has found.
+struct Found {
+    path: PathBuf,
+    /// Whether a pattern found it, and no path names it.
+    is_matched: bool,
+}
+
+/// Time of the last change of a folder: a name was added or removed.
+fn changed_at(folder: &Path) -> Option<SystemTime> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    fs::metadata(folder).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Whether a file was not opened because as many are open as may be.
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::QuotaExceeded
 }
 
 /// Turn of one file.
@@ -158,10 +159,15 @@ pub(super) struct FollowSource<F> {
     inputs: Inputs,
     named: Vec<Named>,
     files: Vec<Followed>,
-    /// Identities of the followed files. They are open, so no other file can have them.
-    known: HashSet<FileId>,
-    /// Files that the last search found and that are left out.
-    refused: HashSet<Refused>,
+    /// Identities of the followed files, which are open, and their indices.
+    known: HashMap<FileId, usize>,
+    /// Files that the last search found and that are left out; true for those that may be tried
+    /// again.
+    refused: HashMap<Refused, bool>,
+    /// Folders of the files, and the times of their last changes.
+    folders: BTreeMap<PathBuf, Option<SystemTime>>,
+    /// Files of the first search are read from their end.
+    from_end: bool,
     /// Index at which the search for a grown file continues.
     next: usize,
     turn: Option<Turn>,
@@ -169,7 +175,10 @@ pub(super) struct FollowSource<F> {
     format: F,
     batch: usize,
     times: Times,
-    looked: Option<Instant>,
+    /// Begin and end of the last search.
+    looked: Option<(Instant, Instant)>,
+    /// Time of the last look at the folders.
+    folders_looked: Instant,
     bytes: u64,
     closed: u64,
     truncated: u64,
@@ -187,8 +196,10 @@ impl<F: LineFormat> FollowSource<F> {
             inputs,
             named,
             files: Vec::new(),
-            known: HashSet::new(),
-            refused: HashSet::new(),
+            known: HashMap::new(),
+            refused: HashMap::new(),
+            folders: BTreeMap::new(),
+            from_end: false,
             next: 0,
             turn: None,
             lines,
@@ -196,13 +207,18 @@ impl<F: LineFormat> FollowSource<F> {
             batch,
             times: TIMES,
             looked: None,
+            folders_looked: Instant::now(),
             bytes: 0,
             closed: 0,
             truncated: 0,
         }
     }
 
-    #[cfg(test)]
+    /// Reads files that are there at the start from their end.
+    pub(super) fn from_end(self) -> Self {
+        Self { from_end: true, ..self }
+    }
+
     pub(super) fn times(mut self, times: Times) -> Self {
         self.times = times;
         self
@@ -224,90 +240,145 @@ impl<F: LineFormat> FollowSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
-    /// Searches for new files if the last search is old enough.
+    /// Whether it is time to search for new files: regularly, and when a folder has changed.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let Some((begin, end)) = self.looked else { return true };
+        let idle = now.saturating_duration_since(end);
+        if now.saturating_duration_since(begin) >= self.times.look {
+            return true;
+        }
+        let has_rested = idle >= (end - begin) * LOOK_SHARE;
+        if !has_rested || now.saturating_duration_since(self.folders_looked) < self.times.poll {
+            return false;
+        }
+        self.folders_looked = now;
+        self.folders.iter().any(|(folder, changed)| changed_at(folder) != *changed)
+    }
+
+    /// Searches for new files if that is due.
     fn look(&mut self, now: Instant) -> Result<(), ReadError> {
-        if self.looked.is_some_and(|looked| now.duration_since(looked) < self.times.look) {
+        if !self.is_due(now) {
             return Ok(());
         }
-        self.looked = Some(now);
+        // Before the search: a change during it makes another one.
+        self.folders.iter_mut().for_each(|(folder, changed)| *changed = changed_at(folder));
+        let is_first = self.looked.is_none();
         self.files.iter_mut().for_each(|file| file.is_found = false);
-        let mut paths = Vec::new();
+        let mut found = self.search()?;
+        found.sort_by(|a, b| a.path.cmp(&b.path).then(a.is_matched.cmp(&b.is_matched)));
+        let refused = std::mem::take(&mut self.refused);
+        found.into_iter().try_for_each(|found| self.meet(found, &refused, now))?;
+        if is_first && self.from_end {
+            for file in &mut self.files {
+                let skipped = file.skip_to_end();
+                skipped.map_err(|source| ReadError::Read { path: name(&file.path), source })?;
+            }
+        }
+        self.looked = Some((now, Instant::now()));
+        Ok(())
+    }
+
+    fn search(&mut self) -> Result<Vec<Found>, ReadError> {
+        let mut found = Vec::new();
         for named in &self.named {
             match named {
-                Named::Path(path) => paths.push(path.clone()),
+                Named::Path(path) => {
+                    found.push(Found { path: path.clone(), is_matched: false });
+                }
                 // Folders may vanish at any time; their files are not new.
                 Named::Pattern(walk) => walk.for_each(&mut |path, error| {
                     if error.is_none() {
-                        paths.push(path);
+                        found.push(Found { path, is_matched: true });
                     }
                     Ok(())
                 })?,
             }
         }
-        paths.sort();
-        let refused = std::mem::take(&mut self.refused);
-        paths.into_iter().try_for_each(|path| self.meet(path, &refused, now))
+        for Found { path, .. } in &found {
+            if let Some(folder) = path.parent()
+                && self.folders.len() < FOLDERS_MAX
+                && !self.folders.contains_key(folder)
+            {
+                self.folders.insert(folder.to_owned(), changed_at(folder));
+            }
+        }
+        Ok(found)
     }
 
-    /// Follows the file at `path` unless it is known or was `refused` by the last search.
+    /// Follows the file that was found unless it is known or was `refused` by the last search.
     fn meet(
         &mut self,
-        path: PathBuf,
-        refused: &HashSet<Refused>,
+        Found { path, is_matched }: Found,
+        refused: &HashMap<Refused, bool>,
         now: Instant,
     ) -> Result<(), ReadError> {
-        let Ok(metadata) = fs::metadata(&path) else {
-            // The file has vanished, or it is a dangling link.
-            return Ok(());
-        };
-        let id = FileId::of(&metadata);
-        let seen = Refused { path, id, born: metadata.created().ok() };
-        if refused.contains(&seen) {
-            self.refused.insert(seen);
-            return Ok(());
-        }
-        let path = &seen.path;
-        let opened = match check(path) {
+        let id = match fs::metadata(&path) {
+            Ok(metadata) => Ok(FileId::of(&metadata)),
+            // The file has vanished or has not come, or it is a dangling link.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Ok(id) if self.known.contains(&id) => {
-                if let Some(file) = self.files.iter_mut().find(|file| file.id == id) {
-                    (file.is_found, file.active) = (true, now);
-                }
-                return Ok(());
-            }
-            Ok(id) if self.inputs.is_output(&id) => {
-                self.inputs.leave_out_always(&ReadError::Output { path: name(path) });
-                self.refused.insert(seen);
-                return Ok(());
-            }
-            Ok(_) if self.files.len() >= FILES_MAX => {
-                Err(io::Error::other(format!("{FILES_MAX} files are followed already")))
-            }
-            Ok(_) => File::open(path).and_then(|file| Ok((FileId::of(&file.metadata()?), file))),
             Err(error) => Err(error),
         };
+        if let Some(&index) = id.as_ref().ok().and_then(|id| self.known.get(id)) {
+            let file = &mut self.files[index];
+            (file.is_found, file.active, file.is_matched) =
+                (true, now, file.is_matched && is_matched);
+            return Ok(());
+        }
+        if let Ok(id) = &id
+            && self.inputs.is_output(id)
+        {
+            let seen = Refused { path: PathBuf::new(), id: Some(*id) };
+            if !refused.contains_key(&seen) && !self.refused.contains_key(&seen) {
+                self.inputs.leave_out_always(&ReadError::Output { path: name(&path) });
+            }
+            self.refused.insert(seen, false);
+            return Ok(());
+        }
+        let seen = Refused { path, id: id.as_ref().ok().copied() };
+        let before = refused.get(&seen).copied();
+        if before == Some(false) {
+            self.refused.insert(seen, false);
+            return Ok(());
+        }
+        let opened = id.and_then(|_| self.open(&seen.path));
         match opened {
-            Ok((id, file)) => {
-                self.known.insert(id);
+            Ok((id, file, slot)) => {
                 self.inputs.count_file();
-                self.files.push(Followed {
-                    id,
-                    path: path.clone(),
-                    file,
-                    position: 0,
-                    place: Place::default(),
-                    seen: 0,
-                    is_found: true,
-                    active: now,
-                });
+                self.known.insert(id, self.files.len());
+                let named = (id, seen.path, file);
+                self.files.push(Followed::new(named, slot, is_matched, now));
                 Ok(())
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => {
-                let error = ReadError::Open { path: name(path), source };
-                self.refused.insert(seen);
-                self.inputs.leave_out(error)
+                // The system may open the file another time, such as when its mode has changed.
+                let is_passing = source.raw_os_error().is_some() || is_full(&source);
+                let error = ReadError::Open { path: name(&seen.path), source };
+                self.refused.insert(seen, is_passing);
+                if before.is_some() { Ok(()) } else { self.leave_out(error, is_matched) }
             }
         }
+    }
+
+    /// Opens a file that can be followed.
+    fn open(&self, path: &Path) -> io::Result<(FileId, File, Slot)> {
+        check(path)?;
+        let slot = Slot::take().ok_or_else(|| {
+            let files = self.files.len();
+            let said = format!("{files} files are followed already, and no more may be open");
+            io::Error::new(io::ErrorKind::QuotaExceeded, said)
+        })?;
+        let file = File::open(path)?;
+        Ok((FileId::of(&file.metadata()?), file, slot))
+    }
+
+    /// Leaves out a file. One that only a pattern found never ends the run.
+    fn leave_out(&mut self, error: ReadError, is_matched: bool) -> Result<(), ReadError> {
+        if is_matched {
+            self.inputs.leave_out_always(&error);
+            return Ok(());
+        }
+        self.inputs.leave_out(error)
     }
 
     /// Begins the turn of the next file with unread bytes; false if there is none.
@@ -316,17 +387,18 @@ impl<F: LineFormat> FollowSource<F> {
         for step in 0..self.files.len() {
             let index = (self.next + step) % self.files.len();
             let file = &mut self.files[index];
-            let size = match file.file.metadata() {
-                Ok(metadata) => metadata.len(),
+            let metadata = match file.file.metadata() {
+                Ok(metadata) => metadata,
                 Err(source) => {
                     self.give_up(index, |path| ReadError::Read { path, source })?;
                     return Ok(true);
                 }
             };
-            // Truncated: the content is new.
-            if size < file.seen {
+            let size = metadata.len();
+            // The content is new.
+            if file.is_rewritten(&metadata) {
                 self.truncated += 1;
-                (file.position, file.seen, file.place) = (0, 0, Place::default());
+                file.restart();
             }
             let is_last = !file.is_found
                 && size == file.seen
@@ -352,7 +424,10 @@ impl<F: LineFormat> FollowSource<F> {
         if turn.blocks >= TURN_BLOCKS_MAX && self.lines.place() != file.place {
             return self.end_turn(turn);
         }
-        let read = match file.file.read_at(self.lines.free(), turn.offset) {
+        let line = self.lines.place().line;
+        let free = self.lines.free();
+        let free = free.map_err(|source| self.inputs.no_memory(line, source))?;
+        let read = match file.file.read_at(free, turn.offset) {
             Ok(0) => return self.end_turn(turn),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
@@ -369,7 +444,7 @@ impl<F: LineFormat> FollowSource<F> {
                 self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                 self.format.pass_over(&mut self.inputs, line)
             }
-            Added::Utf16 => self.give_up(turn.index, |path| ReadError::Utf16 { path }),
+            Added::Wide(wide) => self.give_up(turn.index, |path| wide.error(path)),
         }
     }
 
@@ -377,17 +452,17 @@ impl<F: LineFormat> FollowSource<F> {
     fn end_turn(&mut self, turn: Turn) -> Result<(), ReadError> {
         self.turn = None;
         if turn.is_last {
+            // Lines that end with carriage returns are taken first.
+            if self.lines.end() {
+                self.turn = Some(turn);
+                return Ok(());
+            }
             if let Some(run) = self.lines.last_run() {
                 self.format.append(&run, &mut self.inputs)?;
             }
             let file = self.remove(turn.index);
-            self.known.remove(&file.id);
             self.bytes += turn.offset - file.position;
             self.closed += 1;
-            if self.files.len() + 1 == FILES_MAX {
-                // A file refused for lack of room may be followed now.
-                self.refused.clear();
-            }
             return Ok(());
         }
         let place = self.lines.place();
@@ -398,6 +473,7 @@ impl<F: LineFormat> FollowSource<F> {
         let position = turn.offset - partial;
         self.bytes += position - file.position;
         (file.position, file.seen, file.place) = (position, turn.offset, place);
+        file.mark();
         Ok(())
     }
 
@@ -410,16 +486,19 @@ impl<F: LineFormat> FollowSource<F> {
         self.turn = None;
         self.lines.abandon();
         let file = self.remove(index);
-        self.known.remove(&file.id);
         let name = name(&file.path);
-        let born = file.file.metadata().and_then(|metadata| metadata.created()).ok();
-        self.refused.insert(Refused { path: file.path, id: file.id, born });
-        self.inputs.leave_out(error(name))
+        self.refused.insert(Refused { path: file.path, id: Some(file.id) }, false);
+        self.leave_out(error(name), file.is_matched)
     }
 
     fn remove(&mut self, index: usize) -> Followed {
         self.next = 0;
-        self.files.remove(index)
+        let file = self.files.remove(index);
+        self.known.remove(&file.id);
+        for (index, file) in self.files.iter().enumerate().skip(index) {
+            self.known.insert(file.id, index);
+        }
+        file
     }
 
     /// Ends the turn and logs the position of each file.

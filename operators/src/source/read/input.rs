@@ -1,13 +1,17 @@
 //! Input files of a source, opened one after the other.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use encoding_rs::{Encoding, UTF_8};
+use trommel_engine::memory::MemoryFull;
 use trommel_engine::operator::{Counters, NamedInputs, Outputs, Progress};
 
 use super::OnError;
 #[cfg(test)]
 use super::compression::Compression;
+use super::encoding::{Decoding, Invalid, Malformed, Transcoder, replaced, text_of};
 use super::error::ReadError;
 use super::paths::Files;
 use super::raw::Pause;
@@ -34,8 +38,13 @@ pub(super) struct Inputs {
     /// The first [`NAMED_MAX`] files left out, each with its error.
     left_out: Vec<Arc<str>>,
     unfinished_bytes: u64,
+    /// Lines with replacements of wrong bytes.
+    replaced: u64,
     /// True if unusable lines and files are left out instead of ending the run.
     skips: bool,
+    decoding: Decoding,
+    /// Converts the open file if lines cannot be cut before.
+    transcoder: Option<Transcoder>,
     /// True if files hold text, so that compression can be recognised by their first bytes.
     is_text: bool,
     is_stopped: bool,
@@ -96,7 +105,13 @@ impl Inputs {
             files_skipped: 0,
             left_out: Vec::new(),
             unfinished_bytes: 0,
+            replaced: 0,
             skips: on_error == OnError::Skip,
+            decoding: Decoding::usual(match on_error {
+                OnError::Fail => Invalid::Fail,
+                OnError::Skip => Invalid::Skip,
+            }),
+            transcoder: None,
             is_text: true,
             is_stopped: false,
             outputs: Outputs::default(),
@@ -119,6 +134,11 @@ impl Inputs {
     /// Inputs without files, for a source that opens files itself.
     pub(super) fn none(on_error: OnError) -> Self {
         Self::of_entries(Vec::new(), None, on_error)
+    }
+
+    /// Reads text in this encoding.
+    pub(super) fn decoding(self, decoding: Decoding) -> Self {
+        Self { decoding, ..self }
     }
 
     /// Leaves the outputs of this run out.
@@ -163,11 +183,132 @@ impl Inputs {
         };
         self.files += 1;
         (self.path, self.open) = (path, Some(stream));
+        let is_converted = self.is_text && !self.decoding.keeps_line_ends();
+        self.transcoder = is_converted.then(|| Transcoder::new(self.decoding.encoding));
         Ok(Opened::Yes)
     }
 
-    /// Reads available bytes of the open file into `target`.
+    /// Reads available bytes of the open file into `target`, as UTF-8 if it is converted.
     pub(super) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
+        let Some(mut transcoder) = self.transcoder.take() else { return self.read_raw(target) };
+        let got = self.read_text(&mut transcoder, target);
+        self.transcoder = Some(transcoder);
+        got
+    }
+
+    fn read_text(
+        &mut self,
+        transcoder: &mut Transcoder,
+        target: &mut [u8],
+    ) -> Result<Got, ReadError> {
+        let text = transcoder.take(target);
+        if text > 0 {
+            return Ok(Got::Bytes(text));
+        }
+        if transcoder.has_ended() {
+            return Ok(Got::FileEnd);
+        }
+        let bytes = match self.read_raw(transcoder.free())? {
+            Got::Bytes(bytes) => bytes,
+            Got::FileEnd => 0,
+            other => return Ok(other),
+        };
+        match transcoder.add(bytes, self.decoding.invalid) {
+            Ok(replaced) => self.replaced += replaced,
+            Err(Malformed) => return self.break_off(transcoder.encoding()),
+        }
+        match transcoder.take(target) {
+            0 => Ok(Got::Again),
+            text => Ok(Got::Bytes(text)),
+        }
+    }
+
+    /// Converts the open file, which has turned out to be in this encoding; `bytes` have been read
+    /// from it.
+    pub(super) fn transcode(
+        &mut self,
+        encoding: &'static Encoding,
+        bytes: &[u8],
+    ) -> Result<Got, ReadError> {
+        let mut transcoder = Transcoder::new(encoding);
+        match transcoder.add_bytes(bytes, self.decoding.invalid) {
+            Ok(replaced) => self.replaced += replaced,
+            Err(Malformed) => return self.break_off(encoding),
+        }
+        self.transcoder = Some(transcoder);
+        Ok(Got::Again)
+    }
+
+    /// Leaves out the rest of the open file, whose bytes are no text.
+    fn break_off(&mut self, encoding: &'static Encoding) -> Result<Got, ReadError> {
+        let (path, encoding) = (self.path(), encoding.name());
+        self.leave_out(ReadError::Malformed { path, encoding })?;
+        Ok(Got::Broken)
+    }
+
+    /// Encoding of the lines of the open file.
+    pub(super) fn line_encoding(&self) -> &'static Encoding {
+        if self.transcoder.is_some() { UTF_8 } else { self.decoding.encoding }
+    }
+
+    /// The bytes of a line as text; `None` if they are none and the line is left out.
+    pub(super) fn text<'a>(
+        &mut self,
+        line: u64,
+        bytes: &'a [u8],
+    ) -> Result<Option<Cow<'a, str>>, ReadError> {
+        let encoding = self.line_encoding();
+        match text_of(bytes, encoding) {
+            Ok(text) => Ok(Some(text)),
+            Err(offset) => {
+                let encoding = encoding.name();
+                let is_kept =
+                    self.refuse_bytes(|path| ReadError::NotText { path, line, offset, encoding })?;
+                Ok(is_kept.then(|| self.replaced(bytes).into()))
+            }
+        }
+    }
+
+    /// The bytes of a line or a field as text, with replacements of wrong bytes.
+    pub(super) fn replaced(&self, bytes: &[u8]) -> String {
+        replaced(bytes, self.line_encoding())
+    }
+
+    /// Whether wrong bytes are replaced.
+    pub(super) fn replaces(&self) -> bool {
+        self.decoding.invalid == Invalid::Replace
+    }
+
+    /// Counts a row with replacements.
+    pub(super) fn count_replaced(&mut self) {
+        self.replaced += 1;
+    }
+
+    /// Counts a line with bytes that are no text: true if they are replaced, false if it is left
+    /// out; or fails with `error`.
+    pub(super) fn refuse_bytes(
+        &mut self,
+        error: impl FnOnce(Arc<str>) -> ReadError,
+    ) -> Result<bool, ReadError> {
+        match self.decoding.invalid {
+            Invalid::Fail => Err(error(self.path())),
+            Invalid::Skip => {
+                self.skip_line(|path| error(path));
+                Ok(false)
+            }
+            Invalid::Replace => {
+                self.replaced += 1;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The error of a line for which there is no memory.
+    pub(super) fn no_memory(&self, line: u64, source: MemoryFull) -> ReadError {
+        ReadError::Memory { path: self.path(), line, source }
+    }
+
+    fn read_raw(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
         let open = self.open.as_mut().expect("a file is open");
         let error = match open.pull(target) {
             Ok(Pull::Bytes(bytes)) => return Ok(Got::Bytes(bytes)),
@@ -214,6 +355,7 @@ impl Inputs {
     /// Closes the open file.
     pub(super) fn close(&mut self) {
         self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());
+        self.transcoder = None;
     }
 
     /// Closes the open file of a stopped source; `unfinished_bytes` bytes of an incomplete item
@@ -229,10 +371,19 @@ impl Inputs {
         error: impl FnOnce(Arc<str>) -> ReadError,
     ) -> Result<(), ReadError> {
         if self.skips {
-            self.skipped += 1;
+            self.skip_line(error);
             return Ok(());
         }
         Err(error(self.path()))
+    }
+
+    /// Counts a line that is left out; the first one is named.
+    fn skip_line(&mut self, error: impl FnOnce(Arc<str>) -> ReadError) {
+        self.skipped += 1;
+        if self.skipped == 1 {
+            let error = error(self.path());
+            tracing::warn!("left out: {error}; further ones are only counted");
+        }
     }
 
     /// Counts a file that is left out, whole or in part, and names it with its `error`; or fails
@@ -295,6 +446,7 @@ impl Inputs {
         vec![
             ("files", self.files),
             ("skipped", self.skipped),
+            ("replaced", self.replaced),
             ("files_skipped", self.files_skipped),
             ("unfinished_bytes", self.unfinished_bytes),
         ]

@@ -2,26 +2,28 @@
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::SchemaRef;
 use memchr::{memchr, memrchr};
+use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::{
     Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
 use trommel_kernels::Isa;
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
+use super::encoding::{Start, Wide, start_of};
 use super::error::ReadError;
 use super::input::{Got, Inputs, Opened};
-use crate::columns::{TextsBuilder, column_batch, column_schema};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
 /// cache.
 const BLOCK_BYTES: usize = 256 << 10;
+/// Maximum bytes of a first line that may yet turn out to end with a newline.
+const FIRST_LINE_BYTES: usize = 64 << 10;
 /// Maximum blocks, files or runs of lines per call, so that a call returns even if it finds
 /// nothing to send.
 pub(super) const STEPS_MAX: usize = 64;
@@ -58,8 +60,10 @@ pub(super) struct Run<'a> {
     /// End of each line in `bytes`: the index of its newline, or the end of the file.
     ends: &'a [u32],
     /// Number of the first line in its file, from 1.
-    first_line: u64,
+    pub(super) first_line: u64,
     line_bytes_max: usize,
+    /// Lines of the file end with a carriage return alone, which is a newline in `bytes`.
+    ends_by_return: bool,
 }
 
 impl<'a> Run<'a> {
@@ -77,7 +81,7 @@ impl<'a> Run<'a> {
 
     /// Gives `then` the first byte of each line in `bytes`, and the first one after it without its
     /// line end.
-    fn with_places<T>(
+    pub(super) fn with_places<T>(
         &self,
         Places { begins, ends }: &mut Places,
         then: impl FnOnce(&[u32], &[u32]) -> T,
@@ -119,13 +123,27 @@ impl<'a> Run<'a> {
         inputs: &mut Inputs,
         mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
+        self.for_each_with_end(inputs, |inputs, line, bytes, _| accept(inputs, line, bytes))
+    }
+
+    /// As [`Self::for_each_accepted`], with the line end of the file.
+    pub(super) fn for_each_with_end(
+        &self,
+        inputs: &mut Inputs,
+        mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>, &[u8]) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let bytes_max = self.line_bytes_max;
-        for (line, range) in (self.first_line..).zip(self.ranges()) {
+        for ((line, range), &end) in (self.first_line..).zip(self.ranges()).zip(self.ends) {
+            let line_end: &[u8] = match self.ends_by_return {
+                true => b"\r",
+                false if range.end < end as usize => b"\r\n",
+                false => b"\n",
+            };
             if range.len() > bytes_max {
                 inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
-                accept(inputs, line, None)?;
+                accept(inputs, line, None, line_end)?;
             } else {
-                accept(inputs, line, Some(&self.bytes[range]))?;
+                accept(inputs, line, Some(&self.bytes[range]), line_end)?;
             }
         }
         Ok(())
@@ -134,23 +152,9 @@ impl<'a> Run<'a> {
 
 /// Reused room for the places of lines.
 #[derive(Default)]
-struct Places {
+pub(super) struct Places {
     begins: Vec<u32>,
     ends: Vec<u32>,
-}
-
-/// Byte order mark with which a UTF-8 text may begin; not part of its first line.
-const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Byte order marks of UTF-16.
-const UTF16_MARKS: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
-
-/// Encoding by the first bytes of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    /// Too few bytes to tell.
-    Unknown,
-    Text,
-    Utf16,
 }
 
 /// Outcome of adding bytes.
@@ -160,8 +164,21 @@ pub(super) enum Added {
     Bytes,
     /// The line with this number has just become too long.
     TooLong(u64),
-    /// The file is UTF-16.
-    Utf16,
+    /// The file has another encoding. Its bytes are still there.
+    Wide(Wide),
+}
+
+/// Byte at which the lines of a file end. A file whose first line has carriage returns and no
+/// newline is one of lines that end with carriage returns, as in old spreadsheets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineEnd {
+    /// The first line has not ended.
+    Unknown,
+    Newline,
+    /// The last byte was a carriage return if `after`, so that a newline belongs to it.
+    Return {
+        after: bool,
+    },
 }
 
 /// Position in a file at the beginning of a line.
@@ -173,12 +190,22 @@ pub(super) struct Place {
     has_begun: bool,
     /// The line is too long: bytes up to the next newline are dropped.
     dropping: bool,
+    line_end: LineEnd,
 }
 
 impl Default for Place {
     /// Beginning of a file.
     fn default() -> Self {
-        Self { line: 1, has_begun: false, dropping: false }
+        Self { line: 1, has_begun: false, dropping: false, line_end: LineEnd::Unknown }
+    }
+}
+
+impl Place {
+    /// A place after lines that were not read; in the middle of one that is passed over if
+    /// `is_within` it.
+    pub(super) fn after_lines(is_within: bool) -> Self {
+        let line_end = LineEnd::Newline;
+        Self { line: 1, has_begun: true, dropping: is_within, line_end }
     }
 }
 
@@ -201,11 +228,22 @@ pub(super) struct LineBuffer {
     /// Number and state of the line at `start`.
     place: Place,
     line_bytes_max: usize,
+    /// Encodings without a mark are recognised.
+    guesses: bool,
+    /// Zeros before the first line are no text.
+    skips_zeros: bool,
+    block_bytes: usize,
+    /// Memory for lines that are longer than a block, and for their rows.
+    room: Reservation,
 }
 
 impl LineBuffer {
     pub(super) fn new(isa: Isa, block_bytes: usize, line_bytes_max: usize) -> Self {
         Self {
+            guesses: true,
+            skips_zeros: false,
+            block_bytes,
+            room: Reservation::default(),
             isa,
             buffer: vec![0; block_bytes],
             start: 0,
@@ -221,8 +259,31 @@ impl LineBuffer {
         Self::new(isa, BLOCK_BYTES, line_bytes_max)
     }
 
+    /// Takes memory for long lines from this budget.
+    pub(super) fn within(self, memory: &MemoryBudget) -> Self {
+        Self { room: memory.reservation(), ..self }
+    }
+
+    /// Takes the encoding of a file without a mark as it was named.
+    pub(super) fn without_guesses(self) -> Self {
+        Self { guesses: false, ..self }
+    }
+
+    /// Takes zeros before the first line for the hole that a writer leaves when its file is
+    /// emptied.
+    pub(super) fn skipping_zeros(self) -> Self {
+        Self { skips_zeros: true, ..self }
+    }
+
     pub(super) fn line_bytes_max(&self) -> usize {
         self.line_bytes_max
+    }
+
+    /// Takes the bytes of a file in another encoding, of which no line has been taken.
+    pub(super) fn take_bytes(&mut self) -> Vec<u8> {
+        let bytes = self.buffer[self.start..self.filled].to_vec();
+        self.abandon();
+        bytes
     }
 
     /// Place of the first line not taken.
@@ -236,23 +297,78 @@ impl LineBuffer {
         self.place = place;
     }
 
-    /// Checks the first bytes of a file once there are enough, and skips a UTF-8 byte order mark.
+    /// Checks the first bytes of a file once there are enough, and skips a mark.
     fn begin(&mut self) -> Start {
-        let text = &self.buffer[self.start..self.filled];
-        let is_mark = |mark: &&[u8]| text.starts_with(mark);
-        let may_become = |mark: &[u8]| text.len() < mark.len() && mark.starts_with(text);
-        if UTF16_MARKS.iter().any(is_mark) {
-            return Start::Utf16;
-        }
-        if may_become(UTF8_MARK) || UTF16_MARKS.into_iter().any(may_become) {
-            return Start::Unknown;
-        }
-        if is_mark(&UTF8_MARK) {
-            self.start += UTF8_MARK.len();
+        if self.skips_zeros {
+            let text = &self.buffer[self.start..self.filled];
+            self.start += text.iter().take_while(|&&byte| byte == 0).count();
             self.complete = self.start;
+            if self.start == self.filled {
+                return Start::Unknown;
+            }
         }
-        self.place.has_begun = true;
-        Start::Text
+        let start = start_of(&self.buffer[self.start..self.filled], self.guesses);
+        if let Start::Text(mark) = start {
+            self.start += mark;
+            self.complete = self.start;
+            self.place.has_begun = true;
+        }
+        start
+    }
+
+    /// Ends a file: true if this made whole lines, whose ends are carriage returns.
+    pub(super) fn end(&mut self) -> bool {
+        let line = &self.buffer[self.start..self.filled];
+        let is_unknown = self.place.has_begun && self.place.line_end == LineEnd::Unknown;
+        let (_, within) = line.split_last().unwrap_or((&0, &[]));
+        if is_unknown && memchr(b'\r', within).is_some() {
+            self.end_by_returns(self.start);
+        }
+        self.has_lines()
+    }
+
+    /// Decides how lines end once the bytes from `from` on show it, and replaces carriage returns
+    /// at line ends.
+    fn find_line_end(&mut self, from: usize) {
+        match self.place.line_end {
+            LineEnd::Newline => {}
+            LineEnd::Return { .. } => self.end_by_returns(from),
+            LineEnd::Unknown => {
+                // The same bytes decide, whatever blocks they come in.
+                let bytes = self.line_bytes_max.min(FIRST_LINE_BYTES);
+                let line = &self.buffer[self.start..self.filled];
+                let head = &line[..line.len().min(bytes + 1)];
+                if memchr(b'\n', head).is_some() {
+                    self.place.line_end = LineEnd::Newline;
+                } else if head.len() > bytes {
+                    self.place.line_end = LineEnd::Newline;
+                    if memchr(b'\r', &head[..bytes]).is_some() {
+                        self.end_by_returns(self.start);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes newlines of the carriage returns from `from` on, with or without newlines after them.
+    fn end_by_returns(&mut self, from: usize) {
+        let mut after = self.place.line_end == LineEnd::Return { after: true };
+        let mut to = from;
+        for at in from..self.filled {
+            let byte = self.buffer[at];
+            if after && byte == b'\n' {
+                after = false;
+                continue;
+            }
+            after = byte == b'\r';
+            self.buffer[to] = if after { b'\n' } else { byte };
+            to += 1;
+        }
+        self.filled = to;
+        self.place.line_end = LineEnd::Return { after };
+        if let Some(newline) = memrchr(b'\n', &self.buffer[from..to]) {
+            self.complete = from + newline + 1;
+        }
     }
 
     /// Drops an incomplete line and prepares for the next file. Returns the bytes of the line.
@@ -268,7 +384,10 @@ impl LineBuffer {
 
     /// Free space for a read. Moves an incomplete line to the front, and doubles the buffer if
     /// that line fills it.
-    pub(super) fn free(&mut self) -> &mut [u8] {
+    ///
+    /// # Errors
+    /// If there is no memory for a line as long as that.
+    pub(super) fn free(&mut self) -> Result<&mut [u8], MemoryFull> {
         if self.start > 0 {
             // At most one incomplete line is moved per block: whole lines are taken before the
             // next read.
@@ -281,30 +400,34 @@ impl LineBuffer {
             // A line within the limit has at most this many bytes, with its line end.
             let longest = self.line_bytes_max + 2;
             let bytes = (self.buffer.len() * 2).min(longest);
+            // The row that is made of the line is as long.
+            self.room.resize(bytes.saturating_sub(self.block_bytes) * 2)?;
             self.buffer.resize(bytes, 0);
         }
-        &mut self.buffer[self.filled..]
+        Ok(&mut self.buffer[self.filled..])
     }
 
     /// Adds `bytes` bytes that were read into [`Self::free`].
     pub(super) fn add(&mut self, bytes: usize) -> Added {
-        let added = self.filled..self.filled + bytes;
-        self.filled = added.end;
+        let mut from = self.filled;
+        self.filled += bytes;
         if !self.place.has_begun {
             match self.begin() {
                 Start::Unknown => return Added::Bytes,
-                Start::Utf16 => return Added::Utf16,
-                Start::Text => {}
+                Start::Wide(wide) => return Added::Wide(wide),
+                // Bytes that were too few to tell may have a newline.
+                Start::Text(_) => from = self.start,
             }
         }
+        self.find_line_end(from);
         if self.place.dropping {
-            self.drop_to_newline(added.start);
+            self.drop_to_newline(from);
         }
         // Only the last newline is needed now; `run` finds the others in the same cache-warm
         // bytes.
-        if let Some(newline) = memrchr(b'\n', &self.buffer[added.start.max(self.start)..added.end])
-        {
-            self.complete = added.start.max(self.start) + newline + 1;
+        let from = from.max(self.start);
+        if let Some(newline) = memrchr(b'\n', &self.buffer[from..self.filled]) {
+            self.complete = from + newline + 1;
         }
         let beginning = self.complete.max(self.start);
         // One more byte may be the carriage return of the line end.
@@ -353,7 +476,9 @@ impl LineBuffer {
         let first_line = self.place.line;
         self.start += consumed;
         self.place.line += lines as u64;
-        Run { isa: self.isa, bytes, ends, first_line, line_bytes_max: self.line_bytes_max }
+        let ends_by_return = matches!(self.place.line_end, LineEnd::Return { .. });
+        let (isa, line_bytes_max) = (self.isa, self.line_bytes_max);
+        Run { isa, bytes, ends, first_line, line_bytes_max, ends_by_return }
     }
 
     /// Takes the last line of a file that does not end with a newline, and prepares for the next
@@ -365,9 +490,10 @@ impl LineBuffer {
         self.ends.clear();
         self.ends.push(place(bytes.len()));
         (self.start, self.complete, self.filled) = (0, 0, 0);
+        let ends_by_return = matches!(self.place.line_end, LineEnd::Return { .. });
         self.place = Place::default();
-        let (isa, line_bytes_max) = (self.isa, self.line_bytes_max);
-        is_line.then_some(Run { isa, bytes, ends: &self.ends, first_line, line_bytes_max })
+        let (isa, line_bytes_max, ends) = (self.isa, self.line_bytes_max, &self.ends[..]);
+        is_line.then_some(Run { isa, bytes, ends, first_line, line_bytes_max, ends_by_return })
     }
 }
 
@@ -412,7 +538,10 @@ impl<F: LineFormat> LineSource<F> {
 
     /// Reads one block.
     fn read_block(&mut self) -> Result<Got, ReadError> {
-        let got = self.inputs.read(self.lines.free())?;
+        let line = self.lines.place().line;
+        let free = self.lines.free();
+        let free = free.map_err(|source| self.inputs.no_memory(line, source))?;
+        let got = self.inputs.read(free)?;
         match got {
             Got::Bytes(bytes) => match self.lines.add(bytes) {
                 Added::Bytes => {}
@@ -421,12 +550,20 @@ impl<F: LineFormat> LineSource<F> {
                     self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
                     self.format.pass_over(&mut self.inputs, line)?;
                 }
-                Added::Utf16 => {
-                    self.inputs.leave_out(ReadError::Utf16 { path: self.inputs.path() })?;
+                Added::Wide(Wide::Utf16(encoding)) => {
+                    let bytes = self.lines.take_bytes();
+                    if self.inputs.transcode(encoding, &bytes)? == Got::Broken {
+                        self.inputs.close();
+                    }
+                }
+                Added::Wide(wide) => {
+                    self.inputs.leave_out(wide.error(self.inputs.path()))?;
                     self.lines.abandon();
                     self.inputs.close();
                 }
             },
+            // The end of the file comes again after the lines.
+            Got::FileEnd if self.lines.end() => {}
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
@@ -497,64 +634,5 @@ impl<F: LineFormat> Source for LineSource<F> {
 
     fn named_inputs(&self) -> NamedInputs {
         self.inputs.named()
-    }
-}
-
-/// Format `lines`: one row per line.
-pub(super) struct TextLines {
-    schema: SchemaRef,
-    lines: TextsBuilder,
-    places: Places,
-}
-
-impl TextLines {
-    pub(super) fn new() -> Self {
-        let schema = column_schema("line", DataType::Utf8);
-        Self { schema, lines: TextsBuilder::new(), places: Places::default() }
-    }
-}
-
-impl LineFormat for TextLines {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        // Fast path: the whole run is validated at once. Line ends are ASCII, so slices of valid
-        // text at line ends are valid.
-        if run.is_accepted()
-            && let Ok(text) = simdutf8::basic::from_utf8(run.bytes)
-        {
-            let Self { lines, places, .. } = self;
-            run.with_places(places, |begins, ends| lines.extend(text, begins, ends));
-            return Ok(());
-        }
-        run.for_each_accepted(inputs, |inputs, line, bytes| {
-            let Some(bytes) = bytes else { return Ok(()) };
-            match simdutf8::compat::from_utf8(bytes) {
-                Ok(text) => self.lines.push(text.as_bytes(), 0..text.len()),
-                Err(error) => {
-                    let offset = error.valid_up_to();
-                    inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })?;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn pass_over(&mut self, _: &mut Inputs, _: u64) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn rows(&self) -> usize {
-        self.lines.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.lines.bytes()
-    }
-
-    fn take(&mut self) -> RecordBatch {
-        column_batch(&self.schema, Arc::new(self.lines.take()))
     }
 }

@@ -15,17 +15,22 @@
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
 //! from its input and sends the rows of all bytes taken so far.
 
+mod braces;
 mod compression;
 mod csv;
+mod descriptors;
+mod encoding;
 mod error;
 mod fixed;
 mod follow;
+mod followed;
 mod input;
 mod integers;
 mod lines;
 mod names;
 mod npy;
 mod paths;
+mod plain;
 mod raw;
 mod sets;
 mod stream;
@@ -37,33 +42,38 @@ mod walk;
 mod tests;
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::SchemaRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec, Outputs};
+use trommel_engine::memory::MemoryBudget;
+use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use crate::columns::DIMS_MAX;
-use crate::files::input_claims;
+use crate::files::{input_claims, name_of};
 use crate::parameters::{batch_items, check_batch, check_range, refuse};
 
+pub use encoding::Invalid;
 pub use error::ReadError;
 pub use npy::NpyError;
 
 use csv::{CsvColumns, CsvRows};
+use encoding::Decoding;
 use fixed::{RowFormat, RowSource};
-use follow::{FollowSource, Named};
+use follow::{FollowSource, Named, TIMES, Times};
 use input::Inputs;
 use integers::Integers;
-use lines::{LineBuffer, LineFormat, LineSource, TextLines};
+use lines::{LineBuffer, LineFormat, LineSource};
 use names::Names;
 use npy::NpyHeader;
 use paths::{Files, Place};
+use plain::{PLACE_COLUMNS, TextLines};
 use sets::SetLines;
 use texts::{Texts, Unit};
 use vectors::{NpyVectors, RawVectors, npy_header};
@@ -75,13 +85,15 @@ const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReadFormat {
-    /// Lines of UTF-8 text; column `line`.
+    /// Lines of text; column `line`, and `path` and `line_number` on request. Lines end with a
+    /// newline, which may follow a carriage return; or, in a file without a newline in its first
+    /// line, with a carriage return alone.
     #[default]
     Lines,
-    /// Paragraphs of UTF-8 text, separated by blank lines; columns `path`, `line_number` (first
+    /// Paragraphs of text, separated by blank lines; columns `path`, `line_number` (first
     /// line of the paragraph, from 1) and `text`.
     Paragraphs,
-    /// Whole files of UTF-8 text, one row per file; columns `path` and `text`. An empty file has
+    /// Whole files of text, one row per file; columns `path` and `text`. An empty file has
     /// no row.
     Files,
     /// Little-endian unsigned 32-bit integers; column `item`.
@@ -97,10 +109,21 @@ pub enum ReadFormat {
     /// Arrays of NumPy: float32 or float64, which is rounded to float32, in C order, a vector per
     /// row; columns `id` (from 0, counted over all files) and `vector`.
     Npy,
-    /// Comma-separated values (RFC 4180), UTF-8, with the names of the columns in the first
-    /// record; columns `id` (record number from 0, counted over all files), the `columns` as text,
+    /// Comma-separated values (RFC 4180) with the names of the columns in the first record; columns `id` (record number from 0, counted over all files), the `columns` as text,
     /// and `vector`.
     Csv,
+}
+
+/// Place in a followed file at which reading begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ReadFrom {
+    /// The first line.
+    #[default]
+    Beginning,
+    /// The line after the last one.
+    End,
 }
 
 /// Action for a line or a file that cannot be used.
@@ -145,7 +168,7 @@ pub enum OnError {
 /// std::fs::write(&path, "one\ntwo\nthree\n")?;
 ///
 /// let mut graph = Graph::new();
-/// let lines = graph.add("lines", Read::new([path.to_string_lossy()], ReadFormat::Lines));
+/// let lines = graph.add("lines", Read::new([path], ReadFormat::Lines));
 /// let (sink, rows) = Collect::new();
 /// graph.add_after(lines, "rows", sink);
 /// graph.build()?.run(RunOptions::new())?;
@@ -161,28 +184,48 @@ pub struct Read {
     /// followed once. As in a shell, wildcards do not match hidden files. Files ending in .gz or
     /// .zst are decompressed; compressed text is also recognised by its first bytes. A zstd
     /// window may have up to 2 GiB (`--long=31`) and takes as much memory.
-    #[schemars(length(min = 1))]
-    paths: Vec<String>,
+    #[schemars(with = "Vec<String>", length(min = 1))]
+    paths: Vec<PathBuf>,
     /// Format of the files.
     #[serde(default)]
     format: ReadFormat,
     /// Follow files that grow: wait for more at the end of a file, through rotation and
-    /// truncation, and look for new files that match a pattern, until the run is stopped. Files
-    /// are read from their beginning; a replaced file counts as a new file. Only for uncompressed
-    /// regular files of format `lines` or `sets`, at most 512 at once. The lines of a copy that
-    /// matches a pattern too are read twice.
+    /// truncation, and look for new files that match a pattern or have a path that was named,
+    /// until the run is stopped. A replaced or rewritten file counts as a new file. Only for
+    /// uncompressed regular files of format `lines` or `sets`, at most 4,096 at once; what else a
+    /// pattern matches is left out with a warning. The lines of a copy that matches a pattern too
+    /// are read twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]
     follow: bool,
+    /// With `follow`: read the files that are there at the start from their beginning or their
+    /// end. Files that come later are read from their beginning.
+    #[serde(default)]
+    from: ReadFrom,
+    /// With `follow`: seconds without a new line after which a file is closed that no path or
+    /// pattern leads to any more, such as a rotated one; 300 when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    quiet_seconds: Option<f64>,
     /// Maximum rows per batch. A batch has fewer when its lines are long or the input has no more
     /// at present.
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// Action for a line that is not UTF-8, is too long or is not a set, for a text that has such
-    /// a line, and for a file that is missing, cannot be opened, is damaged, or is truncated
-    /// while it is read.
+    /// Action for a line that is too long or is not a set, for a text that has such a line, and
+    /// for a file that is missing, cannot be opened, is damaged, or is truncated while it is read.
+    /// When left out, `fail`; with `follow`, `skip`.
     #[serde(default)]
-    on_error: OnError,
+    on_error: Option<OnError>,
+    /// Encoding of text, such as `utf-8`, `windows-1252`, `utf-16le` or `shift_jis`: a label of
+    /// the Encoding Standard, in which `latin1` is `windows-1252`. A byte order mark of UTF-8 or
+    /// UTF-16 counts more. When left out, UTF-8, and a file that looks like UTF-16 or UTF-32
+    /// without a mark is an error.
+    #[serde(default)]
+    encoding: Option<String>,
+    /// Action for a line with bytes that are no text in this encoding. When left out, that of
+    /// `on_error`.
+    #[serde(default)]
+    invalid: Option<Invalid>,
     /// Maximum length of a line, in bytes; for `paragraphs` and `files`, of a text.
     #[serde(default = "default_line_bytes_max")]
     #[schemars(range(min = 1, max = 1_073_741_824))]
@@ -196,7 +239,8 @@ pub struct Read {
     /// `name`.
     #[serde(default)]
     names: Option<PathBuf>,
-    /// For `csv`: names of the columns that become columns of text.
+    /// For `csv`: names of the columns that become columns of text. For `lines`: `path` and
+    /// `line_number` (from 1), to be columns beside `line`.
     #[serde(default)]
     columns: Vec<String>,
     /// For `csv`: names of the columns of numbers that become the column `vector`, in this order.
@@ -216,13 +260,17 @@ fn default_line_bytes_max() -> usize {
 
 impl Read {
     /// Reads `paths` (files, patterns, or `-` for standard input) in this `format`.
-    pub fn new(paths: impl IntoIterator<Item = impl Into<String>>, format: ReadFormat) -> Self {
+    pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>, format: ReadFormat) -> Self {
         Self {
             paths: paths.into_iter().map(Into::into).collect(),
             format,
             follow: false,
+            from: ReadFrom::Beginning,
+            quiet_seconds: None,
             batch: batch_items(),
-            on_error: OnError::Fail,
+            on_error: None,
+            encoding: None,
+            invalid: None,
             line_bytes_max: default_line_bytes_max(),
             dims: None,
             names: None,
@@ -246,7 +294,22 @@ impl Read {
         self
     }
 
-    /// Sets the columns of a CSV file that become columns of text.
+    /// Sets the encoding of text: a label of the Encoding Standard, such as `windows-1252`.
+    #[must_use]
+    pub fn encoding(mut self, label: impl Into<String>) -> Self {
+        self.encoding = Some(label.into());
+        self
+    }
+
+    /// Sets the action for a line with bytes that are no text in the encoding.
+    #[must_use]
+    pub fn invalid(mut self, invalid: Invalid) -> Self {
+        self.invalid = Some(invalid);
+        self
+    }
+
+    /// Sets the columns of a CSV file that become columns of text, or `path` and `line_number` as
+    /// columns beside `line`.
     #[must_use]
     pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = names.into_iter().map(Into::into).collect();
@@ -281,10 +344,25 @@ impl Read {
         self
     }
 
+    /// Sets where followed files that are there at the start are read from.
+    #[must_use]
+    pub fn from(mut self, from: ReadFrom) -> Self {
+        self.from = from;
+        self
+    }
+
+    /// Sets the seconds after which a quiet file is closed that no path leads to any more: 0 to
+    /// 1,000,000.
+    #[must_use]
+    pub fn quiet_seconds(mut self, seconds: f64) -> Self {
+        self.quiet_seconds = Some(seconds);
+        self
+    }
+
     /// Sets the action for a line or a file that cannot be used.
     #[must_use]
     pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = on_error;
+        self.on_error = Some(on_error);
         self
     }
 
@@ -295,35 +373,70 @@ impl Read {
         self
     }
 
-    fn lines(&self) -> Result<LineBuffer, BindError> {
+    fn lines(&self, memory: &MemoryBudget) -> Result<LineBuffer, BindError> {
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        Ok(LineBuffer::of_file(isa, self.line_bytes_max))
+        let lines = LineBuffer::of_file(isa, self.line_bytes_max).within(memory);
+        Ok(if self.encoding.is_some() { lines.without_guesses() } else { lines })
+    }
+
+    fn action(&self) -> OnError {
+        let usual = if self.follow { OnError::Skip } else { OnError::Fail };
+        self.on_error.unwrap_or(usual)
+    }
+
+    /// The encoding of text, and the action for other bytes.
+    fn decoding(&self) -> Result<Decoding, BindError> {
+        let invalid = self.invalid.unwrap_or(match self.action() {
+            OnError::Fail => Invalid::Fail,
+            OnError::Skip => Invalid::Skip,
+        });
+        let Some(name) = &self.encoding else { return Ok(Decoding::usual(invalid)) };
+        let encoding = encoding::named(name).ok_or_else(|| {
+            let allowed = "expected a label of the Encoding Standard, such as `utf-8`, \
+                           `windows-1252`, `utf-16le`, `iso-8859-2` or `shift_jis`";
+            refuse("encoding", format!("`{name}`"), allowed)
+        })?;
+        Ok(Decoding { encoding, invalid })
+    }
+
+    /// Rows of lines, with the columns that were asked for.
+    fn text_lines(&self) -> Result<TextLines, BindError> {
+        let is_unknown = |name: &&String| !PLACE_COLUMNS.contains(&name.as_str());
+        if let Some(name) = self.columns.iter().find(is_unknown) {
+            let allowed = "lines have `path` and `line_number` beside `line`";
+            return Err(refuse("columns", format!("`{name}`"), allowed));
+        }
+        Ok(TextLines::with_columns(&self.columns))
     }
 
     fn bind_lines(
         &self,
         inputs: Inputs,
+        memory: &MemoryBudget,
         format: impl LineFormat + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let source = LineSource::new(inputs, format, self.batch, self.lines()?);
+        let source = LineSource::new(inputs, format, self.batch, self.lines(memory)?);
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
-    fn bind_following(&self, outputs: Outputs) -> Result<Fragment, BindError> {
+    fn bind_following(&self, context: BindContext) -> Result<Fragment, BindError> {
         let refuse = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
             Err(BindErrorKind::Value { value, allowed }.at("follow"))
         };
+        if let Some(seconds) = &self.quiet_seconds {
+            check_range("quiet_seconds", seconds, &(0.0..=1e6))?;
+        }
         if self.reads_stdin() {
             return refuse("true with standard input", "only files can be followed");
         }
-        let named = follow::named(&self.paths, self.on_error == OnError::Fail)
+        let named = follow::named(&self.paths, self.on_error != Some(OnError::Skip))
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => self.following(named, outputs, TextLines::new()),
-            ReadFormat::Sets => self.following(named, outputs, SetLines::new()),
+            ReadFormat::Lines => self.following(named, context, self.text_lines()?),
+            ReadFormat::Sets => self.following(named, context, SetLines::new()),
             _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
     }
@@ -331,13 +444,22 @@ impl Read {
     fn following(
         &self,
         named: Vec<Named>,
-        outputs: Outputs,
+        context: BindContext,
         format: impl LineFormat + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let inputs = Inputs::none(self.on_error).leaving_out(outputs);
+        let decoding = self.decoding()?;
+        if !decoding.keeps_line_ends() {
+            let allowed = "`follow` reads encodings in which ASCII is one byte a character";
+            return Err(refuse("encoding", decoding.encoding.name(), allowed));
+        }
+        let inputs = Inputs::none(self.action()).decoding(decoding).leaving_out(context.outputs);
         let claims: Vec<_> = named.iter().flat_map(Named::claims).collect();
-        let source = FollowSource::new(inputs, named, format, self.batch, self.lines()?);
+        let lines = self.lines(&context.memory)?.skipping_zeros();
+        let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
+        let source = FollowSource::new(inputs, named, format, self.batch, lines)
+            .times(Times { quiet, ..TIMES });
+        let source = if self.from == ReadFrom::End { source.from_end() } else { source };
         Ok(Fragment::source(Load::Heavy, source, schema).claiming(claims))
     }
 
@@ -347,15 +469,36 @@ impl Read {
         Fragment::source(Load::Heavy, source, schema)
     }
 
+    /// Refuses parameters of followed files.
+    fn check_not_followed(&self) -> Result<(), BindError> {
+        let given =
+            [("from", self.from == ReadFrom::End), ("quiet_seconds", self.quiet_seconds.is_some())];
+        let allowed = "it is for followed files only, with `follow`: true";
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((parameter, _)) => Err(refuse(parameter, "a value", allowed)),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses parameters of other formats.
     fn check_format(&self) -> Result<(), BindError> {
         let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
         let of_csv = [ReadFormat::Csv];
         let of_rows = [ReadFormat::F32le, ReadFormat::Npy];
-        let given: [(_, _, &[ReadFormat], _); 5] = [
+        let of_names = [ReadFormat::Csv, ReadFormat::Lines];
+        let of_text = [
+            ReadFormat::Lines,
+            ReadFormat::Paragraphs,
+            ReadFormat::Files,
+            ReadFormat::Sets,
+            ReadFormat::Csv,
+        ];
+        let given: [(_, _, &[ReadFormat], _); 7] = [
+            ("encoding", self.encoding.is_some(), &of_text, "of text"),
+            ("invalid", self.invalid.is_some(), &of_text, "of text"),
             ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
             ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
-            ("columns", !self.columns.is_empty(), &of_csv, "`csv`"),
+            ("columns", !self.columns.is_empty(), &of_names, "`csv` or `lines`"),
             ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
             ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
         ];
@@ -365,7 +508,7 @@ impl Read {
                 return Err(refuse(parameter, "a value", allowed));
             }
         }
-        if self.names.is_some() && self.on_error == OnError::Skip {
+        if self.names.is_some() && self.action() == OnError::Skip {
             let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
             return Err(refuse("names", "a file", allowed));
         }
@@ -383,7 +526,7 @@ impl Read {
             return Err(refuse("dims", "no value", allowed));
         };
         let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
-        let path = path.display().to_string().into();
+        let path = name_of(path).into();
         match npy_header(place) {
             Ok(Ok(NpyHeader { dims, .. })) => {
                 let allowed = format!("vectors of 1 to {DIMS_MAX} coordinates");
@@ -447,18 +590,21 @@ impl OperatorSpec for Read {
     }
 
     fn reads_stdin(&self) -> bool {
-        let names = [paths::STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-        self.paths.iter().any(|path| names.contains(&path.as_str()))
+        let names = [paths::STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].map(Path::new);
+        self.paths.iter().any(|path| names.contains(&path.as_path()))
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         check_batch(self.batch)?;
         check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
         self.check_format()?;
-        if self.follow && !self.paths.is_empty() {
-            return self.bind_following(context.outputs);
+        if !self.follow {
+            self.check_not_followed()?;
         }
-        let files = paths::resolve(&self.paths, self.on_error)
+        if self.follow && !self.paths.is_empty() {
+            return self.bind_following(context);
+        }
+        let files = paths::resolve(&self.paths, self.action())
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         let Some(mut files) = files else {
             let allowed = "name at least one file".to_owned();
@@ -476,17 +622,18 @@ impl OperatorSpec for Read {
         };
         let mut claims = std::mem::take(&mut files.claims);
         claims.extend(self.names.iter().flat_map(|path| input_claims(path, "names")));
-        let inputs = Inputs::new(files, self.on_error, is_text).leaving_out(context.outputs);
-        let bytes_max = self.line_bytes_max;
+        let inputs = Inputs::new(files, self.action(), is_text);
+        let inputs = inputs.decoding(self.decoding()?).leaving_out(context.outputs);
+        let (bytes_max, memory) = (self.line_bytes_max, &context.memory);
+        let texts = |unit| Texts::new(unit, bytes_max).within(memory);
         let fragment = match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs, TextLines::new())?,
-            ReadFormat::Paragraphs => {
-                self.bind_lines(inputs, Texts::new(Unit::Paragraph, bytes_max))?
-            }
-            ReadFormat::Files => self.bind_lines(inputs, Texts::new(Unit::File, bytes_max))?,
-            ReadFormat::Sets => self.bind_lines(inputs, SetLines::new())?,
+            ReadFormat::Lines => self.bind_lines(inputs, memory, self.text_lines()?)?,
+            ReadFormat::Paragraphs => self.bind_lines(inputs, memory, texts(Unit::Paragraph))?,
+            ReadFormat::Files => self.bind_lines(inputs, memory, texts(Unit::File))?,
+            ReadFormat::Sets => self.bind_lines(inputs, memory, SetLines::new())?,
             ReadFormat::Csv => {
-                self.bind_lines(inputs, CsvRows::new(self.csv_columns()?, bytes_max))?
+                let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
+                self.bind_lines(inputs, memory, rows)?
             }
             ReadFormat::U32le => self.bind_rows(inputs, Integers::<UInt32Type>::new()),
             ReadFormat::U64le => self.bind_rows(inputs, Integers::<UInt64Type>::new()),

@@ -76,7 +76,8 @@ impl Names {
                 Ok(name) => names.append_value(name),
                 Err(error) => {
                     let (line, offset) = (self.count, error.valid_up_to());
-                    return Err(ReadError::NotUtf8 { path: Arc::clone(&self.path), line, offset });
+                    let (path, encoding) = (Arc::clone(&self.path), "UTF-8");
+                    return Err(ReadError::NotText { path, line, offset, encoding });
                 }
             }
         }

@@ -2,15 +2,17 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trommel_engine::operator::{Access, Claim};
 
 use super::OnError;
+use super::braces::has_wildcards;
 use super::error::ReadError;
 use super::walk::Walk;
-use crate::files::{FileId, input_claims, stdin_claims};
+use crate::files::{FileId, input_claims, name_of, stdin_claims};
 
 /// Path that stands for standard input.
 pub(super) const STDIN: &str = "-";
@@ -33,7 +35,7 @@ impl Place {
     pub(super) fn name(&self) -> Arc<str> {
         match self {
             Self::Stdin => "standard input".into(),
-            Self::File(path) => path.display().to_string().into(),
+            Self::File(path) => name(path),
         }
     }
 }
@@ -50,22 +52,21 @@ pub(super) struct Files {
 
 /// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
 /// an inaccessible file stays in the list, so that opening it reports the reason.
-pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<Files>, ReadError> {
+pub(super) fn resolve(patterns: &[PathBuf], on_error: OnError) -> Result<Option<Files>, ReadError> {
     let mut finding = Finding {
         files: Files { bytes: Some(0), ..Files::default() },
         seen: HashSet::new(),
         skips: on_error == OnError::Skip,
     };
     for pattern in patterns {
-        if pattern == STDIN {
+        if pattern == Path::new(STDIN) {
             finding.add_stdin();
         } else if is_pattern(pattern) {
-            let walk = Walk::new(pattern)
-                .map_err(|source| ReadError::Pattern { pattern: pattern.clone(), source })?;
+            let walk = Walk::new(pattern)?;
             finding.add_matches(pattern, &walk)?;
         } else {
-            finding.files.claims.extend(input_claims(pattern.as_ref(), PATHS));
-            finding.add(PathBuf::from(pattern))?;
+            finding.files.claims.extend(input_claims(pattern, PATHS));
+            finding.add(pattern.clone())?;
         }
     }
     Ok((!finding.files.places.is_empty()).then_some(finding.files))
@@ -73,8 +74,8 @@ pub(super) fn resolve(patterns: &[String], on_error: OnError) -> Result<Option<F
 
 /// True if `path` is a pattern. File names may contain brackets and stars, so an existing path is
 /// not a pattern.
-pub(super) fn is_pattern(path: &str) -> bool {
-    path.contains(['*', '?', '[']) && fs::symlink_metadata(path).is_err()
+pub(super) fn is_pattern(path: &Path) -> bool {
+    has_wildcards(path.as_os_str().as_bytes()) && fs::symlink_metadata(path).is_err()
 }
 
 struct Finding {
@@ -100,12 +101,12 @@ impl Finding {
         }
     }
 
-    fn add_matches(&mut self, pattern: &str, walk: &Walk) -> Result<(), ReadError> {
+    fn add_matches(&mut self, pattern: &Path, walk: &Walk) -> Result<(), ReadError> {
         let mut found: Vec<(PathBuf, bool)> = Vec::new();
         let skips = self.skips;
         walk.for_each(&mut |path, error| {
             if found.len() >= FILES_MAX {
-                let pattern = pattern.to_owned();
+                let pattern = name_of(pattern);
                 return Err(ReadError::TooManyFiles { pattern, files_max: FILES_MAX });
             }
             match error {
@@ -117,7 +118,7 @@ impl Finding {
             Ok(())
         })?;
         if found.is_empty() {
-            return Err(ReadError::NoMatch { pattern: pattern.to_owned() });
+            return Err(ReadError::NoMatch { pattern: name_of(pattern) });
         }
         // `read_dir` has no order; sorted paths make a run repeatable.
         found.sort();
@@ -164,6 +165,7 @@ impl Finding {
     }
 }
 
-fn name(path: &Path) -> Arc<str> {
-    path.display().to_string().into()
+/// Name of a file for messages and rows.
+pub(super) fn name(path: &Path) -> Arc<str> {
+    name_of(path).into()
 }

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::error::ReadError;
 use super::input::Inputs;
 use super::lines::{LineFormat, Run};
+
+/// Bytes of a text that need no reservation.
+const UNRESERVED_BYTES: usize = 256 << 10;
 
 /// Text of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +44,8 @@ pub(super) struct Texts {
     lines: UInt64Builder,
     texts: StringBuilder,
     rows: usize,
+    /// Memory of long texts.
+    room: Reservation,
 }
 
 impl Texts {
@@ -59,7 +65,13 @@ impl Texts {
             lines: UInt64Builder::new(),
             texts: StringBuilder::new(),
             rows: 0,
+            room: Reservation::default(),
         }
+    }
+
+    /// Takes memory for long texts from this budget.
+    pub(super) fn within(self, memory: &MemoryBudget) -> Self {
+        Self { room: memory.reservation(), ..self }
     }
 
     /// Adds the line with number `line`. Without `bytes` the line cannot be used, and the text
@@ -93,19 +105,32 @@ impl Texts {
             let (line, bytes_max) = (open.line, self.bytes_max);
             return inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max });
         }
-        match simdutf8::compat::from_utf8(bytes) {
-            Ok(text) => {
+        self.reserve(inputs, bytes.len())?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        match inputs.text(line, bytes)? {
+            Some(text) => {
                 if !is_first {
                     open.text.push('\n');
                 }
-                open.text.push_str(text);
-                Ok(())
+                open.text.push_str(&text);
             }
-            Err(error) => {
-                open.is_refused = true;
-                let offset = error.valid_up_to();
-                inputs.refuse(|path| ReadError::NotUtf8 { path, line, offset })
-            }
+            None => open.is_refused = true,
+        }
+        Ok(())
+    }
+
+    /// Reserves memory for this number of bytes more of the open text, and for its row.
+    fn reserve(&mut self, inputs: &Inputs, bytes: usize) -> Result<(), ReadError> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let bytes = open.text.len() + bytes;
+        if bytes <= UNRESERVED_BYTES {
+            return Ok(());
+        }
+        // The text doubles its room, and so does the column.
+        let wanted = bytes.next_power_of_two() * 2;
+        match wanted > self.room.bytes() {
+            true => self.room.resize(wanted).map_err(|full| inputs.no_memory(open.line, full)),
+            false => Ok(()),
         }
     }
 

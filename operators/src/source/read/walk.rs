@@ -7,12 +7,15 @@
 //! folders, so that a file is reported under its own path if that matches.
 
 use std::collections::{HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, Pattern, PatternError};
 
+use super::braces::{expanded, has_wildcards, wrong};
 use super::error::ReadError;
 use crate::files::FileId;
 
@@ -29,13 +32,14 @@ const MATCH: MatchOptions = MatchOptions {
 pub(super) struct Walk {
     /// Start of the walk: the root or, as the empty path, the current folder.
     start: PathBuf,
-    steps: Vec<Step>,
+    /// The steps of each alternative.
+    alternatives: Vec<Vec<Step>>,
 }
 
 #[derive(Debug)]
 enum Step {
     /// One name without wildcards, looked up and not listed.
-    Name(String),
+    Name(OsString),
     /// Names that match.
     Names(Pattern),
     /// `**`.
@@ -53,28 +57,23 @@ type Found<'a> = dyn FnMut(PathBuf, Option<io::Error>) -> Result<(), ReadError> 
 
 impl Walk {
     /// Parses `pattern`; an error gives the position in it.
-    pub(super) fn new(pattern: &str) -> Result<Self, PatternError> {
-        // Check the whole pattern first: then an error gives the position in it.
-        Pattern::new(pattern)?;
-        let mut steps = Vec::new();
-        for name in pattern.split('/').filter(|name| !name.is_empty()) {
-            match name {
-                "**" if matches!(steps.last(), Some(Step::Folders)) => {}
-                "**" => steps.push(Step::Folders),
-                _ if name.contains(['*', '?', '[']) => steps.push(Step::Names(Pattern::new(name)?)),
-                _ => steps.push(Step::Name(name.to_owned())),
-            }
-        }
-        if pattern.ends_with('/') {
-            // The pattern matches folders only, hence no file.
-            steps.push(Step::Folders);
-        }
-        let start = if pattern.starts_with('/') { "/" } else { "" };
-        Ok(Self { start: PathBuf::from(start), steps })
+    pub(super) fn new(pattern: &Path) -> Result<Self, ReadError> {
+        let start = if pattern.has_root() { "/" } else { "" };
+        let alternatives: Result<_, _> = match pattern.to_str() {
+            Some(text) => expanded(text)?.iter().map(|text| steps(Path::new(text))).collect(),
+            // Alternatives are for patterns that are text.
+            None => [steps(pattern)].into_iter().collect(),
+        };
+        Ok(Self { start: PathBuf::from(start), alternatives: alternatives? })
     }
 
-    /// Calls `found` for every matching file; folders do not count as files.
+    /// Calls `found` for every matching file; folders do not count as files. A file that matches
+    /// several alternatives may come several times.
     pub(super) fn for_each(&self, found: &mut Found<'_>) -> Result<(), ReadError> {
+        self.alternatives.iter().try_for_each(|steps| self.visit_all(steps, found))
+    }
+
+    fn visit_all(&self, steps: &[Step], found: &mut Found<'_>) -> Result<(), ReadError> {
         let mut seen: HashSet<(FileId, usize)> = HashSet::new();
         let mut waiting = VecDeque::from([Visit { folder: self.start.clone(), step: 0 }]);
         while let Some(visit) = waiting.pop_front() {
@@ -87,89 +86,114 @@ impl Walk {
             };
             // A folder reached again by a link, with the same step, has the same matches.
             if seen.insert((FileId::of(&metadata), visit.step)) {
-                self.expand(&visit, &mut waiting, found)?;
+                expand(steps, &visit, &mut waiting, found)?;
             }
         }
         Ok(())
     }
+}
 
-    /// Matches the entries of a folder with one step.
-    fn expand(
-        &self,
-        visit: &Visit,
-        waiting: &mut VecDeque<Visit>,
-        found: &mut Found<'_>,
-    ) -> Result<(), ReadError> {
-        let next = visit.step + 1;
-        match self.steps.get(visit.step) {
-            None => Ok(()),
-            Some(Step::Name(name)) => {
-                let path = visit.folder.join(name);
-                match fs::symlink_metadata(&path) {
-                    Ok(_) => self.reach(path, next, waiting, found),
-                    Err(error) if is_absence(&error) => Ok(()),
-                    Err(error) => found(path, Some(error)),
-                }
+/// The steps of a pattern without alternatives.
+fn steps(pattern: &Path) -> Result<Vec<Step>, ReadError> {
+    let whole = pattern.to_string_lossy();
+    let wrong_at = |error: PatternError| wrong(&whole, error.to_string());
+    // Check the whole pattern first: then an error gives the position in it.
+    Pattern::new(&whole).map_err(wrong_at)?;
+    let mut steps = Vec::new();
+    let bytes = pattern.as_os_str().as_bytes();
+    for name in bytes.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+        match name {
+            b"**" if matches!(steps.last(), Some(Step::Folders)) => {}
+            b"**" => steps.push(Step::Folders),
+            _ if has_wildcards(name) => {
+                let name = String::from_utf8_lossy(name);
+                steps.push(Step::Names(Pattern::new(&name).map_err(wrong_at)?));
             }
-            Some(Step::Names(pattern)) => self.list(visit, found, &mut |path, name, found| {
-                if pattern.matches_with(name, MATCH) {
-                    self.reach(path, next, waiting, found)?;
+            _ => steps.push(Step::Name(OsStr::from_bytes(name).to_owned())),
+        }
+    }
+    if bytes.ends_with(b"/") {
+        // The pattern matches folders only, hence no file.
+        steps.push(Step::Folders);
+    }
+    Ok(steps)
+}
+
+/// Matches the entries of a folder with one step.
+fn expand(
+    steps: &[Step],
+    visit: &Visit,
+    waiting: &mut VecDeque<Visit>,
+    found: &mut Found<'_>,
+) -> Result<(), ReadError> {
+    let next = visit.step + 1;
+    match steps.get(visit.step) {
+        None => Ok(()),
+        Some(Step::Name(name)) => {
+            let path = visit.folder.join(name);
+            match fs::symlink_metadata(&path) {
+                Ok(_) => reach(steps, path, next, waiting, found),
+                Err(error) if is_absence(&error) => Ok(()),
+                Err(error) => found(path, Some(error)),
+            }
+        }
+        Some(Step::Names(pattern)) => list(visit, found, &mut |path, name, found| {
+            if pattern.matches_with(name, MATCH) {
+                reach(steps, path, next, waiting, found)?;
+            }
+            Ok(())
+        }),
+        Some(Step::Folders) => {
+            // `**` also matches no folder at all.
+            waiting.push_front(Visit { folder: visit.folder.clone(), step: next });
+            list(visit, found, &mut |path, name, _| {
+                if !name.starts_with('.') && path.is_dir() {
+                    enqueue(Visit { folder: path, step: visit.step }, waiting);
                 }
                 Ok(())
-            }),
-            Some(Step::Folders) => {
-                // `**` also matches no folder at all.
-                waiting.push_front(Visit { folder: visit.folder.clone(), step: next });
-                self.list(visit, found, &mut |path, name, _| {
-                    if !name.starts_with('.') && path.is_dir() {
-                        enqueue(Visit { folder: path, step: visit.step }, waiting);
-                    }
-                    Ok(())
-                })
+            })
+        }
+    }
+}
+
+/// Handles `path`, which matches all steps before `step`.
+fn reach(
+    steps: &[Step],
+    path: PathBuf,
+    step: usize,
+    waiting: &mut VecDeque<Visit>,
+    found: &mut Found<'_>,
+) -> Result<(), ReadError> {
+    let is_last = step == steps.len();
+    match (path.is_dir(), is_last) {
+        (true, false) => enqueue(Visit { folder: path, step }, waiting),
+        (false, true) => found(path, None)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Calls `each` for the entries of a folder. Bytes of a name that are not UTF-8 count as one
+/// replacement character.
+fn list(
+    visit: &Visit,
+    found: &mut Found<'_>,
+    each: &mut dyn FnMut(PathBuf, &str, &mut Found<'_>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let entries = match fs::read_dir(or_here(&visit.folder)) {
+        Ok(entries) => entries,
+        Err(error) => return found(visit.folder.clone(), Some(error)),
+    };
+    for entry in entries {
+        match entry {
+            Ok(entry) => {
+                let name = entry.file_name();
+                each(visit.folder.join(&name), &name.to_string_lossy(), found)?;
             }
-        }
-    }
-
-    /// Handles `path`, which matches all steps before `step`.
-    fn reach(
-        &self,
-        path: PathBuf,
-        step: usize,
-        waiting: &mut VecDeque<Visit>,
-        found: &mut Found<'_>,
-    ) -> Result<(), ReadError> {
-        let is_last = step == self.steps.len();
-        match (path.is_dir(), is_last) {
-            (true, false) => enqueue(Visit { folder: path, step }, waiting),
-            (false, true) => found(path, None)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Calls `each` for the entries of a folder. Bytes of a name that are not UTF-8 count as one
-    /// replacement character.
-    fn list(
-        &self,
-        visit: &Visit,
-        found: &mut Found<'_>,
-        each: &mut dyn FnMut(PathBuf, &str, &mut Found<'_>) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
-        let entries = match fs::read_dir(or_here(&visit.folder)) {
-            Ok(entries) => entries,
             Err(error) => return found(visit.folder.clone(), Some(error)),
-        };
-        for entry in entries {
-            match entry {
-                Ok(entry) => {
-                    let name = entry.file_name();
-                    each(visit.folder.join(&name), &name.to_string_lossy(), found)?;
-                }
-                Err(error) => return found(visit.folder.clone(), Some(error)),
-            }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Queues a visit: folders at the front, links to folders at the back.

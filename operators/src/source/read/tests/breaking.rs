@@ -153,7 +153,7 @@ fn windows_of_two_gigabytes_are_accepted() {
 }
 
 #[test]
-fn the_mark_of_utf8_is_no_part_of_the_first_line_and_that_of_utf16_is_an_error() {
+fn marks_are_no_part_of_the_first_line() {
     let files: [&[u8]; 2] = [b"\xef\xbb\xbf12345\nb\n", b"\xef\xbb\xbf"];
     for step in 1..9 {
         for block in 1..9 {
@@ -161,15 +161,22 @@ fn the_mark_of_utf8_is_no_part_of_the_first_line_and_that_of_utf16_is_an_error()
             let (lines, _) = read_lines(&files, sizes, OnError::Fail).unwrap();
             assert_eq!(lines, ["12345", "b"], "{sizes:?}");
             for mark in [&b"\xff\xfeh\0i\0\n\0"[..], b"\xfe\xff\0h\0i\0\n"] {
-                let error = read_lines(&[mark], sizes, OnError::Fail).unwrap_err().to_string();
-                assert!(error.starts_with("a.txt is UTF-16"), "{error}");
-                let (lines, counters) = read_lines(&[mark, b"good"], sizes, OnError::Skip).unwrap();
-                assert_eq!((lines.len(), counter(&counters, "files_skipped")), (1, 1));
+                let (lines, _) = read_lines(&[mark, b"good"], sizes, OnError::Fail).unwrap();
+                assert_eq!(lines, ["hi", "good"], "{sizes:?}");
             }
         }
     }
     let (lines, counters) = read_lines(&[b"\xef\xbb"], ROOMY, OnError::Skip).unwrap();
     assert_eq!((lines.len(), skipped(&counters)), (0, 1));
+}
+
+#[test]
+fn frames_before_the_first_of_data_belong_to_zstd() {
+    let data = zstd::encode_all(&b"a\nb\n"[..], 1).unwrap();
+    for first in [b'\x50', b'\x5f'] {
+        let packed = [&[first, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4], &data[..]].concat();
+        assert_eq!(read_named("a", &packed, OnError::Fail).unwrap().0, ["a", "b"]);
+    }
 }
 
 #[test]

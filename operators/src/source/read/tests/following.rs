@@ -17,10 +17,11 @@ struct Log {
 impl Log {
     fn new(pattern: &str, times: Times, on_error: OnError) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let paths = [text(&folder.path().join(pattern))];
+        let paths = [folder.path().join(pattern)];
         let named = named(&paths, false).unwrap();
         let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16);
         let inputs = Inputs::none(on_error);
+        let lines = lines.skipping_zeros();
         let source = FollowSource::new(inputs, named, TextLines::new(), 100, lines);
         Self { folder, source: source.times(times) }
     }
@@ -192,7 +193,7 @@ fn what_cannot_be_followed_is_refused() {
     let read = |path: &str, format| Read::new([path], format);
     for (spec, parameter, said) in [
         (read("-", ReadFormat::Lines), "follow", "only files can be followed"),
-        (read(&missing, ReadFormat::U32le), "paths", "No such file"),
+        (read(&missing, ReadFormat::U32le), "follow", "`format` must be `lines` or `sets`"),
         (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
         (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
         (read("a[", ReadFormat::Lines), "paths", "invalid pattern `a[`"),
@@ -219,4 +220,124 @@ fn what_cannot_be_followed_is_refused() {
     log.append("utf8", "y\n");
     fs::rename(log.path("utf8"), log.path("utf16")).unwrap();
     assert_eq!(log.read(), ["y"]);
+}
+
+#[test]
+fn a_file_with_other_content_is_read_from_its_beginning() {
+    for (old, new, expected) in [
+        ("one\ntwo\n", "six\nsix\n", &["six", "six"][..]),
+        ("one\ntwo\n", "a longer one\nand more\n", &["a longer one", "and more"]),
+        ("one\ntwo\nhal", "zero\none\ntwo\nhalf\n", &["zero", "one", "two", "half"]),
+    ] {
+        let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
+        log.append("a.log", old);
+        assert_eq!(log.read().len(), 2);
+        // Emptied and written at once, so that no look sees the shorter file.
+        fs::write(log.path("a.log"), new).unwrap();
+        assert_eq!(log.read(), expected);
+        assert_eq!(log.counter("files_truncated"), 1);
+        log.append("a.log", "more\n");
+        assert_eq!(log.read(), ["more"]);
+    }
+    // The beginning is the same, and the end of what was read is not.
+    let same = "the same line\n".repeat(100);
+    let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
+    log.append("a.log", &format!("{same}old\n"));
+    assert_eq!(log.read().len(), 101);
+    fs::write(log.path("a.log"), format!("{same}new\nnewer\n")).unwrap();
+    assert_eq!(log.read().len(), 102);
+}
+
+#[test]
+fn zeros_that_a_truncation_leaves_are_no_text() {
+    use std::os::unix::fs::FileExt as _;
+    let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
+    // A writer that goes on at its old place.
+    let writer = fs::File::create(log.path("a.log")).unwrap();
+    let hole = 3 << 20;
+    for (round, size) in [9, 300, hole].into_iter().enumerate() {
+        let place = size as u64;
+        writer.set_len(place).unwrap();
+        let lines = log.read();
+        assert!(lines.iter().all(|line| line.is_empty()), "{}", lines.len());
+        let line = format!("line {round}\n");
+        writer.write_all_at(line.as_bytes(), place).unwrap();
+        assert_eq!(log.read(), [line.trim_end()]);
+        writer.set_len(0).unwrap();
+    }
+}
+
+#[test]
+fn what_a_pattern_finds_and_cannot_be_followed_never_ends_a_run() {
+    let mut log = Log::new("a.*", AT_ONCE, OnError::Fail);
+    log.append("a.log", "1\n");
+    assert_eq!(log.read(), ["1"]);
+    fs::write(log.path("a.log.1.gz"), gzip(b"x")).unwrap();
+    fs::create_dir(log.path("a.folder")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        log.path("a.fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    fs::write(log.path("a.wide"), b"\xff\xfex\0").unwrap();
+    log.append("a.log", "2\n");
+    assert_eq!((log.read(), log.read()), (vec!["2".to_owned()], vec![]));
+    assert_eq!(log.counter("files_skipped"), 3, "folders are no files");
+    assert_eq!(log.counter("files_followed"), 1);
+}
+
+#[test]
+fn a_file_that_could_not_be_opened_is_tried_again() {
+    let mut log = Log::new("a.log", AT_ONCE, OnError::Skip);
+    // A link to itself has no metadata.
+    std::os::unix::fs::symlink("a.log", log.path("a.log")).unwrap();
+    assert_eq!((log.read().len(), log.read().len(), log.counter("files_skipped")), (0, 0, 1));
+    fs::remove_file(log.path("a.log")).unwrap();
+    log.append("a.log", "1\n");
+    assert_eq!((log.read(), log.counter("files_skipped")), (vec!["1".to_owned()], 1));
+}
+
+#[test]
+fn files_are_read_from_their_end_on_request() {
+    for (old, expected) in [
+        ("old\n", &["new"][..]),
+        ("old\nhalf ", &["half new"]),
+        ("half ", &["half new"]),
+        ("", &["new"]),
+    ] {
+        let mut log = Log::new("*.log", AT_ONCE, OnError::Fail);
+        log.source = log.source.from_end();
+        log.append("a.log", old);
+        assert_eq!(log.read(), [""; 0]);
+        log.append("a.log", "new\n");
+        assert_eq!(log.read(), expected);
+        log.append("b.log", "all of a later file\n");
+        assert_eq!(log.read(), ["all of a later file"]);
+    }
+    let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
+    log.source = log.source.from_end();
+    log.append("a.log", &"x".repeat(100_000));
+    assert_eq!(log.read(), [""; 0]);
+    log.append("a.log", "the rest of a long line\nnew\n");
+    assert_eq!(log.read(), ["new"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.log");
+    let spec = |follow: bool| {
+        let read = Read::new([path.clone()], ReadFormat::Lines);
+        if follow { read.follow() } else { read }
+    };
+    assert!(bind(spec(false), &[]).is_err());
+    bind(spec(true), &[]).unwrap();
+    let error = bind(spec(false).from(ReadFrom::End), &[]).unwrap_err();
+    assert_eq!(error.parameter, Some("from"));
+    let error = bind(spec(true).quiet_seconds(-1.0), &[]).unwrap_err();
+    assert_eq!(error.parameter, Some("quiet_seconds"));
+    assert!(bind(spec(true).encoding("utf-16"), &[]).is_err());
 }

@@ -119,7 +119,7 @@ fn patterns_mean_what_they_mean_to_glob() {
             .collect();
         expected.sort();
         expected.dedup();
-        let files = paths::resolve(&[whole], OnError::Fail);
+        let files = paths::resolve(&[whole.into()], OnError::Fail);
         let found: Vec<_> = match files {
             Err(ReadError::NoMatch { .. }) => Vec::new(),
             files => files.unwrap().unwrap().places,
@@ -129,6 +129,10 @@ fn patterns_mean_what_they_mean_to_glob() {
         found.sort();
         assert_eq!(found, expected, "{pattern}");
     }
+    // Patterns that the crate does not know, as in a shell.
+    assert_eq!(read(&folder, &["s/{a,t/b}.*"]), ["s/a.txt", "s/t/b.log"]);
+    assert_eq!(read(&folder, &["[^a].*"]), ["b.log"]);
+    assert_eq!(read(&folder, &["[[:lower:]].{txt,log}"]), ["a.txt", "b.log"]);
     // A dot that is written down matches that of a hidden file, as in a shell.
     assert_eq!(read(&folder, &[".h*", "s/.?/*"]), [".hidden.txt", "s/.h/a.txt"]);
 }
