@@ -41,8 +41,8 @@ use trommel_kernels::stdio::{Stdio, was_closed};
 
 use descriptor::Descriptor;
 use direct::{Direct, has_room};
-pub(crate) use identity::{FileId, name_of};
 use identity::key_of_path;
+pub(crate) use identity::{FileId, name_of};
 pub use identity::{input_claims, stdin_claims};
 pub use new_file::NewFile;
 use new_file::{Replacement, Staged};

@@ -141,9 +141,9 @@ pub(super) trait Rows: Send + 'static {
     }
 }
 
-/// A piece that is a batch already.
+/// A piece that is a batch already, or the reason why there is none.
 pub(super) struct Batch {
-    pub(super) records: RecordBatch,
+    pub(super) records: Result<RecordBatch, TokenizeError>,
     /// Bytes of what has been made for it.
     pub(super) bytes: usize,
 }
@@ -167,9 +167,7 @@ impl Rows for Whole {
         _: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {
-        if piece.records.num_rows() > 0 {
-            out.send(piece.records.clone());
-        }
+        out.send(piece.records.clone()?);
         Ok(())
     }
 }

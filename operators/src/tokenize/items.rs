@@ -32,7 +32,7 @@ impl Cut for CutItems {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.items);
         let texts = &mut self.items.texts;
         let bytes = texts.bytes() + texts.len() * size_of::<i32>();
-        (Batch { records: column_batch(&self.schema, Arc::new(texts.take())), bytes }, next)
+        (Batch { records: Ok(column_batch(&self.schema, Arc::new(texts.take()))), bytes }, next)
     }
 }
 

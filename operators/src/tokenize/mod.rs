@@ -20,12 +20,13 @@
 //! | `cut` | parts, and the two steps from a part to rows |
 //! | `items`, `sets`, `text_sets` | these steps for each form of the output |
 //! | `fused`, `parallel` | operators of these steps |
-//! | `tokens`, `words` | tokens of a text, by their definition |
+//! | `tokens`, `words`, `fields` | tokens of a text, by their definition |
 //! | `token` | a token, and what takes tokens |
 //! | `numbers`, `dictionary` | numbers of tokens |
 
 mod cut;
 mod dictionary;
+mod fields;
 mod fused;
 mod items;
 mod numbers;
@@ -57,6 +58,7 @@ use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema};
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
+use fields::Fields;
 use fused::Fused;
 use items::CutItems;
 use sets::{CutSets, NumberSets};
@@ -74,6 +76,9 @@ pub enum TokenizeBy {
     Whitespace,
     /// Every run of `q` consecutive characters, unchanged; a shorter text is one token.
     Qgrams,
+    /// The field of this number, from 1, of a text that has it, unchanged: as `cut -d, -f7` with
+    /// a `delimiter`, and as `awk '{print $7}'` without one.
+    Field(#[schemars(range(min = 1))] u32),
 }
 
 /// Form of the output.
@@ -104,7 +109,7 @@ pub enum DictionaryFull {
     Fail,
 }
 
-/// Cuts texts into words, fields or q-grams.
+/// Cuts texts into words or q-grams, or takes a field of each.
 ///
 /// # Ports
 /// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
@@ -158,6 +163,16 @@ pub struct Tokenize {
     column: Option<String>,
     /// Definition of a token.
     by: TokenizeBy,
+    /// Character between two fields, such as `,` or `\t`; white space when left out. For `field`
+    /// only.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 1))]
+    delimiter: Option<String>,
+    /// Fields may stand in double quotes or, without a `delimiter`, in brackets too, and have
+    /// delimiters there: `[1/Jan/2026 10:00] "GET / HTTP/1.1"` has two fields, without their
+    /// quotes. For `field` only.
+    #[serde(default)]
+    quotes: bool,
     /// Characters of a q-gram; for `qgrams` only.
     #[serde(default)]
     #[schemars(range(min = 1, max = 255))]
@@ -198,7 +213,7 @@ fn default_dictionary_bytes_max() -> usize {
 }
 
 /// Error of making sets of texts.
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 #[non_exhaustive]
 pub enum TokenizeError {
     /// The dictionary has reached its limit.
@@ -215,6 +230,18 @@ pub enum TokenizeError {
     /// The memory of the pipeline is used up.
     #[error("the dictionary of tokens cannot grow: {0}")]
     Memory(#[from] MemoryFull),
+    /// The memory of the pipeline has no room for the set of a text.
+    #[error("no memory for the set of a long text: {0}; use `into`: `sets`, or cut it before")]
+    SetMemory(MemoryFull),
+    /// The set of a text is too large for a column of texts.
+    #[error(
+        "the set of a text has more than {bytes_max} bytes of tokens; \
+         use `into`: `sets`, or cut the text before"
+    )]
+    SetTooLarge {
+        /// Limit of their text, in bytes.
+        bytes_max: usize,
+    },
     /// There are more than 2^32 texts.
     #[error("more than 2^32 texts; the ids of sets have 32 bits")]
     TooManyTexts,
@@ -225,6 +252,8 @@ impl Tokenize {
         Self {
             column: None,
             by,
+            delimiter: None,
+            quotes: false,
             q,
             into: TokenizeInto::Items,
             carry: Vec::new(),
@@ -251,6 +280,35 @@ impl Tokenize {
     #[must_use]
     pub fn qgrams(q: usize) -> Self {
         Self::new(TokenizeBy::Qgrams, Some(q))
+    }
+
+    /// Takes the field of this number, from 1, of each text.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_operators::Tokenize;
+    ///
+    /// // The requests of an access log.
+    /// let requests = Tokenize::field(5).quotes();
+    /// let names = Tokenize::field(2).delimiter(';');
+    /// ```
+    #[must_use]
+    pub fn field(number: u32) -> Self {
+        Self::new(TokenizeBy::Field(number), None)
+    }
+
+    /// Sets the character between two fields; the default is white space.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: char) -> Self {
+        self.delimiter = Some(delimiter.into());
+        self
+    }
+
+    /// Lets fields stand in quotes.
+    #[must_use]
+    pub fn quotes(mut self) -> Self {
+        self.quotes = true;
+        self
     }
 
     /// Sets the text column; required if the input has several.
@@ -341,7 +399,26 @@ impl Tokenize {
         let wrong = |value: String, allowed: &str| {
             BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("q")
         };
+        let is_field = matches!(self.by, TokenizeBy::Field(_));
+        for (parameter, is_given) in
+            [("delimiter", self.delimiter.is_some()), ("quotes", self.quotes)]
+        {
+            if is_given && !is_field {
+                let allowed = "it is for `by`: {\"field\": N} only";
+                return Err(refuse(parameter, "a value", allowed));
+            }
+        }
         match (self.by, self.q) {
+            (TokenizeBy::Field(number), None) => {
+                check_range("by", &number, &(1..=u32::MAX))?;
+                let mut delimiter = self.delimiter.as_deref().unwrap_or_default().chars();
+                let first = delimiter.next();
+                if self.delimiter.is_some() && (first.is_none() || delimiter.next().is_some()) {
+                    let value = format!("{:?}", self.delimiter.as_deref().unwrap_or_default());
+                    return Err(refuse("delimiter", value, "expected one character"));
+                }
+                Ok(Tokenizer::Field(Fields { number, delimiter: first, quotes: self.quotes }))
+            }
             (TokenizeBy::Qgrams, None) => Err(wrong(
                 "`by`: `qgrams` without `q`".to_owned(),
                 "expected a number of characters from 1 to 255",
@@ -362,7 +439,7 @@ impl Tokenize {
 
 impl Configured for Tokenize {
     const NAME: &'static str = "tokenize";
-    const SUMMARY: &'static str = "cut texts into words, fields or q-grams";
+    const SUMMARY: &'static str = "cut texts into words, q-grams or fields";
 }
 
 impl OperatorSpec for Tokenize {
@@ -404,7 +481,8 @@ impl OperatorSpec for Tokenize {
             TokenizeInto::TextSets => {
                 let cut = || {
                     let (tokenizer, schema) = (tokenizer.new_like(), Arc::clone(&schema));
-                    CutTextSets::new(tokenizer, batch, carry.clone(), schema)
+                    let carry = carry.clone();
+                    CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
                 };
                 let parts = Parts::new(column, BATCH_BYTES).numbered();
                 operator(context.threads, parts, cut, Whole, &schema)

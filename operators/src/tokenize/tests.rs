@@ -74,6 +74,52 @@ fn output_batches_are_bounded_in_bytes() {
 }
 
 #[test]
+fn a_field_of_each_text_is_a_token() {
+    let inputs = vec![texts(&[Some("a;b c"), None, Some(""), Some("d;e;f"), Some("g")])];
+    let (tokens, _) = items(Tokenize::field(2).delimiter(';').batch(1), inputs.clone());
+    assert_eq!(tokens, ["b c", "e"]);
+    let (tokens, _) = items(Tokenize::field(1), inputs.clone());
+    assert_eq!(tokens, ["a;b", "d;e;f", "g"]);
+    let spec: Tokenize =
+        serde_json::from_str(r#"{"by": {"field": 3}, "delimiter": ";", "quotes": true}"#).unwrap();
+    assert_eq!(items(spec, inputs).0, ["f"]);
+    let refused = |spec: Tokenize| bind(spec, &[texts(&[]).schema()]).unwrap_err().parameter;
+    assert_eq!(refused(Tokenize::field(0)), Some("by"));
+    assert_eq!(refused(Tokenize::words().delimiter(',')), Some("delimiter"));
+    assert_eq!(refused(Tokenize::words().quotes()), Some("quotes"));
+}
+
+/// Nearly all q-grams of the text are distinct, and each is a text of its own.
+#[test]
+fn a_set_that_is_too_large_is_an_error() {
+    use trommel_engine::placement::Placement;
+    let text: String = (0..60_000_u32).map(|number| format!("{number:x}")).collect();
+    for (placement, memory, is_enough) in [
+        (Placement::Fused, 20 << 20, false),
+        (Placement::Auto, 20 << 20, false),
+        (Placement::Fused, 1 << 30, true),
+    ] {
+        let mut graph = Graph::new();
+        let batch = texts(&[Some(&text)]);
+        let lines = graph.add("lines", Memory::new(batch.schema(), [batch]));
+        let sets = graph.add_after(lines, "sets", Tokenize::qgrams(255).into_text_sets());
+        let (sink, rows) = Collect::new();
+        graph.add_after(sets, "rows", sink);
+        graph.placement(placement).memory_max(memory);
+        match graph.build().unwrap().run(RunOptions::new()) {
+            Ok(_) => assert!(is_enough && rows.rows() == 1),
+            Err(error) => {
+                let said = error.to_string();
+                assert!(
+                    !is_enough && said.contains("no memory for the set of a long text"),
+                    "{said}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn sets_number_tokens_by_first_occurrence() {
     let inputs = vec![texts(&[Some("b a b"), None]), texts(&[Some(""), Some("c a")])];
     let rows = sets(Tokenize::whitespace().into_sets(), inputs).unwrap();

@@ -1,7 +1,9 @@
 //! Sets of tokens as texts.
 
 use arrow_schema::SchemaRef;
+use trommel_engine::memory::{MemoryBudget, Reservation};
 
+use super::TokenizeError;
 use super::cut::{Batch, Cut, Part};
 use super::numbers::BatchNumbers;
 use super::token::{Token, TokenSink, Words};
@@ -9,6 +11,11 @@ use super::tokens::Tokenizer;
 use super::words::Place;
 use crate::columns::{SetsBuilder, sets_of_texts};
 use crate::parameters::BATCH_BYTES;
+
+/// Tokens after which the bytes of a set are looked at.
+const CHECKED_TOKENS: usize = 1_024;
+/// Maximum bytes of the texts of a set, which have offsets of 32 bits in a column.
+const SET_BYTES_MAX: usize = 1 << 30;
 
 /// Cuts texts into batches of sets, each batch with a dictionary of its own.
 pub(super) struct CutTextSets {
@@ -28,7 +35,15 @@ impl CutTextSets {
         schema: SchemaRef,
     ) -> Self {
         let (numbers, sets) = (BatchNumbers::new(), SetsBuilder::new());
-        Self { tokenizer, carry, schema, sets: Sets { batch, next_id: 0, numbers, sets } }
+        let (checked, room, failure) = (0, Reservation::default(), None);
+        let sets = Sets { batch, next_id: 0, numbers, sets, checked, room, failure };
+        Self { tokenizer, carry, schema, sets }
+    }
+
+    /// Takes memory for sets that exceed a batch from this budget.
+    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+        self.sets.room = memory.reservation();
+        self
     }
 }
 
@@ -39,11 +54,18 @@ impl Cut for CutTextSets {
         self.sets.next_id = part.id(from.row).into();
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.sets);
         let bytes = self.sets.bytes();
-        let Sets { numbers, sets, .. } = &mut self.sets;
+        let Sets { numbers, sets, failure, .. } = &mut self.sets;
         numbers.finish(sets.tokens_mut());
+        if let Some(failure) = failure.take() {
+            sets.abandon();
+            (sets.take(), numbers.take_texts());
+            // The run ends: nothing more is cut.
+            let end = Place { row: part.records.num_rows(), at: 0 };
+            return (Batch { records: Err(failure), bytes: 0 }, end);
+        }
         let sets = sets_of_texts(&sets.take(), numbers.take_texts());
         let records = part.carry_to(&sets, from.row..next.row, &self.carry, &self.schema);
-        (Batch { records, bytes }, next)
+        (Batch { records: Ok(records), bytes }, next)
     }
 }
 
@@ -54,9 +76,31 @@ struct Sets {
     next_id: u64,
     numbers: BatchNumbers,
     sets: SetsBuilder,
+    /// Tokens since the bytes were looked at.
+    checked: usize,
+    /// Memory of a set that exceeds a batch.
+    room: Reservation,
+    failure: Option<TokenizeError>,
 }
 
 impl Sets {
+    /// Whether the set in progress may grow on.
+    #[inline(never)]
+    fn has_room(&mut self) -> bool {
+        self.checked = 0;
+        let bytes = self.bytes();
+        if bytes <= 2 * BATCH_BYTES {
+            return true;
+        }
+        // The table and the column of texts, which is made of it.
+        let reserved = match bytes < SET_BYTES_MAX {
+            true => self.room.resize(2 * bytes).map_err(TokenizeError::SetMemory),
+            false => Err(TokenizeError::SetTooLarge { bytes_max: SET_BYTES_MAX }),
+        };
+        self.failure = reserved.err();
+        self.failure.is_none()
+    }
+
     fn bytes(&self) -> usize {
         self.sets.bytes() + self.numbers.text_bytes()
     }
@@ -71,7 +115,8 @@ impl TokenSink for Sets {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         self.numbers.add(token, self.sets.tokens_mut());
-        true
+        self.checked += 1;
+        self.checked < CHECKED_TOKENS || self.has_room()
     }
 
     fn end_row(&mut self) -> bool {

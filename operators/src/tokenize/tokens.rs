@@ -1,8 +1,9 @@
-//! Three tokenizers; each can stop after a token and continue later.
+//! Four tokenizers; each can stop after a token and continue later.
 
 use arrow_array::{Array, StringArray};
 use trommel_kernels::Isa;
 
+use super::fields::Fields;
 use super::token::{Token, TokenSink};
 use super::words::{Buffers, Place, words, words_of_rows};
 
@@ -19,6 +20,8 @@ pub(super) enum Tokenizer {
     Whitespace,
     /// Runs of this number of characters.
     Qgrams(usize),
+    /// A field.
+    Field(Fields),
 }
 
 impl Tokenizer {
@@ -33,6 +36,7 @@ impl Tokenizer {
             Self::Words(buffers) => Self::words(buffers.isa()),
             Self::Whitespace => Self::Whitespace,
             Self::Qgrams(q) => Self::Qgrams(*q),
+            Self::Field(fields) => Self::Field(*fields),
         }
     }
 
@@ -43,6 +47,7 @@ impl Tokenizer {
             Self::Words(buffers) => words(text, at, buffers, sink),
             Self::Whitespace => whitespace(text, at, sink),
             Self::Qgrams(q) => qgrams(text, at, *q, sink),
+            Self::Field(fields) => field(text, at, *fields, sink),
         }
     }
 
@@ -84,6 +89,16 @@ fn whitespace(text: &str, at: usize, mut sink: impl FnMut(Token<'_>) -> bool) ->
             return begin + len;
         }
         rest = rest[len..].trim_start();
+    }
+    text.len()
+}
+
+/// The field of a text, which is looked for once.
+fn field(text: &str, at: usize, fields: Fields, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
+    if at == 0
+        && let Some(field) = fields.find(text)
+    {
+        sink(Token::within(text, field));
     }
     text.len()
 }

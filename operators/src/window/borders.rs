@@ -2,8 +2,10 @@
 //!
 //! A window consists of panes, the distances between the beginnings of two windows. Borders of
 //! windows of time are whole multiples of the slide since 1970, in whole nanoseconds, so that
-//! windows of different runs are the same windows. The clock is read with the first batch and then
-//! follows the one that never jumps. A window that the stream did not fill, because it began or
+//! windows of different runs are the same windows. Between batches time follows the clock that never
+//! jumps; with each batch the clock of the day is read, and when it has jumped, such as after a
+//! suspension, borders are those of the new time. Each item is counted in one window all the same:
+//! after a jump back, the live pane goes on as that of the new time. A window that the stream did not fill, because it began or
 //! ended within, is marked: `complete` is false.
 
 use std::sync::Arc;
@@ -15,6 +17,8 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 /// The zone of the columns of time.
 const UTC: &str = "+00:00";
 const NANOSECONDS: u128 = 1_000_000_000;
+/// Difference of the clocks that is a jump.
+const JUMP: u128 = NANOSECONDS;
 
 /// Where windows begin and end.
 #[derive(Clone, Copy, Debug)]
@@ -185,16 +189,21 @@ impl Borders {
 
     /// Notes that a batch entered the stream. The first one begins the pane of its time.
     pub(crate) fn enter(&mut self, entered: Instant) {
-        if let Self::Time { grid, start, index } = self
-            && start.is_none()
-        {
-            let first = Start::new(entered);
-            // A restored stream goes on with its live pane, whose time may have passed.
-            if *index == 0 {
-                *index = grid.index(first.clock);
-            }
-            *start = Some(first);
+        if matches!(self, Self::Time { .. }) {
+            self.enter_at(Start::new(entered));
         }
+    }
+
+    fn enter_at(&mut self, now: Start) {
+        let Self::Time { grid, start, index } = self else { return };
+        match start {
+            // A restored stream goes on with its live pane, whose time may have passed.
+            None if *index == 0 => *index = grid.index(now.clock),
+            Some(begun) if begun.clock(now.at).abs_diff(now.clock) <= JUMP => return,
+            Some(begun) if now.clock < begun.clock(now.at) => *index = grid.index(now.clock),
+            _ => {}
+        }
+        *start = Some(now);
     }
 
     /// The pane of time that `now` is in, if it is after the live one.
@@ -231,5 +240,38 @@ impl Borders {
     pub(crate) fn end(self) -> Option<Instant> {
         let Self::Time { grid, start: Some(start), index } = self else { return None };
         start.instant(grid.begin(index + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borders_are_those_of_the_clock_after_a_jump() {
+        let second = Duration::from_secs(1);
+        let begin = Instant::now();
+        let at = |seconds: u32, clock: u128| Start {
+            at: begin + second * seconds,
+            clock: clock * NANOSECONDS,
+        };
+        let mut borders = Borders::time(Duration::from_secs(10), 1);
+        borders.enter_at(at(0, 1_000_005));
+        // The clocks may differ a little, such as while a network adjusts them.
+        borders.enter_at(at(1, 1_000_006));
+        assert_eq!(borders.end(), Some(begin + second * 5));
+        // Forward: the window of the old time has passed.
+        borders.enter_at(at(2, 1_003_602));
+        assert_eq!(borders.passed(begin + second * 2), Some(100_360));
+        borders.skip_to(100_360);
+        assert_eq!(borders.end(), Some(begin + second * 10));
+        // Back: the live pane goes on as that of the new time, and is not whole.
+        borders.enter_at(at(3, 1_000_007));
+        assert_eq!(borders.passed(begin + second * 3), None);
+        assert_eq!(borders.end(), Some(begin + second * 6));
+        let span = borders.span(1, true);
+        assert_eq!((span.start, span.is_whole), (1_000_000_000, false));
+        borders.turn();
+        assert!(borders.span(1, true).is_whole);
     }
 }

@@ -559,7 +559,9 @@ impl Read {
             return Err(refuse("columns", format!("`{}`", names[place]), allowed));
         }
         let dims = match (dims, u32::try_from(vector.len())) {
-            (Some(_), Ok(0)) => return Err(refuse("dims", "a value", "name the `vector`")),
+            (Some(dims), Ok(0)) => {
+                return Err(refuse("dims", dims.to_string(), "name the `vector`"));
+            }
             (Some(dims), _) => *dims,
             (None, _) if vector.iter().any(|name| csv::is_pattern(name)) => {
                 return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
@@ -569,7 +571,11 @@ impl Read {
         check_range("vector", &dims, &(0..=DIMS_MAX))?;
         let delimiter = match self.delimiter.as_deref().unwrap_or(",").as_bytes() {
             &[byte] if byte.is_ascii() && !b"\"\r\n".contains(&byte) => byte,
-            _ => return Err(refuse("delimiter", "a value", "expected one ASCII character")),
+            found => {
+                let found = format!("{:?}", String::from_utf8_lossy(found));
+                let allowed = "expected one ASCII character that is no quote and no line end";
+                return Err(refuse("delimiter", found, allowed));
+            }
         };
         Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims, delimiter })
     }

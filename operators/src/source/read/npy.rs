@@ -40,8 +40,8 @@ pub enum NpyError {
     Missing(&'static str),
     /// The numbers have another type.
     #[error(
-        "unsupported type `{0}` of the array; expected float32 (`<f4`) or float64 (`<f8`): \
-         convert it with `array.astype(\"float32\")`"
+        "unsupported type `{0}` of the array; expected float32 (`<f4`) or float64 (`<f8`){remedy}",
+        remedy = remedy(.0)
     )]
     Type(String),
     /// The array lies column by column.
@@ -50,6 +50,17 @@ pub enum NpyError {
     /// The array has no rows of numbers.
     #[error("an array of {0} dimensions; expected one or two: vectors, and their coordinates")]
     Shape(usize),
+}
+
+/// The way to an array of floats, for a type of real numbers.
+fn remedy(descr: &str) -> &'static str {
+    let kind = descr.trim_start_matches(['<', '>', '=', '|']).as_bytes();
+    match kind {
+        [b'b' | b'i' | b'u' | b'f', size @ ..] if size.iter().all(u8::is_ascii_digit) => {
+            ": convert it with `array.astype(\"float32\")`"
+        }
+        _ => "",
+    }
 }
 
 /// Type of the numbers.
@@ -138,15 +149,17 @@ impl NpyHeader {
             Some(Literal::Tuple(_)) => return Err(NpyError::Type("a record".to_owned())),
             _ => return Err(NpyError::Missing("descr")),
         };
-        match entry("fortran_order") {
-            Some(Literal::Truth(false)) => {}
-            Some(Literal::Truth(true)) => return Err(NpyError::FortranOrder),
-            _ => return Err(NpyError::Missing("fortran_order")),
-        }
+        let Some(&Literal::Truth(is_fortran)) = entry("fortran_order") else {
+            return Err(NpyError::Missing("fortran_order"));
+        };
         let Some(Literal::Tuple(shape)) = entry("shape") else {
             return Err(NpyError::Missing("shape"));
         };
         match shape[..] {
+            // Both orders are the same if there is one row or one column.
+            [Literal::Number(rows), Literal::Number(dims)] if is_fortran && rows.min(dims) > 1 => {
+                Err(NpyError::FortranOrder)
+            }
             [Literal::Number(rows), Literal::Number(dims)] => Ok(Self { number, rows, dims }),
             [Literal::Number(rows)] => Ok(Self { number, rows, dims: 1 }),
             _ => Err(NpyError::Shape(shape.len())),

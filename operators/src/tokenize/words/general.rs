@@ -138,11 +138,38 @@ fn before(text: &str, last: usize, at: usize) -> usize {
 /// Words by the tables of the crate. Returns the byte at which to continue, and whether to.
 fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool) -> (usize, bool) {
     for (offset, word) in text.unicode_word_indices() {
+        let word = without_emoji(word);
         if !sink(lower_case(word, lower)) {
             return (offset + word.len(), false);
         }
     }
     (text.len(), true)
+}
+
+/// The part of a word before a sign between letters that no letter follows. The crate goes on over
+/// such a sign if a joiner and a picture come after it, where WB6 and WB12 see no letter or digit.
+fn without_emoji(word: &str) -> &str {
+    const JOINER: char = '\u{200d}';
+    if !word.contains(JOINER) {
+        return word;
+    }
+    let (mut sign, mut is_joined) = (None, false);
+    for (at, character) in word.char_indices() {
+        let (class, _) = class::at(word, at);
+        match sign {
+            _ if class & EXTEND != 0 || character == JOINER => {}
+            Some(sign) if is_joined && !joins_letters(character) => return &word[..sign],
+            _ => sign = (class & BETWEEN != 0).then_some(at),
+        }
+        is_joined = character == JOINER;
+    }
+    word
+}
+
+/// Whether there is no boundary between a letter and this character, which is asked rarely.
+fn joins_letters(character: char) -> bool {
+    let text: String = ['a', character].into_iter().collect();
+    text.split_word_bounds().count() == 1
 }
 
 /// Writes a word into `lower`, in lower case.

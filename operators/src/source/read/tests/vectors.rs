@@ -133,7 +133,7 @@ fn headers_that_cannot_be_used_say_why() {
         (b"1.0,2.0\n3.0,4.0\n".to_vec(), "not a .npy file"),
         (npy("<f2", "False", "(1, 2)", &data), "unsupported type `<f2`"),
         (npy(">f4", "False", "(1, 2)", &data), "unsupported type `>f4`"),
-        (npy("<f4", "True", "(1, 2)", &data), "Fortran order"),
+        (npy("<f4", "True", "(2, 2)", &[&data[..], &data].concat()), "Fortran order"),
         (npy("<f4", "False", "(1, 1, 2)", &data), "an array of 3 dimensions"),
         (npy("<f4", "False", "()", &data), "an array of 0 dimensions"),
         (npy("<f4", "False", "(1, 3)", &data), "vectors of 3 coordinates; expected 2"),
@@ -147,6 +147,20 @@ fn headers_that_cannot_be_used_say_why() {
         let error = read_npy(&[&file], 2, OnError::Fail).unwrap_err().to_string();
         assert!(error.starts_with("a.txt") && error.contains(expected), "{error}");
     }
+    for (order, shape, dims) in
+        [("True", "(1, 2)", 2), ("True", "(2, 1)", 1), ("True", "(2,)", 1), ("False", "(2, 1)", 1)]
+    {
+        let vectors = read_npy(&[&npy("<f4", order, shape, &data)], dims, OnError::Fail).unwrap();
+        assert_eq!(vectors.len(), 2 / dims as usize, "{order} {shape}");
+    }
+    let advice = |descr: &str| {
+        let file = npy(descr, "False", "(1, 2)", &data);
+        read_npy(&[&file], 2, OnError::Fail).unwrap_err().to_string().contains("astype")
+    };
+    assert_eq!(
+        ["<f2", "|b1", ">i8", "<c8", "<U7", "<M8[ns]"].map(advice),
+        [true, true, true, false, false, false]
+    );
     let records = with_header(1, "{'descr': [('x', '<f4')], 'shape': (1,)}", &data);
     let error = read_npy(&[&records], 2, OnError::Fail).unwrap_err().to_string();
     assert!(error.contains("unsupported type `a record`"), "{error}");
