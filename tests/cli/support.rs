@@ -208,7 +208,7 @@ pub(crate) fn shell(folder: &Files, line: &str) -> Ended {
     let binary = Path::new(env!("CARGO_BIN_EXE_trommel"));
     let path = std::env::join_paths([binary.parent().expect("a folder"), "/usr/bin".as_ref()]);
     command.env("PATH", path.expect("paths"));
-    Trommel { command, input: Vec::new() }.end()
+    Trommel { command, input: Vec::new(), stdout: None }.end()
 }
 
 /// A folder of files for one test.

@@ -82,7 +82,12 @@ impl<'a> Checker<'a> {
             return self.choice(node, &choices, path);
         }
         if let Some(branches) = schema["oneOf"].as_array() {
-            return self.variant(node, branches, path);
+            let is_name = |branch: &&'a Value| self.choices(self.resolve(branch)).is_some();
+            let (names, objects): (Vec<_>, Vec<_>) = branches.iter().partition(is_name);
+            return match (&names[..], &objects[..]) {
+                ([_, ..], &[object]) => self.name_or_object(node, &names, object, path),
+                _ => self.variant(node, branches, path),
+            };
         }
         if !self.has_type(node, &schema["type"], path) {
             return;
@@ -131,6 +136,36 @@ impl<'a> Checker<'a> {
             "{} is not allowed here; allowed: {}{}",
             shown(node),
             list(choices),
+            said(hint)
+        );
+        self.report(&node.place, path, message);
+    }
+
+    /// One of several names, or an object.
+    fn name_or_object(
+        &mut self,
+        node: &JsonNode,
+        names: &[&'a Value],
+        object: &'a Value,
+        path: &str,
+    ) {
+        if matches!(node.kind, Kind::Object(_)) {
+            return self.value(node, object, path);
+        }
+        let names = names.iter().filter_map(|name| self.choices(self.resolve(name)));
+        let names = names.collect::<Vec<_>>().concat();
+        let text = node.text();
+        if text.is_some_and(|text| names.contains(&text)) {
+            return;
+        }
+        let keys = self.resolve(object)["properties"].as_object();
+        let keys: Vec<_> = keys.into_iter().flatten().map(|(key, _)| format!("`{key}`")).collect();
+        let hint = text.and_then(|text| suggestion(text, names.iter().copied()));
+        let message = format!(
+            "{} is not allowed here; allowed: {}, or an object with {}{}",
+            shown(node),
+            list(&names),
+            keys.join(", "),
             said(hint)
         );
         self.report(&node.place, path, message);

@@ -58,7 +58,8 @@ impl Cut for CutTextSets {
         numbers.finish(sets.tokens_mut());
         if let Some(failure) = failure.take() {
             sets.abandon();
-            (sets.take(), numbers.take_texts());
+            drop(sets.take());
+            *numbers = BatchNumbers::new();
             // The run ends: nothing more is cut.
             let end = Place { row: part.records.num_rows(), at: 0 };
             return (Batch { records: Err(failure), bytes: 0 }, end);

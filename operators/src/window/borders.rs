@@ -2,11 +2,11 @@
 //!
 //! A window consists of panes, the distances between the beginnings of two windows. Borders of
 //! windows of time are whole multiples of the slide since 1970, in whole nanoseconds, so that
-//! windows of different runs are the same windows. Between batches time follows the clock that never
-//! jumps; with each batch the clock of the day is read, and when it has jumped, such as after a
-//! suspension, borders are those of the new time. Each item is counted in one window all the same:
-//! after a jump back, the live pane goes on as that of the new time. A window that the stream did not fill, because it began or
-//! ended within, is marked: `complete` is false.
+//! windows of different runs are the same windows. Between batches time follows the clock that
+//! never jumps; with each batch the clock of the day is read, and when it has jumped, such as
+//! after a suspension, borders are those of the new time. Each item is counted in one window all
+//! the same: after a jump back, the live pane goes on as that of the new time. A window that the
+//! stream did not fill, because it began or ended within, is marked: `complete` is false.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -6,6 +6,7 @@
 //! ```
 
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Width of the lines of a description.
 const WIDTH: usize = 96;
@@ -61,10 +62,19 @@ impl<'a> Parameter<'a> {
         own.or_else(|| self.allowed["description"].as_str()).unwrap_or_default()
     }
 
-    fn choices(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let choices = self.allowed["oneOf"].as_array().into_iter().flatten();
-        choices.filter_map(|choice| {
-            Some((choice["const"].as_str()?, choice["description"].as_str().unwrap_or_default()))
+    /// The words that are allowed, and an object beside them.
+    fn choices(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a str)> {
+        let choices = self.allowed["oneOf"].as_array().map_or(&[][..], Vec::as_slice);
+        let has_words = choices.iter().any(|choice| choice["const"].is_string());
+        choices.iter().filter(move |_| has_words).filter_map(|choice| {
+            let word = match choice["const"].as_str() {
+                Some(word) => word.into(),
+                None => {
+                    let (key, _) = choice["properties"].as_object()?.iter().next()?;
+                    format!("{{\"{key}\": …}}").into()
+                }
+            };
+            Some((word, choice["description"].as_str().unwrap_or_default()))
         })
     }
 
@@ -106,7 +116,7 @@ impl<'a> Parameter<'a> {
     }
 
     fn add_choices(&self, text: &mut String, indent: usize) {
-        let width = self.choices().map(|(word, _)| word.len()).max().unwrap_or(0);
+        let width = self.choices().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
         for (word, description) in self.choices() {
             text.push_str(&format!("{:indent$}  {word:width$}", ""));
             let mut block = String::new();

@@ -167,7 +167,7 @@ pub(super) struct FollowSource<F> {
     /// Folders of the files, and the times of their last changes.
     folders: BTreeMap<PathBuf, Option<SystemTime>>,
     /// Files of the first search are read from their end.
-    from_end: bool,
+    begins_at_end: bool,
     /// Index at which the search for a grown file continues.
     next: usize,
     turn: Option<Turn>,
@@ -199,7 +199,7 @@ impl<F: LineFormat> FollowSource<F> {
             known: HashMap::new(),
             refused: HashMap::new(),
             folders: BTreeMap::new(),
-            from_end: false,
+            begins_at_end: false,
             next: 0,
             turn: None,
             lines,
@@ -215,8 +215,8 @@ impl<F: LineFormat> FollowSource<F> {
     }
 
     /// Reads files that are there at the start from their end.
-    pub(super) fn from_end(self) -> Self {
-        Self { from_end: true, ..self }
+    pub(super) fn beginning_at_end(self) -> Self {
+        Self { begins_at_end: true, ..self }
     }
 
     pub(super) fn times(mut self, times: Times) -> Self {
@@ -268,7 +268,7 @@ impl<F: LineFormat> FollowSource<F> {
         found.sort_by(|a, b| a.path.cmp(&b.path).then(a.is_matched.cmp(&b.is_matched)));
         let refused = std::mem::take(&mut self.refused);
         found.into_iter().try_for_each(|found| self.meet(found, &refused, now))?;
-        if is_first && self.from_end {
+        if is_first && self.begins_at_end {
             for file in &mut self.files {
                 let skipped = file.skip_to_end();
                 skipped.map_err(|source| ReadError::Read { path: name(&file.path), source })?;

@@ -293,7 +293,7 @@ impl Inputs {
         match self.decoding.invalid {
             Invalid::Fail => Err(error(self.path())),
             Invalid::Skip => {
-                self.skip_line(|path| error(path));
+                self.skip_line(error);
                 Ok(false)
             }
             Invalid::Replace => {

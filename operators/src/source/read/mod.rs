@@ -109,8 +109,9 @@ pub enum ReadFormat {
     /// Arrays of NumPy: float32 or float64, which is rounded to float32, in C order, a vector per
     /// row; columns `id` (from 0, counted over all files) and `vector`.
     Npy,
-    /// Comma-separated values (RFC 4180) with the names of the columns in the first record; columns `id` (record number from 0, counted over all files), the `columns` as text,
-    /// and `vector`.
+    /// Comma-separated values (RFC 4180) with the names of the columns in the first record;
+    /// columns `id` (record number from 0, counted over all files), the `columns` as text, and
+    /// `vector`.
     Csv,
 }
 
@@ -154,8 +155,9 @@ pub enum OnError {
 /// # Errors
 /// At bind: a file that does not exist, a pattern without a match, or a directory; a file that
 /// another stage writes; a pipe or standard input that another stage reads too. A file that a
-/// pattern matches and that is an output of the run is left out. While running: a [`ReadError`]. With [`OnError::Skip`], lines and files that cannot be used are left out
-/// instead, including files that do not exist.
+/// pattern matches and that is an output of the run is left out. While running: a [`ReadError`].
+/// With [`OnError::Skip`], lines and files that cannot be used are left out instead, including
+/// files that do not exist.
 ///
 /// # Examples
 /// ```
@@ -459,7 +461,7 @@ impl Read {
         let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
         let source = FollowSource::new(inputs, named, format, self.batch, lines)
             .times(Times { quiet, ..TIMES });
-        let source = if self.from == ReadFrom::End { source.from_end() } else { source };
+        let source = if self.from == ReadFrom::End { source.beginning_at_end() } else { source };
         Ok(Fragment::source(Load::Heavy, source, schema).claiming(claims))
     }
 

@@ -153,7 +153,7 @@ fn fields_of_csv_have_an_encoding_and_keep_their_line_ends() {
 #[test]
 fn lines_have_places_on_request() {
     let (a, b) = (file(b"1\n\xff\n3\n"), file(b"4\n"));
-    let names = [a.path(), b.path()].map(|path| text(path));
+    let names = [a.path(), b.path()].map(text);
     let spec = Read::new([a.path(), b.path()], ReadFormat::Lines)
         .columns(["line_number", "path"])
         .on_error(OnError::Skip);

@@ -254,9 +254,7 @@ fn zeros_that_a_truncation_leaves_are_no_text() {
     let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
     // A writer that goes on at its old place.
     let writer = fs::File::create(log.path("a.log")).unwrap();
-    let hole = 3 << 20;
-    for (round, size) in [9, 300, hole].into_iter().enumerate() {
-        let place = size as u64;
+    for (round, place) in [9_u64, 300, 3 << 20].into_iter().enumerate() {
         writer.set_len(place).unwrap();
         let lines = log.read();
         assert!(lines.iter().all(|line| line.is_empty()), "{}", lines.len());
@@ -309,7 +307,7 @@ fn files_are_read_from_their_end_on_request() {
         ("", &["new"]),
     ] {
         let mut log = Log::new("*.log", AT_ONCE, OnError::Fail);
-        log.source = log.source.from_end();
+        log.source = log.source.beginning_at_end();
         log.append("a.log", old);
         assert_eq!(log.read(), [""; 0]);
         log.append("a.log", "new\n");
@@ -318,7 +316,7 @@ fn files_are_read_from_their_end_on_request() {
         assert_eq!(log.read(), ["all of a later file"]);
     }
     let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
-    log.source = log.source.from_end();
+    log.source = log.source.beginning_at_end();
     log.append("a.log", &"x".repeat(100_000));
     assert_eq!(log.read(), [""; 0]);
     log.append("a.log", "the rest of a long line\nnew\n");
