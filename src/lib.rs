@@ -9,11 +9,11 @@
 //! | the documents that have all terms of a query, while documents arrive | [`ConjunctiveQuery`] |
 //! | all pairs of vectors within a distance, exactly | [`EpsilonJoin`] |
 //!
-//! They read from [`Read`], [`Generate`], [`Memory`] and [`Feed`] (a source that a program fills), over
-//! [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
+//! They read from [`Read`], [`Generate`], [`Memory`] and [`Feed`] (a source that a program fills),
+//! over [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
 //! [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It runs on threads that are
-//! joined by bounded channels; between stages travel Arrow record batches (version 60, re-exported as
-//! [`arrow`]); operators answer queries while the stream runs, and use a GPU where one pays.
+//! joined by bounded channels; between stages travel Arrow record batches (version 60, re-exported
+//! as [`arrow`]); operators answer queries while the stream runs, and use a GPU where one pays.
 //!
 //! **Count without a pipeline.** The data structures are plain types:
 //!
@@ -54,9 +54,9 @@
 //! ([`load`]). Signals are the program's: [`RunHandle::stop`](runtime::RunHandle::stop), from any
 //! thread, lets everything that was read pass through.
 //!
-//! The types at the root and in [`prelude`] are those that programs name. The modules below have the
-//! rest: the [operators' contract](operator), [graphs](graph), [runs](runtime), and the data structures
-//! of each operator. What is under [`unstable`] changes without notice.
+//! The types at the root and in [`prelude`] are those that programs name. The modules below have
+//! the rest: the [operators' contract](operator), [graphs](graph), [runs](runtime), and the data
+//! structures of each operator. Names under [`unstable`] change without notice.
 #![forbid(unsafe_code)]
 
 pub use trommel_engine::config::{
@@ -90,7 +90,7 @@ pub use trommel_operators::{
     set_similarity_join, sets, summary,
 };
 
-/// What most programs need: `use trommel::prelude::*;`.
+/// Names that most programs need: `use trommel::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Collect, ConjunctiveQuery, Discard, EpsilonJoin, EpsilonOutput, Feed, ForEach,

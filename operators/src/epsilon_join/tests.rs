@@ -431,8 +431,8 @@ fn equal_vectors_make_all_pairs_with_little_memory() {
     check(&[&equal], 2, 0.0, Run { batch: 100, ..Run::small() });
 }
 
-/// 2 x 10^10 pairs and more of 200,000 vectors, two of which are different: pair by pair, they would
-/// take minutes.
+/// 2 x 10^10 pairs and more of 200,000 vectors, two of which are different: pair by pair, they
+/// would take minutes.
 #[test]
 fn copies_are_joined_once_where_pairs_are_not_asked_for() {
     let len = 200_000_u32;

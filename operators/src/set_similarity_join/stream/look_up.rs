@@ -17,7 +17,7 @@ use trommel_kernels::sets::sign_sets;
 use trommel_kernels::stream_postings::{Hit, LookUp, PLACE_MAX, Posting, probe_lists};
 
 use super::index::StreamIndex;
-use super::newest_first::NewestFirst;
+use super::newest_first::{LookUpOrigin, NewestFirst};
 use super::pane::SetPane;
 use super::tokens::number_of;
 use crate::set_similarity_join::find::JoinCounters;
@@ -134,26 +134,6 @@ pub(super) struct FoundPair {
     pub(super) set: u32,
     pub(super) required: u32,
     pub(super) start: Start,
-}
-
-/// The token that a look-up is done for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LookUpOrigin {
-    pub(super) probe: u32,
-    position: u32,
-    slot: u32,
-}
-
-#[cfg(test)]
-impl LookUpOrigin {
-    /// The token of this position of a set.
-    pub(super) fn at(probe: u32, position: u32) -> Self {
-        Self { probe, position, slot: 0 }
-    }
-
-    pub(super) fn position(&self) -> u32 {
-        self.position
-    }
 }
 
 /// Per set of the window: the last probe that has hit it. Drops the repeated hits of a pair.

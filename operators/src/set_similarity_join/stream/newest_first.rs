@@ -17,7 +17,13 @@
 
 use trommel_kernels::stream_postings::{LookUp, Posting};
 
-use super::look_up::LookUpOrigin;
+/// The token that a look-up is done for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LookUpOrigin {
+    pub(super) probe: u32,
+    pub(super) position: u32,
+    pub(super) slot: u32,
+}
 
 /// The look-ups of one set.
 #[derive(Debug)]
@@ -26,7 +32,7 @@ pub(super) struct NewestFirst {
     pub(super) probe: u32,
     /// Its number.
     number: u32,
-    /// What is left of each list, by ascending position of its token.
+    /// The rest of each list, by ascending position of its token.
     left: Vec<LookUp>,
     origins: Vec<LookUpOrigin>,
     /// Postings of the longest list in the next slice.
@@ -121,7 +127,7 @@ mod tests {
                     size_max,
                 });
             }
-            let origin = |position| LookUpOrigin::at(1200, position);
+            let origin = |position| LookUpOrigin { probe: 1200, position, slot: 0 };
             let origins = vec![origin(0), origin(1)];
             let mut slices = NewestFirst::new(begin, look_ups, origins, 64);
             let mut seen = vec![false; postings.len()];
@@ -138,7 +144,7 @@ mod tests {
                         oldest = oldest.max(age);
                     }
                 }
-                assert!(of.is_sorted_by_key(LookUpOrigin::position));
+                assert!(of.is_sorted_by_key(|origin| origin.position));
                 of.clear();
                 newest_before = oldest;
             }

@@ -228,8 +228,8 @@ fn fraction(column: &dyn Array, row: usize) -> Option<f64> {
     }
 }
 
-/// A number with four significant digits, and all digits before the point: people compare numbers of
-/// a table, and programs read other formats.
+/// A number with four significant digits, and all digits before the point: people compare numbers
+/// of a table, and programs read other formats.
 fn digits(number: f64) -> String {
     if !number.is_finite() || number == 0.0 {
         return number.to_string();
