@@ -2,8 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
-use trommel::{ConfigErrors, Override, Pipeline};
+use trommel::files::input_claims;
+use trommel::operator::Claim;
+use trommel::{Override, Pipeline, Topology};
 
 use crate::failure::Failure;
 
@@ -45,9 +48,24 @@ impl ConfigText {
     }
 
     /// Makes the pipeline, checked and bound to its inputs.
-    pub(crate) fn load(&self, overrides: &[Override]) -> Result<Pipeline, ConfigErrors> {
-        trommel::load(&self.text, &self.name, &trommel::registry(), overrides)
+    pub(crate) fn load(&self, overrides: &[Override]) -> Result<Pipeline, Failure> {
+        let mut pipeline = trommel::load(&self.text, &self.name, &trommel::registry(), overrides)?;
+        if !self.is_stdin {
+            claim(&mut pipeline.topology, input_claims(Path::new(&self.name), "FILE"))?;
+        }
+        Ok(pipeline)
     }
+}
+
+/// Claims files that the command itself reads or writes beside the stages.
+///
+/// # Errors
+/// If a stage reads a file that is written, or writes a file that is read or written.
+pub(crate) fn claim(
+    topology: &mut Topology,
+    claims: impl IntoIterator<Item = Claim>,
+) -> Result<(), Failure> {
+    claims.into_iter().try_for_each(|ours| topology.claim(&ours)).map_err(Failure::usage)
 }
 
 /// Reads a text of at most [`BYTES_MAX`] bytes.

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{Files, trommel};
+use crate::support::{Files, shell, trommel};
 
 /// A pipeline of one stage that reads each of `inputs`, and one that writes all rows to `output`.
 fn copying(inputs: &[&Value], output: &Value) -> String {
@@ -132,4 +132,31 @@ fn an_input_that_can_be_read_once_is_read_by_one_stage() {
     let (read, null) = (json!({ "paths": [path] }), json!({ "paths": ["/dev/null"] }));
     let config = files.write("pipeline.json", copying(&[&read, &read, &null, &null], &json!({})));
     assert_eq!(trommel(["run", &config]).end().ok(), "{\"line\":\"1\"}\n".repeat(2));
+}
+
+#[test]
+fn files_of_the_command_itself_are_neither_overwritten_nor_read() {
+    let files = Files::new();
+    files.write("in", "1\n2\n");
+    files.write("pipeline", crate::support::reading("in", "lines"));
+    let (input, pipeline) = (files.read("in"), files.read("pipeline"));
+    for line in [
+        "run -q pipeline --set stages.out.with.path=pipeline",
+        "run -q pipeline --set stages.out.with.path=./pipeline --set stages.out.with.append=true",
+        "run -q pipeline --report in",
+        "run -q pipeline --report pipeline",
+        "run -q pipeline --report out --set stages.out.with.path=out",
+        "top -q in --save in",
+        "top -q in >> in",
+        "top -q < in >> in",
+    ] {
+        let ended = shell(&files, &format!("trommel {line}"));
+        assert_eq!(ended.status, 2, "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("output") || ended.stderr.contains("written"), "{line}");
+        assert_eq!((files.read("in"), files.read("pipeline")), (input.clone(), pipeline.clone()));
+    }
+    // A state is read and replaced.
+    shell(&files, "trommel top -q in --save state > out").ok();
+    let twice = shell(&files, "trommel top -q in --load state --save state").ok();
+    assert!(twice.contains("1         2"), "{twice}");
 }

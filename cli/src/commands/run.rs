@@ -6,7 +6,7 @@ use trommel::Topology;
 use trommel::files::{Destination, FileError};
 
 use crate::args::RunArguments;
-use crate::config::ConfigText;
+use crate::config::{ConfigText, claim};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::server::{Listener, Server};
@@ -19,9 +19,9 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     if arguments.pin {
         overrides.push("pin=true".parse().expect("a path and a value"));
     }
-    let pipeline = config.load_to_run(&overrides)?;
+    let mut pipeline = config.load_to_run(&overrides)?;
     // Before the run, so that it is not in vain.
-    let report = arguments.report.as_deref().map(|path| report_file(path, &pipeline.topology));
+    let report = arguments.report.as_deref().map(|path| report_file(path, &mut pipeline.topology));
     let report = report.transpose()?;
     let listen = |address| Listener::bind(address, arguments.token_file.as_deref());
     let listener = arguments.listen.map(listen).transpose()?;
@@ -42,18 +42,11 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     Ok(status)
 }
 
-/// The file of the report, if it can be written and no stage writes it.
-fn report_file(path: &Path, topology: &Topology) -> Result<Destination, Failure> {
+/// The file of the report, if it can be written and no stage reads or writes it.
+fn report_file(path: &Path, topology: &mut Topology) -> Result<Destination, Failure> {
     let file = Destination::file(path).map_err(Failure::usage)?;
     file.probe().map_err(Failure::usage)?;
-    if let Some(ours) = file.claim("report") {
-        let mut stages = topology.stages().iter();
-        if let Some(stage) = stages.find(|s| s.claims.iter().any(|claim| claim.key == ours.key)) {
-            let (path, id) = (path.display(), &stage.id);
-            let said = format!("--report {path}: stage `{id}` writes the same file; name another");
-            return Err(Failure::usage(said));
-        }
-    }
+    claim(topology, file.claim("--report"))?;
     Ok(file)
 }
 

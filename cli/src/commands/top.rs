@@ -17,6 +17,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel::error::GraphErrors;
+use trommel::files::Destination;
 use trommel::graph::StageId;
 use trommel::operator::OperatorError;
 use trommel::{
@@ -25,6 +26,7 @@ use trommel::{
 };
 
 use crate::args::{By, InvalidBytes, TopArguments};
+use crate::config::claim;
 use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::Progress;
 use crate::session::Session;
@@ -42,7 +44,8 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     if files.iter().any(|file| file == STDIN) && io::stdin().is_terminal() {
         crate::say("reading standard input, up to Ctrl-D");
     }
-    let (topology, rows) = counting(arguments, files).map_err(mistakes)?;
+    let (mut topology, rows) = counting(arguments, files).map_err(mistakes)?;
+    claim(&mut topology, Destination::stdout().claim("standard output"))?;
     let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
     let outcome = Session::start(topology, RunOptions::new(), progress, None)?.wait();
     let status = outcome.conclude();
