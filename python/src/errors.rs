@@ -2,12 +2,10 @@
 
 use std::error::Error;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow_schema::ArrowError;
 use pyo3::create_exception;
-use pyo3::exceptions::{
-    PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError,
-};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use trommel::error::{OperatorError, RunError, RunErrorCause};
 use trommel::{ConfigErrors, QueryError};
@@ -21,19 +19,25 @@ create_exception!(
      file, if one of them was the cause."
 );
 
+/// Runs the body of a function that Python calls: no panic crosses the border.
+///
+/// A panic is a fault of this crate or of the engine; what the call has changed stays consistent,
+/// as locks here do after a panic.
+pub(crate) fn entry<T>(body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+            (Some(text), _) => text,
+            (None, Some(text)) => text.as_str(),
+            (None, None) => "without a reason",
+        };
+        let said = format!("internal error, a fault of Trommel that is worth a report: {text}");
+        Err(PipelineError::new_err(said))
+    })
+}
+
 /// A value that does not fit.
 pub(crate) fn invalid(message: impl ToString) -> PyErr {
     PyValueError::new_err(message.to_string())
-}
-
-/// The error of a stream of another library. Python code in it may have been interrupted; only the
-/// text of its exception comes through.
-pub(crate) fn of_stream(error: ArrowError) -> PyErr {
-    let text = error.to_string();
-    if text.contains("KeyboardInterrupt") {
-        return PyKeyboardInterrupt::new_err(());
-    }
-    invalid(text)
 }
 
 /// All mistakes of a configuration, each with its place.

@@ -3,9 +3,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `input` | Arrow data of Python objects, as record batches |
-//! | `lists` | Python lists as columns |
-//! | `form` | columns in the types that operators take |
+//! | `import` | all data that comes in: which Arrow types are accepted as what |
 //! | `table` | record batches as a Python object |
 //! | `cells` | columns as Python values |
 //! | `function` | a pipeline that runs within one call |
@@ -23,10 +21,8 @@
 
 mod cells;
 mod errors;
-mod form;
 mod function;
-mod input;
-mod lists;
+mod import;
 mod live;
 mod log;
 mod running;
@@ -54,9 +50,7 @@ mod _trommel {
     #[pymodule_export]
     use crate::function::run;
     #[pymodule_export]
-    use crate::input::table;
-    #[pymodule_export]
-    use crate::lists::column;
+    use crate::import::{chosen, column, table};
     #[pymodule_export]
     use crate::live::shutdown;
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! A pipeline that runs on while Python asks it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
@@ -14,10 +14,9 @@ use trommel::{
     Override, Pipeline, QueryError, Request, RunOptions, Topology, Watch, load_supplied, registry,
 };
 
-use crate::errors::{PipelineError, invalid, of_config, of_query, of_run, of_stream};
-use crate::form::parts;
+use crate::errors::{PipelineError, entry, invalid, of_config, of_query, of_run};
 use crate::function::{columns_of, feed};
-use crate::input::batches;
+use crate::import::Rows;
 use crate::live::{Cell, lock};
 use crate::supply::{Ends, FedSource, IteratorSource, Sink, supply, unknown};
 use crate::table::Table;
@@ -77,15 +76,18 @@ pub(crate) fn start(
     overrides: Vec<String>,
     ends: PythonEnds,
 ) -> PyResult<Run> {
-    let Loaded { pipeline, ends } = load(py, config, file, &overrides, ends)?;
-    let topology = &pipeline.topology;
-    let columns = ends.kept.keys().map(|sink| (sink.clone(), columns_of(topology, sink))).collect();
-    let is_source = |stage: &&trommel::graph::StageInfo| stage.inputs.is_empty();
-    let sources = topology.stages().iter().filter(is_source).map(|stage| stage.id.clone());
-    let sources = sources.collect();
-    let name = pipeline.name.clone();
-    let running = py.detach(|| pipeline.start()).map_err(|error| of_run(py, &error))?;
-    Ok(Run { name, cell: Cell::new(running), ends, columns, sources })
+    entry(|| {
+        let Loaded { pipeline, ends } = load(py, config, file, &overrides, ends)?;
+        let topology = &pipeline.topology;
+        let columns =
+            ends.kept.keys().map(|sink| (sink.clone(), columns_of(topology, sink))).collect();
+        let is_source = |stage: &&trommel::graph::StageInfo| stage.inputs.is_empty();
+        let sources = topology.stages().iter().filter(is_source).map(|stage| stage.id.clone());
+        let sources = sources.collect();
+        let name = pipeline.name.clone();
+        let running = py.detach(|| pipeline.start()).map_err(|error| of_run(py, &error))?;
+        Ok(Run { name, cell: Cell::new(running), ends, columns, sources })
+    })
 }
 
 /// The plan of a pipeline as JSON: its stages, and the threads that run their parts.
@@ -97,8 +99,10 @@ pub(crate) fn plan(
     overrides: Vec<String>,
     ends: PythonEnds,
 ) -> PyResult<String> {
-    let Loaded { pipeline, .. } = load(py, config, file, &overrides, ends)?;
-    Ok(describe(&pipeline.name, &pipeline.topology, pipeline.options).to_string())
+    entry(|| {
+        let Loaded { pipeline, .. } = load(py, config, file, &overrides, ends)?;
+        Ok(describe(&pipeline.name, &pipeline.topology, pipeline.options).to_string())
+    })
 }
 
 fn describe(name: &str, topology: &Topology, options: RunOptions) -> Value {
@@ -156,14 +160,16 @@ impl Run {
 
     #[getter]
     fn phase(&self, py: Python<'_>) -> PyResult<&'static str> {
-        self.cell.check_process()?;
-        // A run has the phase of its end after somebody has looked.
-        py.detach(|| self.cell.has_ended());
-        Ok(match self.cell.handle.phase() {
-            RunPhase::Running => "running",
-            RunPhase::Aborted => "aborted",
-            RunPhase::Ended => "ended",
-            _ => "draining",
+        entry(|| {
+            self.cell.check_process()?;
+            // A run has the phase of its end after somebody has looked.
+            py.detach(|| self.cell.has_ended());
+            Ok(match self.cell.handle.phase() {
+                RunPhase::Running => "running",
+                RunPhase::Aborted => "aborted",
+                RunPhase::Ended => "ended",
+                _ => "draining",
+            })
         })
     }
 
@@ -176,153 +182,186 @@ impl Run {
         parameters: &str,
         timeout: Option<f64>,
     ) -> PyResult<Table> {
-        self.cell.check_process()?;
-        let (request, limit) = (request(name, parameters)?, seconds(timeout)?);
-        let (queries, begin) = (self.cell.handle.queries(), Instant::now());
-        let answer = until(py, || {
-            let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
-            match queries.query_within(stage, &request, left.unwrap_or(TICK).min(TICK)) {
-                Err(QueryError::TimedOut { stage, .. }) => match left {
-                    Some(left) if left <= TICK => {
-                        let limit = limit.unwrap_or_default();
-                        Some(Err(QueryError::TimedOut { stage, limit }))
-                    }
-                    _ => None,
-                },
-                answer => Some(answer),
-            }
-        })?;
-        answer.map(Table::of_batch).map_err(|error| of_query(&error))
+        entry(|| {
+            self.cell.check_process()?;
+            let (request, limit) = (request(name, parameters)?, seconds(timeout)?);
+            let (queries, begin) = (self.cell.handle.queries(), Instant::now());
+            let answer = until(py, || {
+                let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
+                match queries.query_within(stage, &request, left.unwrap_or(TICK).min(TICK)) {
+                    Err(QueryError::TimedOut { stage, .. }) => match left {
+                        Some(left) if left <= TICK => {
+                            let limit = limit.unwrap_or_default();
+                            Some(Err(QueryError::TimedOut { stage, limit }))
+                        }
+                        _ => None,
+                    },
+                    answer => Some(answer),
+                }
+            })?;
+            answer.map(Table::of_batch).map_err(|error| of_query(&error))
+        })
     }
 
     fn watch(&self, stage: &str, name: &str, parameters: &str) -> PyResult<StandingQuery> {
-        self.cell.check_process()?;
-        let watch = self.cell.handle.queries().watch(stage, request(name, parameters)?);
-        let watch = watch.map_err(|error| of_query(&error))?;
-        Ok(StandingQuery { watch, cell: Arc::clone(&self.cell) })
+        entry(|| {
+            self.cell.check_process()?;
+            let watch = self.cell.handle.queries().watch(stage, request(name, parameters)?);
+            let watch = watch.map_err(|error| of_query(&error))?;
+            Ok(StandingQuery { watch, cell: Arc::clone(&self.cell) })
+        })
     }
 
     /// The report of the run so far, as the command line writes it.
     fn report(&self) -> PyResult<String> {
-        self.cell.check_process()?;
-        Ok(Report::new(&self.name, &self.cell.handle.metrics(), None).to_string())
+        entry(|| {
+            self.cell.check_process()?;
+            Ok(Report::new(&self.name, &self.cell.handle.metrics(), None).to_string())
+        })
     }
 
     /// Bytes and items that the sources have sent so far, and bytes in all, if known.
     fn progress(&self) -> PyResult<(u64, u64, Option<u64>)> {
-        self.cell.check_process()?;
-        let metrics = self.cell.handle.metrics();
-        let (mut bytes, mut items, mut total) = (0, 0, Some(0));
-        for stage in metrics.stages.iter().filter(|stage| self.sources.contains(&stage.id)) {
-            let progress = stage.parts[0].progress;
-            bytes += progress.bytes;
-            items += stage.items_out();
-            total = total.zip(progress.bytes_total).map(|(sum, bytes)| sum + bytes);
-        }
-        Ok((bytes, items, total.filter(|&total| total > 0)))
+        entry(|| {
+            self.cell.check_process()?;
+            let metrics = self.cell.handle.metrics();
+            let (mut bytes, mut items, mut total) = (0, 0, Some(0));
+            for stage in metrics.stages.iter().filter(|stage| self.sources.contains(&stage.id)) {
+                let progress = stage.parts[0].progress;
+                bytes += progress.bytes;
+                items += stage.items_out();
+                total = total.zip(progress.bytes_total).map(|(sum, bytes)| sum + bytes);
+            }
+            Ok((bytes, items, total.filter(|&total| total > 0)))
+        })
     }
 
     fn stop(&self, within: Option<f64>) -> PyResult<()> {
-        self.cell.check_process()?;
-        match seconds(within)? {
-            Some(limit) => self.cell.handle.stop_within(limit),
-            None => self.cell.handle.stop(),
-        }
-        Ok(())
+        entry(|| {
+            self.cell.check_process()?;
+            match seconds(within)? {
+                Some(limit) => self.cell.handle.stop_within(limit),
+                None => self.cell.handle.stop(),
+            }
+            Ok(())
+        })
     }
 
     fn abort(&self) -> PyResult<()> {
-        self.cell.check_process()?;
-        self.cell.handle.abort();
-        Ok(())
+        entry(|| {
+            self.cell.check_process()?;
+            self.cell.handle.abort();
+            Ok(())
+        })
     }
 
     /// As `abort`, and waits a moment for the threads; after a signal.
     fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
-        self.cell.check_process()?;
-        py.detach(|| self.cell.interrupt());
-        Ok(())
+        entry(|| {
+            self.cell.check_process()?;
+            py.detach(|| self.cell.interrupt());
+            Ok(())
+        })
     }
 
     /// Waits for the end; false if it has not come within the time. The exception of a failed
     /// run is raised.
     fn join(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        self.cell.check_process()?;
-        let limit = seconds(timeout)?;
-        let begin = Instant::now();
-        let outcome = until(py, || match self.cell.wait() {
-            Some(outcome) => Some(Some(outcome)),
-            None => limit.filter(|&limit| begin.elapsed() >= limit).map(|_| None),
-        })?;
-        match outcome {
-            None => Ok(false),
-            Some(None) => Ok(true),
-            Some(Some(error)) => Err(of_run(py, &error)),
-        }
+        entry(|| {
+            self.cell.check_process()?;
+            let limit = seconds(timeout)?;
+            let begin = Instant::now();
+            let outcome = until(py, || match self.cell.wait() {
+                Some(outcome) => Some(Some(outcome)),
+                None => limit.filter(|&limit| begin.elapsed() >= limit).map(|_| None),
+            })?;
+            match outcome {
+                None => Ok(false),
+                Some(None) => Ok(true),
+                Some(Some(error)) => Err(of_run(py, &error)),
+            }
+        })
     }
 
     /// Feeds data to a source; false if the run takes no more.
     fn feed(&self, py: Python<'_>, source: &str, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.cell.check_process()?;
-        let mut rows = batches(data, "item")?;
-        let fed = self.ends.fed.get(source);
-        let fed = fed.ok_or_else(|| unknown("source", source, self.ends.fed.keys()))?;
-        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
-            let rows_max = py.detach(|| lock(fed).former.rows_max());
-            for part in parts(&batch, rows_max) {
+        entry(|| {
+            self.cell.check_process()?;
+            let fed = self.ends.fed.get(source);
+            let fed = fed.ok_or_else(|| unknown("source", source, self.ends.fed.keys()))?;
+            let rows = Rows::open(data)?;
+            let (feeder, batches) = loop {
                 // Another thread may feed the source: its lock is tried, so that signals are seen.
-                let formed = until(py, || {
-                    let mut fed = fed.try_lock().ok()?;
-                    let formed = fed.former.form(&part).map_err(invalid);
-                    Some(formed.map(|formed| (formed, fed.feeder.clone())))
-                })?;
-                let (formed, Some(feeder)) = formed? else {
-                    let said = format!("the source `{source}` was finished and takes no more data");
-                    return Err(PipelineError::new_err(said));
+                let tried = match fed.try_lock() {
+                    Ok(fed) => Some(fed),
+                    Err(TryLockError::Poisoned(fed)) => Some(fed.into_inner()),
+                    Err(TryLockError::WouldBlock) => None,
                 };
-                if !feed(py, &feeder, formed)? {
+                if let Some(mut fed) = tried {
+                    let Some(feeder) = fed.feeder.clone() else {
+                        let said =
+                            format!("the source `{source}` was finished and takes no more data");
+                        return Err(PipelineError::new_err(said));
+                    };
+                    break (feeder, fed.importer.import_all(py, rows)?);
+                }
+                py.detach(std::thread::yield_now);
+                py.check_signals()?;
+            };
+            for batch in batches {
+                if !feed(py, &feeder, batch)? {
                     return Ok(false);
                 }
             }
-        }
-        Ok(true)
+            Ok(true)
+        })
     }
 
     /// Ends a source that is fed. Further calls change nothing.
     fn finish(&self, py: Python<'_>, source: &str) -> PyResult<()> {
-        self.cell.check_process()?;
-        let fed = self.ends.fed.get(source);
-        let fed = fed.ok_or_else(|| unknown("source", source, self.ends.fed.keys()))?;
-        py.detach(|| lock(fed).feeder.take());
-        Ok(())
+        entry(|| {
+            self.cell.check_process()?;
+            let fed = self.ends.fed.get(source);
+            let fed = fed.ok_or_else(|| unknown("source", source, self.ends.fed.keys()))?;
+            py.detach(|| lock(fed).feeder.take());
+            Ok(())
+        })
     }
 
     /// The rows that a sink has kept and that were not taken, in batches of any size.
     fn take(&self, py: Python<'_>, sink: &str) -> PyResult<Table> {
-        let kept = self.ends.kept.get(sink);
-        let kept = kept.ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))?;
-        let rows = py.detach(|| kept.take());
-        Ok(Table::new(Arc::clone(&self.columns[sink]), rows))
+        entry(|| {
+            let kept = self.ends.kept.get(sink);
+            let kept = kept.ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))?;
+            let rows = py.detach(|| kept.take());
+            Ok(Table::new(Arc::clone(&self.columns[sink]), rows))
+        })
     }
 
     /// The rows that a sink has kept, without taking them.
     fn rows(&self, py: Python<'_>, sink: &str) -> PyResult<Table> {
-        let kept = self.ends.kept.get(sink);
-        let kept = kept.ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))?;
-        let rows = py.detach(|| kept.batches());
-        Ok(Table::new(Arc::clone(&self.columns[sink]), rows))
+        entry(|| {
+            let kept = self.ends.kept.get(sink);
+            let kept = kept.ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))?;
+            let rows = py.detach(|| kept.batches());
+            Ok(Table::new(Arc::clone(&self.columns[sink]), rows))
+        })
     }
 
     /// Number of rows that a sink has kept and that were not taken.
     fn count(&self, sink: &str) -> PyResult<usize> {
-        let kept = self.ends.kept.get(sink);
-        kept.map(|kept| kept.rows()).ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))
+        entry(|| {
+            let kept = self.ends.kept.get(sink);
+            kept.map(|kept| kept.rows()).ok_or_else(|| unknown("sink", sink, self.ends.kept.keys()))
+        })
     }
 
     /// Items that a stage has taken so far.
-    fn items_in(&self, stage: &str) -> u64 {
-        let metrics = self.cell.handle.metrics();
-        metrics.stage(stage).map_or(0, trommel::metrics::StageMetrics::items_in)
+    fn items_in(&self, stage: &str) -> PyResult<u64> {
+        entry(|| {
+            let metrics = self.cell.handle.metrics();
+            Ok(metrics.stage(stage).map_or(0, trommel::metrics::StageMetrics::items_in))
+        })
     }
 }
 
@@ -330,17 +369,19 @@ impl Run {
 impl StandingQuery {
     /// The last answer and its age in seconds; none until there is one.
     fn latest(&self) -> PyResult<Option<(Table, f64)>> {
-        self.cell.check_process()?;
-        let Some(latest) = self.watch.latest() else { return Ok(None) };
-        match latest.answer() {
-            Ok(rows) => Ok(Some((Table::of_batch(rows.clone()), latest.age().as_secs_f64()))),
-            Err(error) => Err(of_query(error)),
-        }
+        entry(|| {
+            self.cell.check_process()?;
+            let Some(latest) = self.watch.latest() else { return Ok(None) };
+            match latest.answer() {
+                Ok(rows) => Ok(Some((Table::of_batch(rows.clone()), latest.age().as_secs_f64()))),
+                Err(error) => Err(of_query(error)),
+            }
+        })
     }
 
     /// Whether the run has ended.
     #[getter]
-    fn has_ended(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.cell.has_ended())
+    fn has_ended(&self, py: Python<'_>) -> PyResult<bool> {
+        entry(|| Ok(py.detach(|| self.cell.has_ended())))
     }
 }

@@ -12,12 +12,10 @@ use serde_json::{Map, Value, json};
 use trommel::batch::{Batch, Origin, Payload};
 use trommel::error::OperatorError;
 use trommel::operator::{BindContext, Body, Flow, Operator, Output};
-use trommel::sets::SetReader;
 use trommel::{Collect, Memory, Supplied, load_supplied, registry};
 
-use crate::errors::{invalid, of_arguments, of_operator, of_query, of_stream};
-use crate::form::{Form, Former, parts};
-use crate::input::batches;
+use crate::errors::{entry, invalid, of_arguments, of_operator, of_query};
+use crate::import::{Form, Importer, Reading, Rows, Shared};
 use crate::live::lock;
 use crate::table::Table;
 use crate::wait::Pace;
@@ -49,70 +47,71 @@ impl Summary {
         form: Form,
         sample: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let sample = batches(sample, "item")?;
-        let mut former = former(form, &sample.schema)?;
-        let input = former.form(&RecordBatch::new_empty(sample.schema)).map_err(invalid)?.schema();
-        py.detach(|| Self::bind(name, parameters, input))
+        entry(|| {
+            let input = settled(py, sample, form)?.1;
+            py.detach(|| Self::bind(name, parameters, input))
+        })
     }
 
     /// Takes data; dropped rows come back, for operators that pass rows on.
     fn observe(&self, py: Python<'_>, data: &Bound<'_, PyAny>, form: Form) -> PyResult<Table> {
-        let mut rows = batches(data, "item")?;
-        let mut former = former(form, &rows.schema)?;
-        let mut passed = Vec::new();
-        let mut pace = Pace::new();
-        while let Some(batch) = py.detach(|| rows.rows.next()).transpose().map_err(of_stream)? {
-            let mut left = parts(&batch, former.rows_max());
-            let mut is_done = false;
-            while !is_done {
-                let taken = py.detach(|| -> Result<bool, Failure> {
-                    let mut state = lock(&self.state);
-                    for part in left.by_ref() {
-                        let formed = former.form(&part).map_err(invalid)?;
-                        state.take(formed, &self.input, &mut passed)?;
-                        if pace.is_due() {
-                            return Ok(false);
-                        }
-                    }
-                    Ok(true)
-                });
-                is_done = taken.map_err(|failure| failure.raise(py))?;
-                py.check_signals()?;
+        entry(|| {
+            let mut importer = Importer::new(form, Shared::new());
+            importer.settle_by(&self.input);
+            let mut reading = Reading::new(Rows::open(data)?, &mut importer)?;
+            reading.settle(py, &mut importer)?;
+            let mut passed = Vec::new();
+            let mut pace = Pace::new();
+            while let Some(batch) = reading.next(py, &mut importer)? {
+                let taken = py.detach(|| lock(&self.state).take(batch, &mut passed));
+                taken.map_err(|failure| failure.raise(py))?;
+                if pace.is_due() {
+                    py.check_signals()?;
+                }
             }
-        }
-        Ok(Table::new(Arc::clone(&self.output), passed))
+            Ok(Table::new(Arc::clone(&self.output), passed))
+        })
     }
 
     fn query(&self, py: Python<'_>, name: &str, parameters: &str) -> PyResult<Table> {
-        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(invalid)?;
-        let request = trommel::Request::new(name);
-        let request = parameters
-            .into_iter()
-            .fold(request, |request, (name, value)| request.with(name, value));
-        let answer = py.detach(|| {
-            let response = lock(&self.state).operator.query(&request, None)?;
-            response.compute()
-        });
-        answer.map(Table::of_batch).map_err(|error| of_query(&error))
+        entry(|| {
+            let parameters: Map<String, Value> =
+                serde_json::from_str(parameters).map_err(invalid)?;
+            let request = trommel::Request::new(name);
+            let request = parameters
+                .into_iter()
+                .fold(request, |request, (name, value)| request.with(name, value));
+            let answer = py.detach(|| {
+                let response = lock(&self.state).operator.query(&request, None)?;
+                response.compute()
+            });
+            answer.map(Table::of_batch).map_err(|error| of_query(&error))
+        })
     }
 
-    fn snapshot<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let state = py.detach(|| lock(&self.state).operator.snapshot());
-        state.map(|state| PyBytes::new(py, &state))
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        entry(|| {
+            let state = py.detach(|| lock(&self.state).operator.snapshot());
+            Ok(state.map(|state| PyBytes::new(py, &state)))
+        })
     }
 
     fn restore(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        let restored = py.detach(|| lock(&self.state).operator.restore(state));
-        restored.map_err(|error| of_operator(py, &error))
+        entry(|| {
+            let restored = py.detach(|| lock(&self.state).operator.restore(state));
+            restored.map_err(|error| of_operator(py, &error))
+        })
     }
 
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
-        let merged = py.detach(|| lock(&self.state).operator.merge(state));
-        merged.map_err(|error| of_operator(py, &error))
+        entry(|| {
+            let merged = py.detach(|| lock(&self.state).operator.merge(state));
+            merged.map_err(|error| of_operator(py, &error))
+        })
     }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        lock(&self.state).operator.counters()
+    fn counters(&self) -> PyResult<Vec<(&'static str, u64)>> {
+        entry(|| Ok(lock(&self.state).operator.counters()))
     }
 
     /// The type of the first column, in Arrow's words.
@@ -122,13 +121,28 @@ impl Summary {
     }
 }
 
-/// The type, in Arrow's words, that the first column of data has in a form.
+/// The type, in Arrow's words, that the first column of data has in a form; none if it has none.
 #[pyfunction]
-pub(crate) fn formed_type(data: &Bound<'_, PyAny>, form: Form) -> PyResult<String> {
-    let rows = batches(data, "item")?;
-    let mut former = former(form, &rows.schema)?;
-    let formed = former.form(&RecordBatch::new_empty(rows.schema)).map_err(invalid)?;
-    Ok(formed.schema().field(0).data_type().to_string())
+pub(crate) fn formed_type(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    form: Form,
+) -> PyResult<Option<String>> {
+    entry(|| {
+        let (is_typed, schema) = settled(py, data, form)?;
+        Ok(is_typed.then(|| schema.field(0).data_type().to_string()))
+    })
+}
+
+/// Whether data has a type, and the columns that it gets in a form.
+fn settled(py: Python<'_>, data: &Bound<'_, PyAny>, form: Form) -> PyResult<(bool, SchemaRef)> {
+    let mut importer = Importer::new(form, Shared::new());
+    let mut reading = Reading::new(Rows::open(data)?, &mut importer)?;
+    reading.settle(py, &mut importer)?;
+    let is_typed = importer.is_settled();
+    importer.settle();
+    let schema = importer.schema().ok_or_else(|| invalid("rows as they are have no form"))?;
+    Ok((is_typed, schema))
 }
 
 /// Either side's failure, until it becomes an exception.
@@ -150,10 +164,6 @@ impl Failure {
             Self::Operator(error) => of_operator(py, &error),
         }
     }
-}
-
-fn former(form: Form, schema: &SchemaRef) -> PyResult<Former> {
-    Former::new(form, schema, Arc::new(Mutex::new(SetReader::new()))).map_err(invalid)
 }
 
 /// Finds the mistakes that a configuration with this operator has, in the same words.
@@ -193,32 +203,16 @@ impl Summary {
 
 impl State {
     /// Gives a batch to the operator; the rows that it sends are added to `passed`.
-    fn take(
-        &mut self,
-        records: RecordBatch,
-        input: &SchemaRef,
-        passed: &mut Vec<RecordBatch>,
-    ) -> Result<(), Failure> {
+    fn take(&mut self, records: RecordBatch, passed: &mut Vec<RecordBatch>) -> Result<(), Failure> {
         if self.is_broken {
             return Err(
                 invalid("a call failed before: make another one, or restore a state").into()
             );
         }
-        let found = records.schema();
-        if found.fields() != input.fields() {
-            let types = |schema: &SchemaRef| {
-                let fields = schema.fields().iter();
-                fields
-                    .map(|field| format!("`{}` ({})", field.name(), field.data_type()))
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
-            let text =
-                format!("the data has {}; the first data had {}", types(&found), types(input));
-            return Err(invalid(text).into());
-        }
         let origin = Origin { sequence: self.sequence, entered: Instant::now() };
         self.sequence += 1;
+        // A panic leaves it so.
+        self.is_broken = true;
         let mut out = Output::new();
         let batch = Payload::Batch(Batch { records, origin });
         let mut flow = self.operator.process(0, batch, &mut out);

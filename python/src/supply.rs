@@ -8,12 +8,9 @@ use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use trommel::error::OperatorError;
-use trommel::sets::SetReader;
 use trommel::{Collect, Collected, Feed, Feeder, ForEach, Memory, Supplied};
 
-use crate::errors::{invalid, of_stream};
-use crate::form::{Form, Former, parts};
-use crate::input::batches;
+use crate::import::{Form, Importer, Reading, Rows, Shared};
 use crate::table::Table;
 
 /// Batches that wait between a Python call and the pipeline.
@@ -30,7 +27,7 @@ pub(crate) type Sink = (String, Option<Py<PyAny>>);
 pub(crate) struct Fed {
     /// `None` once the source was finished.
     pub(crate) feeder: Option<Arc<Feeder>>,
-    pub(crate) former: Former,
+    pub(crate) importer: Importer,
 }
 
 /// The ends of a pipeline in Python.
@@ -50,16 +47,16 @@ pub(crate) fn supply(
     let mut supplied = Supplied::new();
     let mut ends = Ends::default();
     // The sets of all sources of a pipeline are joined: equal texts get equal numbers.
-    let sets = Arc::new(Mutex::new(SetReader::new()));
+    let shared = Shared::new();
     for (id, form, sample) in feeds {
-        let (former, schema) = formed(py, form, &sample, &sets)?;
+        let (importer, schema) = settled(py, form, &sample, &shared)?;
         let (feed, feeder) = Feed::new(schema, WAITING)?;
         supplied = supplied.stage(&id, feed);
-        ends.fed.insert(id, Mutex::new(Fed { feeder: Some(Arc::new(feeder)), former }));
+        ends.fed.insert(id, Mutex::new(Fed { feeder: Some(Arc::new(feeder)), importer }));
     }
     for (id, form, sample, iterator) in iterators {
-        let (former, schema) = formed(py, form, &sample, &sets)?;
-        let rows = PythonRows { iterator, former, waiting: VecDeque::new() };
+        let (importer, schema) = settled(py, form, &sample, &shared)?;
+        let rows = PythonRows { iterator, importer, waiting: VecDeque::new() };
         supplied = supplied.stage(id, Memory::fallible(schema, rows));
     }
     for (id, function) in sinks {
@@ -75,23 +72,23 @@ pub(crate) fn supply(
     Ok((supplied, ends))
 }
 
-/// A former of data with the columns of `sample`, and the columns of its form.
-fn formed(
+/// An importer that `sample` has settled, and the columns of its batches.
+fn settled(
     py: Python<'_>,
     form: Form,
     sample: &Py<PyAny>,
-    sets: &Arc<Mutex<SetReader>>,
-) -> PyResult<(Former, SchemaRef)> {
-    let mut sample = batches(sample.bind(py), "item")?;
-    let first = py.detach(|| sample.rows.next()).transpose().map_err(of_stream)?;
-    let first = first.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(&sample.schema)));
-    // Another one reads the sample, whose rows come again.
-    let own = Arc::new(Mutex::new(SetReader::new()));
-    let mut trial = Former::new(form.clone(), &sample.schema, own).map_err(invalid)?;
-    let first = first.slice(0, first.num_rows().min(trial.rows_max()));
-    let schema = trial.form(&first).map_err(invalid)?.schema();
-    let former = Former::new(form, &sample.schema, Arc::clone(sets)).map_err(invalid)?;
-    Ok((former, schema))
+    shared: &Arc<Mutex<Shared>>,
+) -> PyResult<(Importer, SchemaRef)> {
+    let mut importer = Importer::new(form, Arc::clone(shared));
+    let mut reading = Reading::new(Rows::open(sample.bind(py))?, &mut importer)?;
+    reading.settle(py, &mut importer)?;
+    importer.settle();
+    let schema = match importer.schema() {
+        Some(schema) => schema,
+        // Rows as they are have the columns of the first ones.
+        None => importer.columns_of(py, &Rows::open(sample.bind(py))?)?,
+    };
+    Ok((importer, schema))
 }
 
 fn call(function: &Py<PyAny>, rows: RecordBatch) -> Result<(), OperatorError> {
@@ -105,7 +102,7 @@ fn call(function: &Py<PyAny>, rows: RecordBatch) -> Result<(), OperatorError> {
 /// The batches of a Python iterator, which the thread of the source asks.
 struct PythonRows {
     iterator: Py<PyAny>,
-    former: Former,
+    importer: Importer,
     waiting: VecDeque<RecordBatch>,
 }
 
@@ -114,8 +111,8 @@ impl Iterator for PythonRows {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(part) = self.waiting.pop_front() {
-                return Some(self.former.form(&part).map_err(|fault| fault.to_string().into()));
+            if let Some(batch) = self.waiting.pop_front() {
+                return Some(Ok(batch));
             }
             match Python::try_attach(|py| self.ask(py)) {
                 None => return Some(Err("the interpreter has ended".into())),
@@ -131,11 +128,8 @@ impl PythonRows {
     /// Takes the next object of the iterator; false if there is none.
     fn ask(&mut self, py: Python<'_>) -> PyResult<bool> {
         let Some(next) = self.iterator.bind(py).try_iter()?.next() else { return Ok(false) };
-        let rows = batches(&next?, "item")?;
-        let rows_max = self.former.rows_max();
-        let rows: Vec<RecordBatch> =
-            py.detach(|| rows.rows.collect::<Result<_, _>>()).map_err(of_stream)?;
-        self.waiting.extend(rows.iter().flat_map(|batch| parts(batch, rows_max)));
+        let rows = Rows::open(&next?)?;
+        self.waiting.extend(self.importer.import_all(py, rows)?);
         Ok(true)
     }
 }

@@ -224,7 +224,7 @@ def test_a_stream_that_fails_and_objects_that_lie():
         def __arrow_c_stream__(self, requested_schema=None):
             raise KeyError("no data")
 
-    with pytest.raises(TypeError, match="a tuple of .schema, array. capsules"):
+    with pytest.raises(TypeError, match="expected a capsule of an arrow schema, found int"):
         trommel.top(Liar())
     with pytest.raises(KeyError, match="no data"):
         trommel.top(Broken())
@@ -232,7 +232,7 @@ def test_a_stream_that_fails_and_objects_that_lie():
     bad = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], dtype="i4")), pa.py_buffer(b"\xff")]
     )
-    with pytest.raises(pa.ArrowException, match="UTF8"):
+    with pytest.raises(ValueError, match="column `item` cannot be read: .*UTF8"):
         trommel.top(bad)
 
 

@@ -70,7 +70,7 @@ def test_streams_refuse_what_does_not_fit():
     assert len(stream.finish()) == 0
     stream = trommel.EpsilonStream(1, window={"vectors": 10})
     stream.add([[1.0, 2.0]])
-    with pytest.raises(ValueError, match="invalid vector in row 1: it has 1 coordinates"):
+    with pytest.raises(ValueError, match="invalid vector in row 0: it has 1 coordinates, and the first one has 2"):
         stream.add([[1.0]])
     with pytest.raises(trommel.PipelineError, match="NaN"):
         stream.add([[float("nan"), 0.0]])
@@ -162,7 +162,7 @@ def test_an_index_refuses_what_does_not_fit(tmp_path):
     index.add([["a"]])
     with pytest.raises(TypeError, match="expected a list of terms, found 'a'"):
         index.query("a")
-    with pytest.raises(ValueError, match="the feed was declared with"):
+    with pytest.raises(ValueError, match="the data has lists of whole numbers, and the first data had lists of texts"):
         index.query([1])
     with pytest.raises(OSError):
         index.save(tmp_path / "no folder" / "x")

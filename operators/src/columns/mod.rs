@@ -23,6 +23,10 @@ use trommel_kernels::sets::sort_lists;
 
 pub(crate) use self::texts::TextsBuilder;
 
+/// The key of the metadata of a column of sets that names the dictionary which has numbered the
+/// tokens. Equal numbers of two dictionaries are not equal tokens.
+pub const DICTIONARY: &str = "trommel.dictionary";
+
 /// A batch does not have the columns that its producer declared.
 #[derive(Debug, Error)]
 #[error("a batch has the columns {found}; the {operator} was declared with {declared}")]

@@ -69,13 +69,13 @@ pub enum SetReadError {
     /// A token is null.
     #[error("invalid set in row {row}: a token is null")]
     Null {
-        /// The row.
+        /// The row of the column, from 0.
         row: u64,
     },
     /// A token is below 0, or above 2^32 - 1.
     #[error("invalid set in row {row}: {token} is out of range; tokens are 0 to {}", u32::MAX)]
     Range {
-        /// The row.
+        /// The row of the column, from 0.
         row: u64,
         /// The token.
         token: String,
@@ -111,7 +111,7 @@ impl SetReader {
 
     /// The sets of a column of lists, as a batch of `id` (from `first_id` on) and `set`. A null is
     /// read as an empty set, which is similar to no set. Sets of UInt32 that ascend strictly are
-    /// not copied.
+    /// not copied. Refused sets leave the reader as it was.
     ///
     /// # Errors
     /// If the column has another type, a token is null or no number of 32 bits, or there are more
@@ -126,7 +126,7 @@ impl SetReader {
         let ids = (first_id..end).filter_map(|id| u32::try_from(id).ok());
         let values = sets.values();
         if let Some(row) = row_of_null(&sets) {
-            return Err(SetReadError::Null { row: first_id + row as u64 });
+            return Err(SetReadError::Null { row: row as u64 });
         }
         match values.data_type() {
             DataType::UInt32 => {
@@ -139,7 +139,7 @@ impl SetReader {
             }
             found if found.is_integer() => {
                 self.note_numbers()?;
-                let tokens = narrow(first_id, &sets)?;
+                let tokens = narrow(&sets)?;
                 Ok(built(ids, &sets, &tokens))
             }
             found if is_text(found) => {
@@ -158,8 +158,12 @@ impl SetReader {
     }
 
     fn note_numbers(&mut self) -> Result<(), SetReadError> {
+        // Refused sets leave the reader as it was.
+        if self.texts.is_some() {
+            return Err(SetReadError::Mixed);
+        }
         self.has_numbers = true;
-        if self.texts.is_some() { Err(SetReadError::Mixed) } else { Ok(()) }
+        Ok(())
     }
 
     fn names(&mut self) -> Result<&mut ItemNames, SetReadError> {
@@ -233,7 +237,7 @@ fn ascend(sets: &ListArray, tokens: &[u32]) -> bool {
 }
 
 /// Tokens of other widths, as numbers of 32 bits.
-fn narrow(first_id: u64, sets: &ListArray) -> Result<Vec<u32>, SetReadError> {
+fn narrow(sets: &ListArray) -> Result<Vec<u32>, SetReadError> {
     let wide = cast(sets.values(), &DataType::UInt64)?;
     let wide = wide.as_primitive::<UInt64Type>();
     let fits = |token: usize| wide.is_valid(token) && u32::try_from(wide.value(token)).is_ok();
@@ -241,7 +245,7 @@ fn narrow(first_id: u64, sets: &ListArray) -> Result<Vec<u32>, SetReadError> {
         if let Some(token) = range(sets, row).find(|&token| !fits(token)) {
             let shown = cast(&sets.values().slice(token, 1), &DataType::Utf8)?;
             let token = shown.as_string::<i32>().value(0).to_owned();
-            return Err(SetReadError::Range { row: first_id + row as u64, token });
+            return Err(SetReadError::Range { row: row as u64, token });
         }
     }
     // Tokens of no row may be anything.
@@ -308,7 +312,7 @@ mod tests {
             let sets = numbers(&[&[1], &[2, token]]);
             let error = SetReader::new().read(10, &sets).unwrap_err().to_string();
             let said = "is out of range; tokens are 0 to 4294967295";
-            assert_eq!(error, format!("invalid set in row 11: {shown} {said}"));
+            assert_eq!(error, format!("invalid set in row 1: {shown} {said}"));
         }
     }
 
@@ -342,6 +346,8 @@ mod tests {
         }
         let error = reader.read(0, &numbers(&[&[1]])).unwrap_err();
         assert!(matches!(error, SetReadError::Mixed));
+        // The reader goes on after sets that it has refused.
+        assert_eq!(sets_of(&reader.read(1, &texts(&[&["c"]])).unwrap()), [(1, vec![2])]);
     }
 
     #[test]
@@ -362,7 +368,7 @@ mod tests {
 
         sets.append_value([Some(1), None]);
         let error = SetReader::new().read(3, &(Arc::new(sets.finish()) as ArrayRef)).unwrap_err();
-        assert_eq!(error.to_string(), "invalid set in row 3: a token is null");
+        assert_eq!(error.to_string(), "invalid set in row 2: a token is null");
     }
 
     #[test]

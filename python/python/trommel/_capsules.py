@@ -1,4 +1,4 @@
-"""NumPy arrays, and streams of single arrays, as objects with an Arrow interface, without a copy.
+"""NumPy arrays, and the columns of objects with an Arrow interface, one by one and without a copy.
 
 The structures are those of Arrow's C data interface. A Python object owns a structure until a
 consumer moves it, which then calls its ``release``.
@@ -7,6 +7,7 @@ consumer moves it, which then calls its ``release``.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_void_p
 from typing import Any
 
@@ -91,26 +92,40 @@ _release_schema = _ReleaseSchema(_end_schema)
 _release_array = _ReleaseArray(_end_array)
 
 
+class _Owner:
+    """A structure that is released once nothing refers to it, unless a consumer has moved it."""
+
+    def __init__(self, structure: Any, keep: Any = None) -> None:
+        self.structure = structure
+        # The memory that the structure points to.
+        self.keep = keep
+
+    def __del__(self) -> None:
+        if self.structure.release:
+            self.structure.release(ctypes.byref(self.structure))
+
+
+class ArrowType:
+    """The type of a column."""
+
+    def __init__(self, schema: _Schema, owner: _Owner) -> None:
+        self._schema = schema
+        self._owner = owner
+
+    def __arrow_c_schema__(self) -> object:
+        return _capsule_new(ctypes.addressof(self._schema), b"arrow_schema", None)
+
+
 class ArrowColumn:
     """An array that is given to a consumer once."""
 
-    def __init__(self, schema: _Schema, array: _Array, keep: tuple[Any, ...]) -> None:
-        self._schema = schema
-        self._array = array
-        # The memory that the structures themselves point to.
-        self._keep = keep
+    def __init__(self, type: ArrowType, array: _Array, keep: Any = None) -> None:
+        self._type = type
+        self._array = _Owner(array, keep)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        schema = _capsule_new(ctypes.addressof(self._schema), b"arrow_schema", None)
-        array = _capsule_new(ctypes.addressof(self._array), b"arrow_array", None)
-        return schema, array
-
-    def __del__(self) -> None:
-        # A consumer that moved the array has cleared `release`.
-        if self._array.release:
-            self._array.release(ctypes.byref(self._array))
-        if self._schema.release:
-            self._schema.release(ctypes.byref(self._schema))
+        address = ctypes.addressof(self._array.structure)
+        return self._type.__arrow_c_schema__(), _capsule_new(address, b"arrow_array", None)
 
 
 def _type(format: bytes, name: bytes, *children: _Schema) -> tuple[_Schema, tuple[Any, ...]]:
@@ -171,83 +186,142 @@ def numpy_column(array: Any) -> ArrowColumn:
         schema, kept_schema = _type(b"+w:%d" % array.shape[1], b"item", item)
         keep += (column, kept_column, schema, kept_schema)
     _keep(column, keep)
-    return ArrowColumn(schema, column, keep)
+    return ArrowColumn(ArrowType(schema, _Owner(schema, keep)), column, keep)
 
 
-class ArrowStream:
-    """A stream of rows that was looked at and not read."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._capsule
+def _structure(capsule: object, name: bytes, kind: Any) -> Any:
+    try:
+        return ctypes.cast(_capsule_pointer(capsule, name), POINTER(kind)).contents
+    except (TypeError, ValueError):
+        what = name.decode().replace("_", " ")
+        raise TypeError(f"expected a capsule of an {what}, found {type(capsule).__name__}") from None
 
 
-def _fail(stream: Any, pointer: Any, code: int) -> None:
-    if code != 0:
-        said = stream.get_last_error(pointer) or b"without a reason"
-        raise ValueError(f"the Arrow stream failed: {said.decode(errors='replace')} (error {code})")
+def _moved(structure: Any) -> Any:
+    """The structure, which its owner no longer releases."""
+    if not structure.release:
+        raise ValueError("the Arrow data was read before")
+    moved = type(structure)()
+    ctypes.memmove(ctypes.byref(moved), ctypes.byref(structure), ctypes.sizeof(moved))
+    ctypes.memset(ctypes.addressof(structure) + type(structure).release.offset, 0, ctypes.sizeof(c_void_p))
+    return moved
 
 
-def stream_or_columns(capsule: object) -> ArrowStream | list[ArrowColumn]:
-    """The stream itself if it has rows, and the chunks of one that has a single array."""
-    pointer = ctypes.cast(_capsule_pointer(capsule, b"arrow_array_stream"), POINTER(_Stream))
-    stream = pointer.contents
-    schema = _stream_type(stream, pointer)
-    if schema.format == b"+s":
-        schema.release(ctypes.byref(schema))
-        return ArrowStream(capsule)
-    columns = []
+def _arrays(data: Any) -> tuple[_Schema, Iterator[_Array]]:
+    """The type and the arrays of an object with an Arrow interface."""
+    if hasattr(data, "__arrow_c_array__"):
+        pair = data.__arrow_c_array__()
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"expected a tuple of (schema, array) capsules, found {type(pair).__name__}")
+        schema = _moved(_structure(pair[0], b"arrow_schema", _Schema))
+        return schema, iter([_moved(_structure(pair[1], b"arrow_array", _Array))])
+    capsule = data.__arrow_c_stream__()
+    stream = _structure(capsule, b"arrow_array_stream", _Stream)
+    if not stream.release:
+        raise ValueError("the Arrow stream was read before")
+    schema = _Schema()
+    _check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
+    return schema, _read(capsule, stream)
+
+
+def _read(capsule: object, stream: Any) -> Iterator[_Array]:
+    """The arrays of a stream, which the capsule keeps alive."""
     while True:
         array = _Array()
-        _fail(stream, pointer, stream.get_next(pointer, ctypes.byref(array)))
+        _check(stream, stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
         if not array.release:
-            break
-        columns.append(ArrowColumn(_stream_type(stream, pointer), array, ()))
-    if not columns:
-        columns.append(_empty_column(schema))
-    else:
-        schema.release(ctypes.byref(schema))
-    return columns
+            return
+        yield array
 
 
-def _stream_type(stream: Any, pointer: Any) -> _Schema:
-    schema = _Schema()
-    _fail(stream, pointer, stream.get_schema(pointer, ctypes.byref(schema)))
-    return schema
+def _check(stream: Any, code: int) -> None:
+    if code == 0:
+        return
+    said = (stream.get_last_error(ctypes.byref(stream)) or b"without a reason").decode(errors="replace")
+    # Python code in the stream was interrupted; only the text of its exception comes through.
+    if "KeyboardInterrupt" in said:
+        raise KeyboardInterrupt
+    raise ValueError(f"the Arrow stream failed: {said} (error {code})")
 
 
-_TEXTS = {b"u": 3, b"U": 3, b"z": 3, b"Z": 3, b"vu": 2, b"vz": 2}
+def _mend(schema: Any, array: Any) -> None:
+    """Leave out the buffer that older versions of the format gave to arrays of nulls."""
+    if schema.format == b"n":
+        array.n_buffers = 0
+    for child in range(min(schema.n_children, array.n_children)):
+        _mend(schema.children[child].contents, array.children[child].contents)
 
 
-def _empty_column(schema: _Schema) -> ArrowColumn:
-    """A column of this type without elements."""
-    keep: list[Any] = []
+class _Part:
+    """An object with an Arrow interface: its columns by name, and its arrays."""
 
-    def empty(of: Any) -> _Array:
-        format = of.format
-        children = [empty(of.children[child].contents) for child in range(of.n_children)]
-        if format in _TEXTS or format in (b"+l", b"+L"):
-            # The one offset of an array without elements.
-            zeros = (ctypes.c_char * 64)()
-            keep.append(zeros)
-            offsets = ctypes.addressof(zeros)
-            count = _TEXTS.get(format, 2)
-            buffers: list[int | None] = [None, offsets, offsets][:count]
-        elif format.startswith((b"+w", b"+s")):
-            buffers = [None]
-        elif format == b"n":
-            buffers = []
+    def __init__(self, data: Any) -> None:
+        schema, self._arrays = _arrays(data)
+        # An array of NumPy owns what its type points to.
+        self._data = data
+        self._owner = _Owner(schema)
+        self.is_table = schema.format == b"+s"
+        if self.is_table:
+            schemas = [schema.children[child].contents for child in range(schema.n_children)]
+            self.names = [(child.name or b"").decode(errors="replace") for child in schemas]
         else:
-            buffers = [None, None]
-        array, kept = _data(0, buffers, *children)
-        keep.extend((array, kept))
-        if of.dictionary:
-            values = empty(of.dictionary.contents)
-            array.dictionary = ctypes.pointer(values)
-        return array
+            schemas, self.names = [schema], ["item"]
+        self.types = [ArrowType(child, self._owner) for child in schemas]
 
-    array, kept = empty(schema), tuple(keep)
-    _keep(array, kept)
-    return ArrowColumn(schema, array, kept)
+    def read(self, columns: list[int]) -> tuple[int, int, bytes | None, list[ArrowColumn]] | None:
+        array = next(self._arrays, None)
+        if array is None:
+            return None
+        if not self.is_table:
+            _mend(self._owner.structure, array)
+            return 0, array.length, None, [ArrowColumn(self.types[0], array)]
+        owner = _Owner(array)
+        if array.n_children != len(self.types):
+            raise ValueError(f"an array of {array.n_children} columns in a stream of {len(self.types)}")
+        validity = None
+        if array.null_count != 0 and array.n_buffers and array.buffers[0]:
+            # The children do not have the nulls of their struct.
+            validity = ctypes.string_at(array.buffers[0], (array.offset + array.length + 7) // 8)
+        for column in columns:
+            _mend(self._owner.structure.children[column].contents, array.children[column].contents)
+        wanted = {
+            column: ArrowColumn(self.types[column], _moved(array.children[column].contents))
+            for column in dict.fromkeys(columns)
+        }
+        offset, length = array.offset, array.length
+        # The struct has to go once a child was moved; columns that nobody asked for go with it.
+        del owner
+        return offset, length, validity, [wanted[column] for column in columns]
+
+
+class Reader:
+    """The rows of objects with an Arrow interface, of which only the wanted columns are read.
+
+    The structures of other columns are not looked at, so their types may be unknown.
+    """
+
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts = [_Part(part) for part in parts]
+        self.names = self._parts[0].names
+
+    def column_type(self, column: int) -> ArrowType:
+        """The type of a column."""
+        return self._parts[0].types[column]
+
+    def read(self, columns: list[int]) -> tuple[int, int, bytes | None, list[ArrowColumn]] | None:
+        """The next rows, none at the end.
+
+        An offset and a number of rows, the bitmap of the rows that are not null if there are
+        others, and the columns.
+        """
+        while self._parts:
+            part = self._parts[0]
+            if part.names != self.names:
+                raise ValueError(f"some data has the columns {self.names}, and other {part.names}")
+            rows = part.read(columns)
+            if rows is not None:
+                return rows
+            if len(self._parts) == 1:
+                return None
+            self._parts.pop(0)
+        return None

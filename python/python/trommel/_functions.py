@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _trommel
-from ._inputs import arrow, form, given, names, number
+from ._inputs import carried, form, given, names, number, real, source, with_names
 from ._trommel import Table
 
 _Stage = dict[str, Any]
@@ -27,11 +27,11 @@ def _with(id: str, operator: str, inputs: list[str], /, **parameters: Any) -> _S
 
 def _join(operator: str, left: Any, right: Any, asked: dict[str, Any], /, **parameters: Any) -> Table:
     """A join of `left` with itself, or with `right` if it is given."""
-    inputs: list[_Input] = [("left", arrow(left), asked)]
+    inputs: list[_Input] = [("left", source(left), asked)]
     if right is not None:
-        inputs.append(("right", arrow(right), asked))
-    stage = _with("join", operator, [id for id, _, _ in inputs], id=asked["id"], **parameters)
-    return _run([stage], inputs)
+        inputs.append(("right", source(right), asked))
+    stage = _with("join", operator, [id for id, _, _ in inputs], **parameters)
+    return with_names(_run([stage], inputs), asked)
 
 
 def top(
@@ -113,7 +113,7 @@ def top(
         weight="weight" if weight is not None else None,
     )
     asked = form("items", column, weight=weight, into="item")
-    return _run([stage], [("items", arrow(items), asked)])
+    return _run([stage], [("items", source(items), asked)])
 
 
 def tokenize(
@@ -168,9 +168,9 @@ def tokenize(
         by=by,
         q=q,
         into=into,
-        carry=asked["carry"] or None,
+        carry=carried(asked),
     )
-    return _run([stage], [("texts", arrow(texts), asked)])
+    return with_names(_run([stage], [("texts", source(texts), asked)]), asked)
 
 
 def set_similarity_join(
@@ -262,16 +262,16 @@ def set_similarity_join(
         device=device,
         verify=verify,
         memory_max=memory_max,
-        set=asked["into"],
-        carry=asked["carry"] if asked["carry"] and mode != "deduplicate" else None,
+        carry=carried(asked) if mode != "deduplicate" else None,
     )
 
 
 def near_duplicates(
     texts: Any,
-    threshold: Any,
+    threshold: Any = "4/5",
     by: str = "words",
     *,
+    right: Any = None,
     q: int | None = None,
     similarity: str = "jaccard",
     column: str | None = None,
@@ -330,10 +330,7 @@ def near_duplicates(
     asked = form("texts", column, carry=carry, into="text")
     if by == "qgrams" and q is None:
         q = 3
-    columns = asked["carry"] or None
-    clash = [name for name in asked["carry"] if name in ("id", "set")]
-    if clash:
-        raise ValueError(f"carry: rename the column `{clash[0]}`, which the sets of tokens have, too")
+    is_one = right is None
     tokens = _with(
         "tokens",
         "tokenize",
@@ -341,22 +338,27 @@ def near_duplicates(
         column=asked["into"],
         by=by,
         q=q,
-        into="sets",
-        carry=columns,
+        into="sets" if is_one else "text_sets",
+        carry=carried(asked),
     )
-    similar = _with(
-        "similar",
-        "set_similarity_join",
-        ["tokens"],
-        threshold=number("threshold", threshold),
-        similarity=similarity,
-        mode=mode,
-        size_min=size_min,
-        device=device,
-        memory_max=memory_max,
-        carry=columns if mode != "deduplicate" else None,
-    )
-    return _run([tokens, similar], [("texts", arrow(texts), asked)])
+    similar = {
+        "threshold": number("threshold", threshold),
+        "similarity": similarity,
+        "mode": mode,
+        "size_min": size_min,
+        "device": device,
+        "memory_max": memory_max,
+        "carry": carried(asked) if mode != "deduplicate" else None,
+    }
+    if is_one:
+        stages = [tokens, _with("similar", "set_similarity_join", ["tokens"], **similar)]
+        return with_names(_run(stages, [("texts", source(texts), asked)]), asked)
+    # Each table has a dictionary of its own, so that tokens of both are compared as texts.
+    left, other = (_run([tokens], [("texts", source(data), asked)]) for data in (texts, right))
+    sets = form("sets", "set", into="set")
+    sets["carry"] = [(into, into) for _, into in asked["carry"]]
+    stage = _with("similar", "set_similarity_join", ["left", "right"], **similar)
+    return with_names(_run([stage], [("left", left, sets), ("right", other, sets)]), asked)
 
 
 def frequent_pairs(
@@ -426,7 +428,7 @@ def frequent_pairs(
         device=device,
         memory_max=memory_max,
     )
-    return _run([stage], [("transactions", arrow(transactions), asked)])
+    return _run([stage], [("transactions", source(transactions), asked)])
 
 
 def epsilon_join(
@@ -494,19 +496,18 @@ def epsilon_join(
     >>> epsilon_join([[0.0, 0.0], [3.0, 4.0], [9.0, 9.0]], epsilon=5).to_pylist()
     [{'left': 0, 'right': 1, 'distance': 5.0}]
     """
-    asked = form("vectors", column, carry=carry, into="vector")
+    asked = form("vectors", column, carry=carry, into="vector", is_strict=not_finite != "skip")
     return _join(
         "epsilon_join",
         left,
         right,
         asked,
-        epsilon=number("epsilon", epsilon),
+        epsilon=real("epsilon", epsilon),
         output=output,
         window=window,
         not_finite=not_finite,
         algorithm=algorithm,
         device=device,
         memory_max=memory_max,
-        vector=asked["into"],
-        carry=asked["carry"] or None,
+        carry=carried(asked),
     )

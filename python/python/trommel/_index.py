@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _trommel
-from ._inputs import form, given, table
+from ._inputs import form, given, source
 from ._trommel import Table
 
 # Time between two looks at a run that is to take what it was given.
@@ -59,20 +59,20 @@ class ConjunctiveIndex:
         device: str | None = None,
         memory_max: int | None = None,
     ) -> None:
-        carry = [name] if name is not None else []
-        self._documents = form("terms", column, carry=carry, into="set")
+        self._documents = form("terms", column, name=name, into="set")
+        self._queries_form = form("terms", into="set")
         self._parameters = given(
-            name=name, device=device, memory_max=memory_max, set=self._documents["into"]
+            name=None if name is None else "name", device=device, memory_max=memory_max
         )
-        self._name = name
         self._folder: str | None = None
         self._run: _trommel.Run | None = None
         self._sample: Table | None = None
+        # Documents that came before the first ones that have a type.
+        self._waiting: list[Table] = []
         self._opened: str | None = None
         self._taken = 0
         self._queries = 0
         self._count = 0
-        self._has_texts = False
         self._is_closed = False
         self._lock = threading.Lock()
 
@@ -104,7 +104,6 @@ class ConjunctiveIndex:
         index._parameters["index_path"] = path
         try:
             index._start_queries(_trommel.column([["a term"]], "set"))
-            index._has_texts = True
         except ValueError as error:
             try:
                 index._start_queries(_trommel.column([[0]], "set"))
@@ -128,17 +127,17 @@ class ConjunctiveIndex:
         return json.dumps({"name": "ConjunctiveIndex", "stages": stages}, allow_nan=False)
 
     def _start(self, sample: Table, restore: str | None = None) -> None:
-        """Start a pipeline for documents with the columns of `sample`, which has no rows."""
-        self._has_texts = "Utf8" in _trommel.formed_type(sample, self._documents)
-        term = _trommel.column([["" if self._has_texts else 0]], "set")
-        queries = ("queries", form("terms", into="set"), term)
+        """Start a pipeline for documents with the columns and types of `sample`."""
+        kind = _trommel.formed_type(sample, self._documents) or ""
+        term = _trommel.column([["" if "Utf8" in kind else 0]], "set")
+        queries = ("queries", self._queries_form, term)
         feeds = [("documents", self._documents, sample), queries]
         config = self._stages(["documents", "queries"], restore)
         self._run = _trommel.start(config, "arguments", [], (feeds, [], [("answers", None)]))
         self._sample, self._taken, self._queries = sample, 0, 0
 
     def _start_queries(self, terms: Table) -> None:
-        feeds = [("queries", form("terms", into="set"), terms)]
+        feeds = [("queries", self._queries_form, terms)]
         config = self._stages(["queries"])
         self._run = _trommel.start(config, "arguments", [], (feeds, [], [("answers", None)]))
 
@@ -176,15 +175,25 @@ class ConjunctiveIndex:
             raise ValueError(f"the index {self._opened} was opened for queries alone")
         if self._is_closed:
             raise ValueError("this index is closed")
-        rows = table(documents)
+        rows = _trommel.chosen(source(documents), self._documents)
         with self._alone():
+            if self._run is None and _trommel.formed_type(rows, self._documents) is None:
+                # Documents without terms have no type of terms.
+                self._waiting.append(rows)
+                self._count += len(rows)
+                return
             if self._run is None:
-                self._start(rows.head(0))
-            run = self._running()
-            if not run.feed("documents", rows):
-                run.join(None)
-            self._taken += len(rows)
+                self._start(rows)
+                for earlier in self._waiting:
+                    self._feed(earlier)
+            self._feed(rows)
             self._count += len(rows)
+
+    def _feed(self, rows: Table) -> None:
+        run = self._running()
+        if not run.feed("documents", rows):
+            run.join(None)
+        self._taken += len(rows)
 
     def _settle(self) -> _trommel.Run:
         """Wait until the index has taken all that it was given."""
@@ -224,10 +233,7 @@ class ConjunctiveIndex:
             ``query`` (uint32, the row of the query from 0, ascending) and ``documents``, a list of
             positions, or of names where documents have them.
         """
-        if self._has_texts and isinstance(queries, (list, tuple)) and not any(queries):
-            # Lists without terms have no type of terms; no document has an empty text as a term.
-            queries = [[""]] * len(queries)
-        asked = table(queries)
+        asked = _trommel.chosen(source(queries), self._queries_form)
         with self._alone():
             run = self._settle()
             if len(asked) and not run.feed("queries", asked):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from . import _trommel
-from ._inputs import form, given, number, table
+from ._inputs import form, given, number, source, table
 from ._trommel import Table
 
 _MAGIC = b"trommel frequent items 1\n"
@@ -115,23 +115,20 @@ class FrequentItems:
         ValueError
             If an item is negative or of another type than those before.
         """
-        rows = table(items)
-        if column is None and rows.num_columns > 1:
-            column = "item" if "item" in rows.column_names else None
-            if column is None:
-                columns = ", ".join(f"`{name}`" for name in rows.column_names)
-                raise ValueError(f"the data has several columns: {columns}; name one with `column`")
-        elif column is None:
-            column = rows.column_names[0]
-        weight = None
+        rows = _trommel.chosen(source(items), form("items", column, into="item"))
+        column, weight = rows.column_names[0], None
         if weights is not None:
-            rows = _trommel.combine([("item", rows.select([column])), ("weight", table(weights))])
+            rows = _trommel.combine([("item", rows), ("weight", table(weights))])
             column, weight = "item", "weight"
         asked = form("items", column, weight=weight, into="item")
         with self._lock:
             if self._summary is None:
+                kind = _trommel.formed_type(rows, asked)
+                if kind is None:
+                    # There are only nulls, which are not counted.
+                    return
                 self._is_weighted = weight is not None
-                self._summary = self._make(_trommel.formed_type(rows, asked))
+                self._summary = self._make(kind)
         if self._is_weighted != (weight is not None):
             raise ValueError("weights: the first data had " + ("some" if self._is_weighted else "none"))
         self._summary.observe(rows, asked)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from . import _trommel
-from ._inputs import arrow, form, number, table
+from ._inputs import form, number, source, table
 from ._trommel import Table
 
 _Sink = Callable[[Table], object]
@@ -56,7 +56,7 @@ class _Source:
     def _rest(self) -> Iterator[Any]:
         yield self._first
         for data in self._data:
-            yield arrow(data)
+            yield source(data)
 
 
 class Pipeline:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from . import _trommel
-from ._inputs import form, given, number, table
+from ._inputs import carried, form, given, number, real, source, with_names
 from ._trommel import Table
 
 _S = TypeVar("_S", bound="_Stream")
@@ -27,18 +27,16 @@ class _Stream:
         parameters: dict[str, Any],
     ) -> None:
         into = "set" if kind == "sets" else "vector"
-        self._form = form(kind, column, carry=carry, into=into)
-        self._parameters = {
-            **given(**parameters),
-            "id": self._form["id"],
-            into: self._form["into"],
-            **({"carry": self._form["carry"]} if self._form["carry"] else {}),
-        }
+        is_strict = parameters.get("not_finite") != "skip"
+        self._form = form(kind, column, carry=carry, into=into, is_strict=is_strict)
+        self._parameters = given(**parameters, carry=carried(self._form))
         self._run: _trommel.Run | None = None
         # Held while the run is started, which the first data does.
         self._lock = threading.Lock()
         self._is_finished = False
         self._rows = 0
+        # Data that came before the first that has a type.
+        self._waiting: list[Table] = []
 
     def _start(self, rows: Table) -> _trommel.Run:
         stages = [
@@ -53,15 +51,25 @@ class _Stream:
     def _add(self, data: Any) -> Table:
         if self._is_finished:
             raise ValueError(f"this {type(self).__name__} is finished and takes no more data")
-        rows = table(data)
+        rows = _trommel.chosen(source(data), self._form)
         with self._lock:
             if self._run is None:
-                self._run = self._start(rows)
+                if _trommel.formed_type(rows, self._form) is None:
+                    self._waiting.append(rows)
+                    self._rows += len(rows)
+                    return _trommel.empty([])
+                run = self._start(rows)
+                for earlier in self._waiting:
+                    run.feed("in", earlier)
+                self._run = run
         if not self._run.feed("in", rows):
             # The run has failed; this raises the reason.
             self._run.join(None)
         self._rows += len(rows)
-        return self._run.take("out")
+        return self._take(self._run)
+
+    def _take(self, run: _trommel.Run) -> Table:
+        return with_names(run.take("out"), self._form)
 
     def __len__(self) -> int:
         """The number of rows so far."""
@@ -71,7 +79,7 @@ class _Stream:
         """The rows that were found since the last call of `add` or `take`, without waiting."""
         if self._run is None:
             raise ValueError("there is no data yet, so that the columns are not known")
-        return self._run.take("out")
+        return self._take(self._run)
 
     def finish(self) -> Table:
         """End the stream, wait for the rows of all data, and return those not taken before.
@@ -87,7 +95,7 @@ class _Stream:
         except KeyboardInterrupt:
             self._run.interrupt()
             raise
-        return self._run.take("out")
+        return self._take(self._run)
 
     def close(self) -> None:
         """End the stream; rows that are not there yet are lost. A closed stream stays closed."""
@@ -229,7 +237,7 @@ class EpsilonStream(_Stream):
             column,
             carry,
             {
-                "epsilon": number("epsilon", epsilon),
+                "epsilon": real("epsilon", epsilon),
                 "window": dict(window),
                 "output": output,
                 "not_finite": not_finite,

@@ -1,15 +1,17 @@
-//! Python lists as columns.
+//! Python values as columns.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    ArrayBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, UInt64Builder,
+    ArrayBuilder, Float64Builder, Int64Builder, ListBuilder, NullBuilder, StringBuilder,
+    UInt64Builder,
 };
 use arrow_array::{ArrayRef, NullArray, RecordBatch};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString};
 
+use crate::errors::entry;
 use crate::table::Table;
 
 /// The type of the elements of a list. None has no type.
@@ -26,15 +28,25 @@ enum Kind {
 /// None is a null.
 #[pyfunction]
 pub(crate) fn column(data: &Bound<'_, PyAny>, name: &str) -> PyResult<Table> {
-    let rows: Vec<Bound<'_, PyAny>> = data.try_iter()?.collect::<PyResult<_>>()?;
-    let is_nested = rows.iter().any(|row| !row.is_none() && is_list(row));
-    let column = if is_nested { nested(&rows)? } else { flat(&rows)? };
-    let batch = RecordBatch::try_from_iter_with_nullable([(name, column, true)]);
-    batch.map(Table::of_batch).map_err(crate::errors::invalid)
+    entry(|| {
+        let rows: Vec<Bound<'_, PyAny>> = data.try_iter()?.collect::<PyResult<_>>()?;
+        let is_nested = rows.iter().any(|row| !row.is_none() && is_list(row));
+        let column = if is_nested { nested(&rows)? } else { flat(&rows)? };
+        let batch = RecordBatch::try_from_iter_with_nullable([(name, column, true)]);
+        batch.map(Table::of_batch).map_err(crate::errors::invalid)
+    })
 }
 
+/// Texts, bytes and dicts can be iterated over, and are no lists of what that gives.
 fn is_list(row: &Bound<'_, PyAny>) -> bool {
-    !row.is_instance_of::<PyString>() && row.try_iter().is_ok()
+    !(row.is_instance_of::<PyString>() || is_bytes(row) || row.is_instance_of::<PyDict>())
+        && row.try_iter().is_ok()
+}
+
+fn is_bytes(cell: &Bound<'_, PyAny>) -> bool {
+    cell.is_instance_of::<PyBytes>()
+        || cell.is_instance_of::<PyByteArray>()
+        || cell.is_instance_of::<PyMemoryView>()
 }
 
 fn flat(cells: &[Bound<'_, PyAny>]) -> PyResult<ArrayRef> {
@@ -85,8 +97,11 @@ fn nested(rows: &[Bound<'_, PyAny>]) -> PyResult<ArrayRef> {
     let cells = lists.iter().enumerate();
     let cells = cells.flat_map(|(row, list)| list.iter().flatten().map(move |cell| (row, cell)));
     Ok(match kind(cells)? {
-        // Lists without elements fit any type of elements; this is the one that joins take.
-        None => filled(&lists, arrow_array::builder::UInt32Builder::new(), |_, _| Ok(()))?,
+        // Lists without elements fit any type of elements.
+        None => filled(&lists, NullBuilder::new(), |column, _| {
+            column.append_null();
+            Ok(())
+        })?,
         Some(Kind::Text) => filled(&lists, StringBuilder::new(), |column, cell| {
             column.append_option(text(cell)?);
             Ok(())
@@ -149,6 +164,9 @@ fn kind_of(row: usize, cell: &Bound<'_, PyAny>) -> PyResult<Kind> {
     }
     if cell.is_instance_of::<PyBool>() {
         return Err(mixed(row, "a text or a number", cell)?);
+    }
+    if is_bytes(cell) {
+        return Err(mixed(row, "a text or a number (`.decode()` makes a text of bytes)", cell)?);
     }
     if cell.is_instance_of::<PyFloat>() {
         return Ok(Kind::Float);
