@@ -1,7 +1,9 @@
 //! The threshold of a join, the exact distance, and its bounds in real numbers.
 //!
-//! A pair joins if its [`square`] is at most [`Epsilon::square`]. Both are numbers of float64, so
-//! all levels decide alike; filters work with real distances and need bounds of them. With
+//! A pair joins if its [`square`] is at most [`Epsilon::square`], the greatest number whose root,
+//! rounded to float64, is at most epsilon. So a pair joins if the distance that is reported of it is
+//! at most epsilon, and by that distance it joins. Both are numbers of float64, so all levels decide
+//! alike; filters work with real distances and need bounds of them. With
 //! `u = 2^-53`: a difference of two float32 is rounded once in float64, its square once, and each
 //! of at most 4,096 sums once. Nothing underflows, as a difference is zero or at least 2^-149, and
 //! nothing overflows. So the computed square is the real one times `1 + d` with `|d| <= 4099 u <
@@ -29,12 +31,13 @@ impl Epsilon {
     /// ```
     /// use trommel_kernels::vectors::Epsilon;
     ///
-    /// assert_eq!(Epsilon::new(0.5).map(Epsilon::square), Some(0.25));
+    /// let square = Epsilon::new(0.5).unwrap().square();
+    /// assert!(square.sqrt() <= 0.5 && square.next_up().sqrt() > 0.5);
     /// assert_eq!(Epsilon::new(-0.5), None);
     /// ```
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
-        (value.is_finite() && value >= 0.0).then_some(Self { value, square: value * value })
+        (value.is_finite() && value >= 0.0).then(|| Self { value, square: greatest_square(value) })
     }
 
     /// The distance.
@@ -60,6 +63,18 @@ impl Epsilon {
     }
 }
 
+/// The greatest number whose root is at most `value`. It is some roundings above the square.
+fn greatest_square(value: f64) -> f64 {
+    let mut square = (value * value).min(f64::MAX);
+    while square.sqrt() > value {
+        square = square.next_down();
+    }
+    while square.next_up().sqrt() <= value {
+        square = square.next_up();
+    }
+    square
+}
+
 /// The square of the distance of two vectors: the sum in float64, in the order of the dimensions,
 /// of the squared differences, each operation rounded.
 ///
@@ -77,4 +92,23 @@ pub fn square(left: &[f32], right: &[f32]) -> f64 {
         let difference = f64::from(left) - f64::from(right);
         sum + difference * difference
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_as_epsilon_reaches_its_own_square() {
+        let squares = (1..2_000_u32).map(|n| f64::from(n) * 0.000_37);
+        let far = [0.0, 2.0_f64.powi(-298), 1e-290, 25.0, 1.9e81, f64::MAX];
+        for square in squares.chain(far) {
+            let distance = square.sqrt();
+            let epsilon = Epsilon::new(distance).unwrap();
+            assert!(square <= epsilon.square(), "{square}");
+            assert!(epsilon.square().sqrt() <= distance, "{square}");
+            let less = Epsilon::new(distance.next_down()).map(Epsilon::square);
+            assert!(less.is_none_or(|less| less < square), "{square}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Epsilon joins of vectors: all pairs with a Euclidean distance of at most epsilon, exactly.
 //!
 //! A pair joins if the [`square`] of its distance, a sum in float64 in the order of the dimensions,
-//! is at most the square of epsilon in float64. Everything before that decision is a filter, and
+//! is at most [`Epsilon::square`]. Everything before that decision is a filter, and
 //! no filter loses a pair: `form` has the bounds and their proofs. So each level, and
 //! each division of the work, finds the pairs that a loop over all of them finds, bit for bit.
 //!

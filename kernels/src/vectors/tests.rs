@@ -47,7 +47,7 @@ fn naive(left: Vectors<'_>, right: Vectors<'_>, epsilon: f64, is_within: bool) -
                 let difference = f64::from(left.row(i)[dim]) - f64::from(right.row(j)[dim]);
                 sum += difference * difference;
             }
-            if sum <= epsilon * epsilon {
+            if sum.sqrt() <= epsilon {
                 pairs.push((as_u32(i), as_u32(j), sum.to_bits()));
             }
         }

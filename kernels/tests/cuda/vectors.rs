@@ -77,14 +77,13 @@ impl VectorCase {
 
     /// All pairs, in order.
     pub(crate) fn expected(&self) -> Vec<NearPair> {
-        let limit = self.epsilon * self.epsilon;
         let right = self.right.as_ref().unwrap_or(&self.left);
         let mut pairs = Vec::new();
         for (i, x) in self.left.chunks_exact(self.dims).enumerate() {
             let first = if self.right.is_some() { 0 } else { i + 1 };
             for (j, y) in right.chunks_exact(self.dims).enumerate().skip(first) {
                 let square = square(x, y);
-                if square <= limit {
+                if square.sqrt() <= self.epsilon {
                     pairs.push(NearPair { left: narrow(i), right: narrow(j), square });
                 }
             }

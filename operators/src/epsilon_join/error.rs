@@ -23,6 +23,17 @@ pub enum EpsilonJoinError {
         /// The value.
         value: f32,
     },
+    /// The id, the vector or a coordinate is null.
+    #[error(
+        "row {row} of input {input}: the vector, a coordinate or the id is null; expected finite \
+         numbers (`not_finite`: \"skip\" leaves such vectors out)"
+    )]
+    Null {
+        /// Number of the input, from 1.
+        input: usize,
+        /// Position of the row in the input, from 0.
+        row: u64,
+    },
     /// There are more vectors than numbers for them.
     #[error("input {input} has more than {most} vectors")]
     TooManyVectors {

@@ -14,8 +14,8 @@ use crate::wave::Device;
 ///
 /// # Ports
 /// In: one input, which is joined to itself, or two with vectors of one length. Columns: `id`
-/// (UInt32) and `vector` (`FixedSizeList<Float32>`, 1 to 4,096 coordinates). Rows with a null id or
-/// a null vector are not joined.
+/// (UInt32) and `vector` (`FixedSizeList<Float32>`, 1 to 4,096 coordinates). A null id, vector or
+/// coordinate is like a coordinate that is no number: `not_finite` decides.
 ///
 /// Out, by `output`: `left` and `right` (UInt32, ids), `distance` (Float64), and each column of
 /// `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and each column of `carry`, in the
@@ -28,9 +28,9 @@ use crate::wave::Device;
 /// comes out with the batch of its newer vector. `output` `partners` has no window.
 ///
 /// # Guarantees
-/// Exact to the border: a pair joins if the sum of the squares of the differences of its
-/// coordinates, in float64 and in the order of the coordinates, is at most `epsilon` squared in
-/// float64. The pairs do not depend on the instruction set, the number of cores, the device or the
+/// Exact to the border: a pair joins if its distance, the root of the sum of the squares of the
+/// differences of its coordinates, in float64 and in the order of the coordinates, is at most
+/// `epsilon`. So a distance that a join reports is an epsilon by which that pair joins. The pairs do not depend on the instruction set, the number of cores, the device or the
 /// size of batches.
 ///
 /// # State

@@ -37,7 +37,7 @@ pub enum EpsilonAlgorithm {
     Directory,
 }
 
-/// Action for a vector with a coordinate that is infinite or not a number.
+/// Action for a vector that is null, or has a coordinate that is null, infinite or not a number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -45,7 +45,7 @@ pub enum NotFinite {
     /// End the run with an error that names the row.
     #[default]
     Fail,
-    /// Leave the vector out, and count it in `not_finite`.
+    /// Leave the vector out, and count it in `nulls` or `not_finite`.
     Skip,
 }
 

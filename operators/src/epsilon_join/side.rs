@@ -69,7 +69,7 @@ impl Side {
     /// The rows of a batch that are joined.
     ///
     /// # Errors
-    /// If a vector is not finite.
+    /// If a vector is null or not finite, and such vectors are not left out.
     pub(super) fn accept(
         &mut self,
         isa: Isa,
@@ -127,6 +127,10 @@ impl Side {
             let has_null = ids.is_null(row)
                 || vectors.is_null(row)
                 || (row * dims..(row + 1) * dims).any(|place| coordinates.is_null(place));
+            if has_null && self.not_finite == NotFinite::Fail {
+                let (input, row) = (self.input, begin + row as u64);
+                return Err(EpsilonJoinError::Null { input, row });
+            }
             self.nulls += u64::from(has_null);
             let vector = &coordinates.values()[row * dims..][..dims];
             let fault = first_not_finite(isa, vector).filter(|_| !has_null);

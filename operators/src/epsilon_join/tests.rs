@@ -49,7 +49,7 @@ pub(super) fn oracle(left: &[Row], right: Option<&[Row]>, epsilon: f64) -> Vec<N
                 let difference = f64::from(*x) - f64::from(*y);
                 square += difference * difference;
             }
-            if square <= epsilon * epsilon {
+            if square.sqrt() <= epsilon {
                 pairs.push((l, r, square.sqrt().to_bits()));
             }
         }
@@ -172,7 +172,7 @@ pub(super) fn pairs_of(batches: &[RecordBatch]) -> Vec<NearRows> {
 fn check(inputs: &[&[Row]], dims: i32, epsilon: f64, how: Run) {
     let expected = oracle(inputs[0], inputs.get(1).copied(), epsilon);
     for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
-        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm);
+        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm).not_finite(NotFinite::Skip);
         check_outputs(join, inputs, dims, &expected, how);
     }
 }
@@ -303,7 +303,10 @@ fn check_stream(rows: &[Row], dims: i32, epsilon: f64, length: u64, how: Run) {
         .collect();
     for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
         let window = VectorWindow::vectors(length);
-        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm).window(window);
+        let join = || {
+            let join = EpsilonJoin::new(epsilon).algorithm(algorithm).window(window);
+            join.not_finite(NotFinite::Skip)
+        };
         let (found, ended) = run(join().carry(["name"]), &[rows], dims, how);
         ended.unwrap();
         assert_eq!(pairs_of(&found), expected);
@@ -473,13 +476,20 @@ fn empty_inputs_have_no_pairs() {
 #[test]
 fn numbers_that_are_not_finite_are_named_or_left_out() {
     let mut rows: Vec<Row> = vec![Some(vec![1.0, 1.0]); 30];
-    rows[3] = None;
     rows[23] = Some(vec![0.0, f32::NAN]);
     rows[25] = Some(vec![f32::INFINITY, 0.0]);
     let (_, ended) = run(EpsilonJoin::new(1.0), &[&rows], 2, Run::small());
     let error = ended.unwrap_err();
     let expected = "row 23 of input 1: coordinate 1 of the vector is NaN; expected finite numbers";
     assert!(error.contains(expected), "{error}");
+    rows[3] = None;
+    let outputs = [EpsilonOutput::Pairs, EpsilonOutput::Count, EpsilonOutput::First];
+    for output in outputs.into_iter().chain([EpsilonOutput::Partners]) {
+        let (_, ended) = run(EpsilonJoin::new(1.0).output(output), &[&rows], 2, Run::small());
+        let error = ended.unwrap_err();
+        let expected = "row 3 of input 1: the vector, a coordinate or the id is null";
+        assert!(error.contains(expected), "{error}");
+    }
     let spec = EpsilonJoin::new(1.0).not_finite(NotFinite::Skip);
     let (found, ended) = run(spec, &[&rows], 2, Run::small());
     let metrics = ended.unwrap();

@@ -16,6 +16,7 @@
 //!   bound, as it should be.
 
 use super::DIMS_MAX;
+use crate::vectors::Epsilon;
 
 /// Bound of the roundings of a float64 sum, as a share of the sum.
 const FLOAT64_SLACK: f64 = 1e-9;
@@ -53,7 +54,8 @@ impl Question {
     /// If `epsilon` is negative or no number.
     pub(super) fn new(epsilon: f64, dims: usize, is_self: bool, answer: Answer) -> Self {
         assert!(epsilon >= 0.0, "epsilon is {epsilon}; needed is a number of at least 0");
-        let limit = epsilon * epsilon;
+        // An infinite one joins all.
+        let limit = Epsilon::new(epsilon).map_or(f64::INFINITY, Epsilon::square);
         let dims = u32::try_from(dims.min(DIMS_MAX)).expect("at most 4,096");
         let slack = f64::from(dims + 8) / f64::from(1_u32 << 23);
         let answer = match answer {

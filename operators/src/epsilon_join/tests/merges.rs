@@ -44,7 +44,7 @@ fn producer(
     let carried = carried_schema(&batch(&[], 0, dims).schema(), carry);
     let dims = usize::try_from(dims).unwrap();
     let columns = VectorColumns { id: 0, vector: 1, dims, carry: carry.to_vec(), carried };
-    StreamProducer::new(rules, window, Side::new(columns, 1, NotFinite::Fail), file)
+    StreamProducer::new(rules, window, Side::new(columns, 1, NotFinite::Skip), file)
 }
 
 /// Chunks with tasks of merges that kernels have.
