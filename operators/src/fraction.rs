@@ -1,4 +1,9 @@
 //! Exact fractions in texts and JSON, for shares and thresholds.
+//!
+//! A text is read exactly: a decimal, a fraction of two whole numbers, or a percentage. A float of
+//! JSON or of a program stands for the *simplest* fraction that rounds to it, the one with the least
+//! denominator: 0.07 is 7/100, and 5.0 / 6.0 is 5/6. So a share that a program has computed by a
+//! division is the share that it means.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -17,13 +22,21 @@ pub(crate) enum FractionError {
     TooLong,
 }
 
-/// Reads a decimal number or a fraction of two whole numbers, exactly. Returns numerator and
-/// denominator, not in lowest terms; the denominator may be 0. `decimals_max` is at most 38, as
-/// 10^38 is below 2^127; zeros at the end do not count.
+/// Reads a decimal number, a fraction of two whole numbers or a percentage, exactly. Returns
+/// numerator and denominator, not in lowest terms; the denominator may be 0. `decimals_max` is at
+/// most 36, as 10^38 is below 2^127; zeros at the end do not count.
 pub(crate) fn parse(text: &str, decimals_max: usize) -> Result<(u64, u128), FractionError> {
     if let Some((numerator, denominator)) = text.split_once('/') {
         return Ok((whole(numerator)?, whole(denominator)?.into()));
     }
+    if let Some(percent) = text.strip_suffix('%') {
+        let (numerator, denominator) = decimal(percent, decimals_max.saturating_sub(2))?;
+        return Ok((numerator, denominator * 100));
+    }
+    decimal(text, decimals_max)
+}
+
+fn decimal(text: &str, decimals_max: usize) -> Result<(u64, u128), FractionError> {
     let (digits, decimals) = text.split_once('.').unwrap_or((text, ""));
     let decimals = decimals.trim_end_matches('0');
     if decimals.len() > decimals_max {
@@ -43,6 +56,66 @@ fn whole(digits: &str) -> Result<u64, FractionError> {
     })
 }
 
+/// Bits of a float after the first one, and the exponent of the last one at most.
+const MANTISSA_BITS: i32 = 52;
+
+/// The simplest fraction that rounds to `float`: the one with the least denominator, in lowest
+/// terms. Zero for numbers below 2^-65; none for those from 2^63 on, and for negative ones.
+///
+/// It is between the middles of the float and its neighbours, which belong to a float whose last
+/// bit is 0. A walk down their continued fractions finds it in as many steps as those have terms.
+pub(crate) fn simplest(float: f64) -> Option<(u64, u128)> {
+    if !(0.0..2.0_f64.powi(63)).contains(&float) {
+        return None;
+    }
+    if float < 2.0_f64.powi(-65) {
+        return Some((0, 1));
+    }
+    let bits = float.to_bits();
+    let exponent = i32::try_from(bits >> MANTISSA_BITS).ok()? - 1023 - MANTISSA_BITS;
+    let mantissa = u128::from(bits & ((1 << MANTISSA_BITS) - 1) | 1 << MANTISSA_BITS);
+    let is_power = mantissa == 1 << MANTISSA_BITS;
+    // In units of a quarter of the last bit; the neighbour below a power of two is half as far.
+    let (middle, below, above) = (mantissa * 4, if is_power { 1 } else { 2 }, 2);
+    let shift = u32::try_from(-(exponent - 2)).unwrap_or(0);
+    let scale = u32::try_from(exponent - 2).unwrap_or(0);
+    let bound = |units: u128| (units << scale, 1_u128 << shift);
+    let is_closed = mantissa % 2 == 0;
+    let found = between(bound(middle - below), bound(middle + above), is_closed);
+    Some((u64::try_from(found.0).ok()?, found.1))
+}
+
+/// The fraction with the least denominator between two fractions, or on one of them.
+fn between(mut low: (u128, u128), mut high: (u128, u128), is_closed: bool) -> (u128, u128) {
+    // Terms of the continued fraction, which both have in common up to the last.
+    let mut terms = Vec::new();
+    loop {
+        let (term, rest) = (low.0 / low.1, low.0 % low.1);
+        if rest == 0 && is_closed {
+            terms.push(term);
+            break;
+        }
+        // Whether the next whole number is between them.
+        let next = (term + 1) * high.1;
+        if next < high.0 || next == high.0 && is_closed {
+            terms.push(term + 1);
+            break;
+        }
+        terms.push(term);
+        // What is left of both is below one; its reciprocals change places.
+        (low, high) = ((high.1, high.0 - term * high.1), (low.1, rest));
+        if high.1 == 0 {
+            // The lower bound was whole and does not count: as near to it as one likes.
+            terms.push(low.0 / low.1 + 1);
+            break;
+        }
+    }
+    let last = terms.pop().unwrap_or(0);
+    terms.iter().rev().fold((last, 1), |(numerator, denominator), term| {
+        (term * numerator + denominator, numerator)
+    })
+}
+
 pub(crate) fn greatest_common_divisor<N>(mut a: N, mut b: N) -> N
 where
     N: Copy + PartialOrd + From<u8> + Rem<Output = N>,
@@ -53,31 +126,32 @@ where
     a
 }
 
-/// Reads a `T` from a text, or from a number as its shortest decimal form: 0.07 is 7/100.
-/// `expected` completes the error of another value; `round` is applied to a number before.
-pub(crate) fn deserialize<'de, T, D>(
+/// A number that is given as a whole number, a float or a text.
+pub(crate) trait Given: FromStr<Err: Display> {
+    /// Completes the error of another value.
+    const EXPECTED: &'static str;
+
+    /// The number for a float, which stands for a fraction.
+    ///
+    /// # Errors
+    /// If it is out of range, in words.
+    fn of_float(float: f64) -> Result<Self, String>;
+}
+
+/// Reads a `T` from JSON: a whole number or a text by its digits, a float as the simplest fraction.
+pub(crate) fn deserialize<'de, T: Given, D: Deserializer<'de>>(
     deserializer: D,
-    expected: &'static str,
-    round: fn(f64) -> f64,
-) -> Result<T, D::Error>
-where
-    T: FromStr<Err: Display>,
-    D: Deserializer<'de>,
-{
-    deserializer.deserialize_any(Written { expected, round, read: PhantomData })
+) -> Result<T, D::Error> {
+    deserializer.deserialize_any(Written(PhantomData))
 }
 
-struct Written<T> {
-    expected: &'static str,
-    round: fn(f64) -> f64,
-    read: PhantomData<T>,
-}
+struct Written<T>(PhantomData<T>);
 
-impl<T: FromStr<Err: Display>> Visitor<'_> for Written<T> {
+impl<T: Given> Visitor<'_> for Written<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
+        f.write_str(T::EXPECTED)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
@@ -92,7 +166,82 @@ impl<T: FromStr<Err: Display>> Visitor<'_> for Written<T> {
         if number < 0.0 {
             return Err(E::invalid_value(Unexpected::Float(number), &self));
         }
-        let number = (self.round)(number);
-        self.visit_str(&number.to_string())
+        T::of_float(number).map_err(E::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The simplest fraction by trying all denominators; a quotient is rounded once.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small")]
+    fn tried(float: f64, most: u32) -> Option<(u64, u128)> {
+        (1..=most).find_map(|denominator| {
+            let near = (float * f64::from(denominator)).round();
+            [near - 1.0, near, near + 1.0].into_iter().find_map(|numerator| {
+                (numerator >= 0.0 && numerator / f64::from(denominator) == float)
+                    .then_some((numerator as u64, denominator.into()))
+            })
+        })
+    }
+
+    #[test]
+    fn a_quotient_of_small_numbers_is_that_fraction() {
+        for denominator in 1..400_u32 {
+            for numerator in 0..=denominator + 3 {
+                let common = greatest_common_divisor(numerator, denominator);
+                let float = f64::from(numerator) / f64::from(denominator);
+                let expected = (u64::from(numerator / common), u128::from(denominator / common));
+                assert_eq!(simplest(float), Some(expected), "{numerator}/{denominator}");
+            }
+        }
+        assert_eq!(simplest(f64::from(u32::MAX)), Some((u32::MAX.into(), 1)));
+    }
+
+    #[test]
+    fn floats_at_the_ends_have_fractions() {
+        for float in [1.0 - f64::EPSILON / 2.0, 1.0 + f64::EPSILON, 2.0_f64.powi(-65), 0.5, 1e18] {
+            let (numerator, denominator) = simplest(float).unwrap();
+            // The numbers may need more than 53 bits, which rounds them, too.
+            let ratio = numerator as f64 / denominator as f64 / float;
+            assert!((ratio - 1.0).abs() <= f64::EPSILON, "{numerator}/{denominator}");
+        }
+        assert_eq!(simplest(f64::MIN_POSITIVE), Some((0, 1)));
+        assert_eq!(
+            (simplest(2.0_f64.powi(63)), simplest(-0.1), simplest(f64::NAN)),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn percentages_are_read_exactly() {
+        assert_eq!(parse("7%", 9), Ok((7, 100)));
+        assert_eq!(parse("0.5%", 9), Ok((5, 1_000)));
+        assert_eq!(parse("0.12345678%", 9), Err(FractionError::TooLong));
+        assert_eq!(parse("%", 9), Err(FractionError::Syntax));
+    }
+
+    proptest! {
+        #[test]
+        fn no_fraction_with_a_smaller_denominator_rounds_to_a_float(
+            numerator in 1_u32..5_000,
+            denominator in 1_u32..5_000,
+            step in -3_i64..=3,
+        ) {
+            let near = f64::from(numerator) / f64::from(denominator);
+            let float = f64::from_bits(near.to_bits().checked_add_signed(step).unwrap());
+            let found = simplest(float).unwrap();
+            // A whole number of 53 bits is exact, and so is the quotient but for one rounding.
+            if found.0 < 1 << 53 && found.1 < 1 << 53 {
+                prop_assert_eq!(found.0 as f64 / found.1 as f64, float);
+            }
+            match tried(float, 6_000) {
+                Some(expected) => prop_assert_eq!(found, expected),
+                None => prop_assert!(found.1 > 6_000),
+            }
+        }
     }
 }

@@ -8,18 +8,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::fraction::{self, FractionError, greatest_common_divisor};
+use crate::fraction::{self, FractionError, Given, greatest_common_divisor};
 
 /// The most decimals that are kept.
 const DECIMALS_MAX: usize = 38;
 
-/// Every item of a stream reaches this share or a smaller one: its weight is below 2^64.
-const SHARE_MIN: f64 = 1e-20;
-
 /// A share of a stream, from 0 to 1: an exact fraction.
 ///
 /// Counts are compared with a share in whole numbers: floating point loses items exactly on the
-/// border, such as 7 of 100 with the share 0.07.
+/// border, such as 7 of 100 with the share 0.07. A text is read exactly: `"0.07"`, `"7/100"` and
+/// `"7%"` are one share. A float stands for the simplest fraction that rounds to it: `0.07` is
+/// 7/100, and 5.0 / 6.0 is 5/6. Of the shares below 2^-65, which each item of a stream reaches, a
+/// float stands for 0.
 ///
 /// # Examples
 /// ```
@@ -51,7 +51,8 @@ pub enum ShareError {
     },
     /// The text is neither a decimal number nor a fraction.
     #[error(
-        "invalid share {text:?}: expected a decimal such as 0.07 or a fraction such as \"1/3\""
+        "invalid share {text:?}: expected a decimal such as 0.07, a fraction such as \"1/3\" or a \
+         percentage such as \"7%\""
     )]
     Syntax {
         /// The share as given.
@@ -111,7 +112,7 @@ impl fmt::Display for Share {
 impl FromStr for Share {
     type Err = ShareError;
 
-    /// Reads a decimal number or a fraction of two whole ones, exactly.
+    /// Reads a decimal number, a fraction of two whole ones or a percentage, exactly.
     fn from_str(text: &str) -> Result<Self, ShareError> {
         let given = || text.to_owned();
         let (numerator, denominator) =
@@ -123,13 +124,19 @@ impl FromStr for Share {
     }
 }
 
-/// A number is read as its shortest decimal form: 0.07 is 7/100.
+impl Given for Share {
+    const EXPECTED: &'static str = "a number from 0 to 1 or a fraction such as \"1/3\"";
+
+    fn of_float(float: f64) -> Result<Self, String> {
+        let out_of_range = || ShareError::OutOfRange { text: float.to_string() }.to_string();
+        let (numerator, denominator) = fraction::simplest(float).ok_or_else(out_of_range)?;
+        Self::of(numerator, denominator).map_err(|_| out_of_range())
+    }
+}
+
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expected = "a decimal number from 0 to 1 or a fraction such as \"1/3\"";
-        // Otherwise the decimals of the smallest numbers would be too many.
-        let round = |number: f64| if number > 0.0 { number.max(SHARE_MIN) } else { number };
-        fraction::deserialize(deserializer, expected, round)
+        fraction::deserialize(deserializer)
     }
 }
 
@@ -163,6 +170,18 @@ mod tests {
             assert_eq!(share, Share::new(percent, 100).unwrap());
             assert_eq!(share.least_count(100), percent);
         }
+    }
+
+    #[test]
+    fn the_share_of_a_part_is_reached_by_that_part() {
+        for whole in 1..300_u32 {
+            for part in 0..=whole {
+                let written = f64::from(part) / f64::from(whole);
+                let share = of_json(&serde_json::json!(written).to_string());
+                assert_eq!(share.least_count(whole.into()), u64::from(part), "{part} of {whole}");
+            }
+        }
+        assert_eq!("7%".parse::<Share>(), Share::new(7, 100));
     }
 
     #[test]

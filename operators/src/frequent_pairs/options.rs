@@ -10,15 +10,16 @@ use thiserror::Error;
 
 use trommel_engine::error::BindError;
 
-use crate::fraction;
+use crate::fraction::{self, Given};
 use crate::share::Share;
 use crate::window::slides::{Slides, one_of_two};
 
 /// Number of transactions that hold both items of a frequent pair, at least: a number of
 /// transactions, or a share of them.
 ///
-/// A whole number is a number of transactions. A fraction is a share: 0.01 and `"1/100"` are one
-/// transaction of a hundred, `"1/1"` is all of them.
+/// A whole number is a number of transactions: `1` and `"1"` are one. Everything else is a share:
+/// 0.01, `"0.01"`, `"1/100"` and `"1%"` are one transaction of a hundred, and 1.0, `"1.0"`, `"1/1"`
+/// and `"100%"` are all of them. A float stands for the simplest fraction that rounds to it.
 ///
 /// # Examples
 /// ```
@@ -28,6 +29,8 @@ use crate::window::slides::{Slides, one_of_two};
 /// assert_eq!(least("7")?, 7);
 /// assert_eq!(least("0.007")?, 7);
 /// assert_eq!(least("1/3")?, 334);
+/// assert_eq!(least("1")?, 1);
+/// assert_eq!(least("1.0")?, 1000);
 /// assert!(least("0").is_err());
 /// # Ok::<(), trommel_operators::frequent_pairs::SupportError>(())
 /// ```
@@ -57,8 +60,8 @@ impl Support {
 /// A support is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "invalid support {text:?}: expected a number of transactions from 1 to {max}, or a share such \
-     as 0.01 or \"1/100\"", max = u32::MAX
+    "invalid support {text:?}: expected a number of transactions, a whole number from 1 to {max}, or \
+     a share of them, such as 0.01, \"1/100\" or 1.0 for all", max = u32::MAX
 )]
 pub struct SupportError {
     /// The support as given.
@@ -87,10 +90,20 @@ impl fmt::Display for Support {
     }
 }
 
+impl Given for Support {
+    const EXPECTED: &'static str =
+        "a number of transactions, or a share such as 0.01, \"1/100\" or 1.0 for all";
+
+    fn of_float(float: f64) -> Result<Self, String> {
+        let share = Share::of_float(float).map(Self::Share);
+        // A whole float keeps its point, which makes it a share.
+        share.map_err(|_| SupportError { text: format!("{float:?}") }.to_string())
+    }
+}
+
 impl<'de> Deserialize<'de> for Support {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expected = "a number of transactions, a share below 1, or a fraction such as \"1/100\"";
-        fraction::deserialize(deserializer, expected, |number| number)
+        fraction::deserialize(deserializer)
     }
 }
 
@@ -262,13 +275,28 @@ mod tests {
         assert_eq!(of_json("\"12\""), Ok(Support::Count(12)));
         let share = |n, d| Ok(Support::Share(Share::new(n, d).unwrap()));
         assert_eq!(of_json("0.01"), share(1, 100));
-        assert_eq!(of_json("\"1/1\""), share(1, 1));
+        for all in ["1.0", "\"1.0\"", "\"1/1\"", "\"100%\""] {
+            assert_eq!(of_json(all), share(1, 1), "{all}");
+        }
+        assert_eq!(of_json("\"1%\""), share(1, 100));
+        assert_eq!(of_json(&(1.0 / 3.0).to_string()), share(1, 3));
         assert_eq!(of_json("\"1/300\""), share(1, 300));
     }
 
     #[test]
     fn other_values_are_refused() {
-        for text in ["0", "-1", "1.5", "\"x\"", "\"3/2\"", "true", "5000000000"] {
+        for text in [
+            "0",
+            "-1",
+            "1.5",
+            "2.0",
+            "\"2.0\"",
+            "\"101%\"",
+            "\"x\"",
+            "\"3/2\"",
+            "true",
+            "5000000000",
+        ] {
             assert!(of_json(text).is_err(), "{text}");
         }
         for text in ["1.5", "\"x\"", "\"3/2\"", "0"] {

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::fraction::{self, FractionError, greatest_common_divisor};
+use crate::fraction::{self, FractionError, Given, greatest_common_divisor};
 
 /// Maximum digits after the point of a decimal: 10^9 is below 2^32.
 const DECIMALS_MAX: usize = 9;
@@ -17,7 +17,8 @@ const DECIMALS_MAX: usize = 9;
 ///
 /// Numerator and denominator have no common factor and fit 32 bits, so bounds made from them and
 /// two sizes fit 128 bits. No comparison is in floating point, which loses pairs whose similarity
-/// equals the threshold.
+/// equals the threshold. A text is read exactly: `"0.8"`, `"4/5"` and `"80%"` are one threshold. A
+/// float stands for the simplest fraction that rounds to it: `0.8` is 4/5, and 1.0 / 3.0 is 1/3.
 ///
 /// # Examples
 /// ```
@@ -55,7 +56,8 @@ pub enum ThresholdError {
     },
     /// The text is neither a decimal number nor a fraction.
     #[error(
-        "invalid threshold {text:?}: expected a decimal such as \"0.8\" or a fraction such as \"4/5\""
+        "invalid threshold {text:?}: expected a decimal such as \"0.8\", a fraction such as \"4/5\" or \
+         a percentage such as \"80%\""
     )]
     Syntax {
         /// Text as given.
@@ -63,8 +65,8 @@ pub enum ThresholdError {
     },
     /// The number has too many digits to be kept exactly.
     #[error(
-        "invalid threshold {text:?}: at most {DECIMALS_MAX} digits after the point and numbers below \
-         2^32 are allowed"
+        "invalid threshold {text:?}: at most {DECIMALS_MAX} digits after the point, or a fraction of \
+         numbers below 2^32, are allowed"
     )]
     TooLong {
         /// Text as given.
@@ -112,7 +114,7 @@ impl fmt::Display for Threshold {
 impl FromStr for Threshold {
     type Err = ThresholdError;
 
-    /// Reads a decimal number, or a fraction of two whole numbers, exactly.
+    /// Reads a decimal number, a fraction of two whole numbers or a percentage, exactly.
     fn from_str(text: &str) -> Result<Self, ThresholdError> {
         let too_long = || ThresholdError::TooLong { text: text.to_owned() };
         let (numerator, denominator) =
@@ -126,11 +128,21 @@ impl FromStr for Threshold {
     }
 }
 
-/// Reads a number as its shortest decimal form: 0.8 is 4/5.
+impl Given for Threshold {
+    const EXPECTED: &'static str = "a number or a fraction such as \"4/5\"";
+
+    fn of_float(float: f64) -> Result<Self, String> {
+        let too_long = || ThresholdError::TooLong { text: float.to_string() }.to_string();
+        let (numerator, denominator) = fraction::simplest(float).ok_or_else(too_long)?;
+        let numerator = u32::try_from(numerator).map_err(|_| too_long())?;
+        let denominator = u32::try_from(denominator).map_err(|_| too_long())?;
+        Self::new(numerator, denominator).map_err(|error| error.to_string())
+    }
+}
+
 impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expected = "a decimal number or a fraction such as \"4/5\"";
-        fraction::deserialize(deserializer, expected, |number| number)
+        fraction::deserialize(deserializer)
     }
 }
 
@@ -189,15 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn json_numbers_are_the_decimals_they_show() {
+    fn json_numbers_are_the_simplest_fractions_that_round_to_them() {
         let read = |json: &str| serde_json::from_str::<Threshold>(json).map_err(|e| e.to_string());
         for percent in 1..=100 {
             let expected = Threshold::new(percent, 100).ok();
             assert_eq!(read(&format!("{}.{:02}", percent / 100, percent % 100)).ok(), expected);
         }
         assert_eq!(read("12").ok(), Threshold::new(12, 1).ok());
+        for denominator in 1..200_u32 {
+            for numerator in 1..=denominator {
+                let float = f64::from(numerator) / f64::from(denominator);
+                let expected = Threshold::new(numerator, denominator);
+                assert_eq!(read(&serde_json::json!(float).to_string()).ok(), expected.ok());
+            }
+        }
         assert_eq!(read("\"4/5\"").ok(), Threshold::new(4, 5).ok());
-        for json in ["-0.5", "-1", "true", "[1]", "0.12345678901", "1e300", "0"] {
+        for json in ["-0.5", "-1", "true", "[1]", "0.9999999999999", "1e300", "0", "1e-30"] {
             assert!(read(json).is_err(), "{json}");
         }
     }
