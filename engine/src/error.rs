@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use thiserror::Error;
 
 use crate::claim::ClaimConflict;
@@ -80,10 +80,13 @@ fn similar(column: &str, schema: &SchemaRef) -> String {
     suggestion(column, names).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// Columns with their types, such as `(item Utf8, count UInt64)`.
+/// Columns with their types and metadata, such as `(item Utf8, count UInt64)`.
 pub(crate) fn describe_columns(schema: &Schema) -> String {
-    let columns: Vec<_> =
-        schema.fields().iter().map(|f| format!("{} {}", f.name(), f.data_type())).collect();
+    let column = |field: &FieldRef| {
+        let metadata = field.metadata().iter().map(|(key, value)| format!(" {key}={value}"));
+        format!("{} {}{}", field.name(), field.data_type(), metadata.collect::<String>())
+    };
+    let columns: Vec<_> = schema.fields().iter().map(column).collect();
     format!("({})", columns.join(", "))
 }
 

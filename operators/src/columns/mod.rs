@@ -6,6 +6,7 @@
 
 mod texts;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -22,6 +23,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::sets::sort_lists;
 
 pub(crate) use self::texts::TextsBuilder;
+use crate::secret::random_seed;
 
 /// The key of the metadata of a column of sets that names the dictionary which has numbered the
 /// tokens. Equal numbers of two dictionaries are not equal tokens.
@@ -84,6 +86,39 @@ pub(crate) fn sets_schema() -> SchemaRef {
         Field::new("id", DataType::UInt32, false),
         Field::new("set", set, false),
     ]))
+}
+
+/// The schema of sets with the name of a new dictionary.
+pub(crate) fn with_dictionary(schema: &Schema) -> SchemaRef {
+    let name = format!("{:016x}", random_seed());
+    let named = |field: &Arc<Field>| {
+        let metadata = HashMap::from([(DICTIONARY.to_owned(), name.clone())]);
+        if field.name() == "set" {
+            Arc::new(field.as_ref().clone().with_metadata(metadata))
+        } else {
+            Arc::clone(field)
+        }
+    };
+    Arc::new(Schema::new(schema.fields().iter().map(named).collect::<Vec<_>>()))
+}
+
+/// Refuses the columns at `places` of inputs, if two dictionaries have numbered their tokens.
+pub(crate) fn check_dictionaries<'a>(
+    inputs: impl Iterator<Item = (&'a SchemaRef, usize)>,
+) -> Result<(), BindError> {
+    let mut names: Vec<&String> =
+        inputs.filter_map(|(input, place)| input.field(place).metadata().get(DICTIONARY)).collect();
+    names.dedup();
+    if names.len() < 2 {
+        return Ok(());
+    }
+    let allowed = "equal numbers of two dictionaries are not equal tokens: read all texts by one \
+                   `tokenize`";
+    Err(BindErrorKind::Value {
+        value: "tokens that two stages `tokenize` have numbered".to_owned(),
+        allowed: allowed.to_owned(),
+    }
+    .at("set"))
 }
 
 /// Schema of a stream of sets of texts: `id`, and `set` (distinct texts, as a dictionary).

@@ -24,7 +24,7 @@ use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
 use super::tuning::Tuning;
 use crate::carry::carried_columns;
-use crate::columns::find_column;
+use crate::columns::{check_dictionaries, find_column};
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::state::SnapshotFile;
@@ -56,6 +56,8 @@ impl OperatorSpec for ConjunctiveQuery {
             queries: item,
             carry: self.carried(queries)?,
         };
+        let documents = columns.documents.map(|(set, _)| (&inputs[0], set));
+        check_dictionaries(documents.into_iter().chain([(queries, columns.queries)]))?;
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,

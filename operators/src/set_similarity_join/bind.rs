@@ -21,7 +21,7 @@ use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
 use crate::carry::carried_columns;
-use crate::columns::{column_schema, find_column};
+use crate::columns::{check_dictionaries, column_schema, find_column};
 use crate::parameters::{check_range, refuse};
 use crate::sets::{SetCollector, SetColumns};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
@@ -69,6 +69,7 @@ impl OperatorSpec for SetSimilarityJoin {
         let plan = self.plan()?;
         let mut columns: Vec<SetColumns> =
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
+        check_dictionaries(inputs.iter().zip(columns.iter().map(|columns| columns.set)))?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         match self.stream(inputs.len(), bounds, isa, plan)? {
             Some(rules) if self.mode == JoinMode::Deduplicate => {

@@ -41,10 +41,10 @@ pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::gathering::{Gathering, GatheringTask};
 pub(crate) use self::input::{SetColumns, SetRows};
-pub use crate::columns::DICTIONARY;
 pub use self::reader::{SetReadError, SetReader, lists};
 pub use self::side::Side;
 pub(crate) use self::sorting::{Sorting, SortingTask};
+pub use crate::columns::DICTIONARY;
 
 /// Cores that share the work on sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

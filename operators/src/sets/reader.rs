@@ -368,7 +368,7 @@ mod tests {
 
         sets.append_value([Some(1), None]);
         let error = SetReader::new().read(3, &(Arc::new(sets.finish()) as ArrayRef)).unwrap_err();
-        assert_eq!(error.to_string(), "invalid set in row 2: a token is null");
+        assert_eq!(error.to_string(), "invalid set in row 0: a token is null");
     }
 
     #[test]

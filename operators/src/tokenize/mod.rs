@@ -54,7 +54,7 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
-use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema};
+use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema, with_dictionary};
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
 use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
@@ -117,7 +117,8 @@ pub enum DictionaryFull {
 /// no tokens.
 ///
 /// # State
-/// With `into` = `sets`: a dictionary of tokens. It keeps at least the `dictionary_max` most
+/// With `into` = `sets`: a dictionary of tokens. The column `set` carries its name as metadata, so
+/// that sets of two dictionaries are not joined. It keeps at least the `dictionary_max` most
 /// recently used ones and at most twice that number, with at most twice `dictionary_bytes_max`
 /// bytes of text. Tokens of more than 1,024 bytes are stored as their beginning and a hash. It
 /// keeps fewer tokens when the memory of the pipeline (`memory_max`) is used up.
@@ -376,7 +377,8 @@ impl Tokenize {
         let columns = carried_columns(&self.carry, input)?;
         let sets = match self.into {
             TokenizeInto::TextSets => text_sets_schema(),
-            TokenizeInto::Items | TokenizeInto::Sets => sets_schema(),
+            // Each operator has a dictionary of its own, whose numbers mean nothing to another.
+            TokenizeInto::Items | TokenizeInto::Sets => with_dictionary(&sets_schema()),
         };
         if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
             let allowed = "the output has a column of that name";
