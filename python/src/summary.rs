@@ -129,8 +129,13 @@ pub(crate) fn formed_type(
     form: Form,
 ) -> PyResult<Option<String>> {
     entry(|| {
-        let (is_typed, schema) = settled(py, data, form)?;
-        Ok(is_typed.then(|| schema.field(0).data_type().to_string()))
+        let (is_typed, schema) = settled(py, data, form.clone())?;
+        if is_typed {
+            return Ok(Some(schema.field(0).data_type().to_string()));
+        }
+        // What is kept until a type is known is checked as other data is.
+        Importer::new(form, Shared::new()).import_all(py, Rows::open(data)?)?;
+        Ok(None)
     })
 }
 
@@ -182,13 +187,19 @@ fn check(name: &str, parameters: &Value, input: &SchemaRef) -> PyResult<()> {
 impl Summary {
     fn bind(name: &str, parameters: &str, input: SchemaRef) -> PyResult<Self> {
         let parameters: Value = serde_json::from_str(parameters).map_err(invalid)?;
-        check(name, &parameters, &input)?;
         let registry = registry();
         let entry = registry
             .entry(name)
             .ok_or_else(|| invalid(format!("there is no operator `{name}`")))?;
-        let spec = entry.load(parameters).map_err(invalid)?;
-        let bound = spec.bind(&[Arc::clone(&input)], BindContext::new(1)).map_err(invalid)?;
+        let spec = entry.load(parameters.clone()).map_err(invalid);
+        let bound = spec.and_then(|spec| {
+            spec.bind(&[Arc::clone(&input)], BindContext::new(1)).map_err(invalid)
+        });
+        let bound = match bound {
+            Ok(bound) => bound,
+            // A configuration has better words for what is wrong.
+            Err(error) => return Err(check(name, &parameters, &input).err().unwrap_or(error)),
+        };
         let output = bound.outputs.first().map_or_else(|| Arc::clone(&input), Arc::clone);
         let mut bodies = bound.parts.into_iter().map(|part| part.body);
         match (bodies.next(), bodies.next()) {

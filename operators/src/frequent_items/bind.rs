@@ -77,6 +77,7 @@ impl OperatorSpec for FrequentItems {
         };
         check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
         let input = Input::new(item, weight, self.item_bytes_max);
+        let input = if self.fades() { input.fading() } else { input };
         let algorithm = self.chosen_algorithm();
         let shards = self.shards(algorithm, context.cores)?;
         let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
@@ -169,6 +170,14 @@ impl FrequentItems {
         if let Some(bytes) = self.state_bytes_max.filter(|_| algorithm != Algorithm::Sieve) {
             let (value, allowed) = (bytes.to_string(), "for the algorithm `sieve` only".to_owned());
             return Err(BindErrorKind::Value { value, allowed }.at("state_bytes_max"));
+        }
+        let bytes = match algorithm {
+            Algorithm::Sieve | Algorithm::Auto => Sieve::<K>::bytes_max(self.counters),
+            _ => SpaceSaving::<K>::bytes_max(self.counters),
+        };
+        if self.state_bytes_max.is_none() {
+            // Counters take seconds to make: those that are too many are not begun with.
+            drop(sharing.state(bytes)?);
         }
         match algorithm {
             Algorithm::SpaceSaving => {

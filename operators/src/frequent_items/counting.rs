@@ -9,7 +9,7 @@ use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError,
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
-use super::input::{Input, Observations};
+use super::input::{Input, Observations, WeightsFull};
 use super::memory::StateMemory;
 use super::query::{QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
@@ -55,6 +55,9 @@ impl<K: Column, S: Stored<K>> Tally<K> for S {
 
     fn merge(&mut self, state: &[u8]) -> Result<(), OperatorError> {
         let other = restore_like(self, state)?;
+        if self.observed().checked_add(other.observed()).is_none() {
+            return Err(Box::new(WeightsFull));
+        }
         Ok(Summary::merge(self, &other)?)
     }
 }

@@ -6,9 +6,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::ScalarBuffer;
-use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
-use trommel_engine::operator::Counters;
+use thiserror::Error;
+use trommel_engine::operator::{Counters, OperatorError};
 
 use crate::long::shorten;
 
@@ -19,9 +19,19 @@ pub(super) struct Input {
     weight: Option<usize>,
     /// The longest text item that is kept as it is.
     item_bytes_max: usize,
+    /// The sum of all weights; none where counts are forgotten again.
+    total: Option<u64>,
     nulls: u64,
     items_shortened: u64,
 }
+
+/// The weights of a stream add up to more than a count holds.
+#[derive(Debug, Error)]
+#[error(
+    "the weights add up to more than 2^64 - 1, which is the greatest count; give smaller weights, \
+     such as thousands of them"
+)]
+pub(super) struct WeightsFull;
 
 /// The items of one batch, and their weights if they have any.
 #[derive(Debug, Clone)]
@@ -43,12 +53,20 @@ impl Observations {
 
 impl Input {
     pub(super) fn new(item: usize, weight: Option<usize>, item_bytes_max: usize) -> Self {
-        Self { item, weight, item_bytes_max, nulls: 0, items_shortened: 0 }
+        Self { item, weight, item_bytes_max, total: Some(0), nulls: 0, items_shortened: 0 }
+    }
+
+    /// Counts are forgotten again, so that no sum of weights is too much.
+    pub(super) fn fading(self) -> Self {
+        Self { total: None, ..self }
     }
 
     /// The rows whose item and weight are not null; the others are counted. Long items have become
     /// their names.
-    pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, ArrowError> {
+    ///
+    /// # Errors
+    /// If all weights so far add up to more than a count holds.
+    pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, OperatorError> {
         let mut items = ArrayRef::clone(records.column(self.item));
         let mut weights = self.weight.map(|weight| ArrayRef::clone(records.column(weight)));
         let has_nulls = |column: &ArrayRef| column.null_count() > 0;
@@ -66,6 +84,11 @@ impl Input {
             self.items_shortened += count;
         }
         let weights = weights.map(|weights| weights.as_primitive::<UInt64Type>().values().clone());
+        if let (Some(total), Some(weights)) = (self.total, &weights) {
+            let sum =
+                weights.iter().fold(u128::from(total), |sum, &weight| sum + u128::from(weight));
+            self.total = Some(u64::try_from(sum).map_err(|_| WeightsFull)?);
+        }
         Ok(Observations { items, weights })
     }
 

@@ -275,6 +275,12 @@ impl Shape {
         self.counters + self.extra
     }
 
+    /// The shape of `counters` counters where none is asked for.
+    fn usual(counters: usize) -> Self {
+        let cells = (counters * CELLS_PER_COUNTER).clamp(CELLS_MIN, CELLS_MAX);
+        Self::new(counters, cells.max(2 * counters).next_power_of_two())
+    }
+
     fn block(self) -> usize {
         (self.cells * LANES / PLACES_PER_BLOCK_ITEM).clamp(BLOCK_MIN, BLOCK_MAX)
     }
@@ -315,9 +321,13 @@ impl<K: Item> Sieve<K> {
     /// Not here, but later, if this machine lacks the instruction set.
     pub fn new(isa: Isa, counters: usize) -> Result<Self, CapacityError> {
         check(counters)?;
-        let cells = (counters * CELLS_PER_COUNTER).clamp(CELLS_MIN, CELLS_MAX);
-        let cells = cells.max(2 * counters).next_power_of_two();
-        Ok(Self::with_shape(isa, Shape::new(counters, cells), Secret::random()))
+        Ok(Self::with_shape(isa, Shape::usual(counters), Secret::random()))
+    }
+
+    /// The most memory that [`Self::new`] takes with up to [`COUNTERS_MAX`] counters, strings left
+    /// out.
+    pub(crate) fn bytes_max(counters: usize) -> usize {
+        Shape::usual(counters).state_bytes_max::<K>()
     }
 
     /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
