@@ -48,21 +48,38 @@ def set_pairs_between(left, right, threshold, similarity="jaccard"):
 
 def item_pairs(transactions, support):
     """{frozenset of two items: support}."""
+    return item_sets(transactions, support, 2)
+
+
+def item_sets(transactions, support, size):
+    """{frozenset of `size` items: support}."""
     counts = Counter()
     for transaction in transactions:
-        counts.update(map(frozenset, combinations(sorted(set(transaction)), 2)))
-    return {pair: count for pair, count in counts.items() if count >= support}
+        counts.update(map(frozenset, combinations(set(transaction), size)))
+    return {items: count for items, count in counts.items() if count >= support}
+
+
+def documents_with(documents, terms):
+    """The positions of the documents with all terms; a null has none."""
+    return [n for n, document in enumerate(documents) if terms and set(terms) <= set(document or [])]
+
+
+def distance(left, right):
+    """The distance of two vectors; the sum in float64, in the order of the coordinates."""
+    square = 0.0
+    for a, b in zip(left, right):
+        difference = float(a) - float(b)
+        square += difference * difference
+    return math.sqrt(square)
 
 
 def near(vectors, epsilon):
     """{(left, right): distance} of a self-join; sums in float64, in the order of the coordinates."""
     found = {}
     for i, j in combinations(range(len(vectors)), 2):
-        square = 0.0
-        for a, b in zip(vectors[i], vectors[j]):
-            square += (float(a) - float(b)) ** 2
-        if square <= epsilon * epsilon:
-            found[i, j] = math.sqrt(square)
+        apart = distance(vectors[i], vectors[j])
+        if apart <= epsilon:
+            found[i, j] = apart
     return found
 
 

@@ -64,3 +64,11 @@ def test_the_code_of_the_guide_runs(monkeypatch, capsys):
     pairs = names["pl"].DataFrame(names["pairs"]).to_dicts()
     assert [(pair["left_path"], pair["right_path"]) for pair in pairs] == [("x", "y")]
     assert len(names["running"].rows("rows")) == 10
+
+
+def test_the_licences_go_into_the_wheel():
+    root = Path(__file__).parents[2]
+    licences = sorted(path.name for path in root.glob("LICENSE-*"))
+    assert len(licences) == 2 and 'license-files = ["LICENSE-*"]' in (root / "python" / "pyproject.toml").read_text()
+    for name in licences:
+        assert (root / "python" / name).read_text() == (root / name).read_text()

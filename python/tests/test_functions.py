@@ -1,6 +1,7 @@
 """The functions against naive answers, and their errors."""
 
 import random
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -214,6 +215,13 @@ def test_empty_data_gives_empty_tables_with_columns():
         (lambda: trommel.epsilon_join([[1.0], [1.0, 2.0]], epsilon=1), "invalid vector in row 1"),
         (lambda: trommel.epsilon_join(["a"], epsilon=1), "the data is Utf8; expected lists of numbers, one a row"),
         (lambda: trommel.tokenize(["a"], "qgrams"), "q"),
+        (lambda: trommel.epsilon_join([[]], epsilon=1), "row 0: it has no coordinates; expected 1 to 4,096"),
+        (lambda: trommel.epsilon_join([[1.0], [1e39]], epsilon=1), "row 1: coordinate 0 is 1e39, and vectors are"),
+        (lambda: trommel.epsilon_join([[1.0]], epsilon=float("inf")), "epsilon: expected a finite number, found inf"),
+        (lambda: trommel.frequent_pairs([["a", None]], 1), "invalid transaction in row 0: an item is null"),
+        (lambda: trommel.frequent_pairs({"b": [1, 1], "i": ["x", "y"]}, 1, column="i"), "column `i` is Utf8; expected lists"),
+        (lambda: trommel.frequent_pairs({"b": [1, 1], "i": ["x", "y"]}, 1, column="i"), 'frame.group_by("set").agg("element")'),
+        (lambda: trommel.set_similarity_join([[1]], threshold=1, carry=["item", "item"]), "carry: `item` twice"),
     ],
 )
 def test_bad_values_are_refused_with_what_is_allowed(call, said):
@@ -234,12 +242,104 @@ def test_bad_values_are_refused_with_what_is_allowed(call, said):
         (lambda: trommel.set_similarity_join([[1], 2], threshold=1), "row 1: expected a list, found int"),
         (lambda: trommel.set_similarity_join([[1]], threshold=1, carry="x"), "expected a list of names"),
         (lambda: trommel.set_similarity_join([[1]], threshold=[1]), "threshold: expected a number"),
+        (lambda: trommel.set_similarity_join([b"abc"], threshold=1), "row 0: expected a text or a number (`.decode()`"),
+        (lambda: trommel.set_similarity_join([{"a": 1}], threshold=1), "row 0: expected a text or a number, found dict"),
+        (lambda: trommel.top([1], column=5), "column: expected the name of a column, found int"),
+        (lambda: trommel.set_similarity_join([[1]], threshold=1, carry=[5]), "carry: expected a list of names, found int"),
     ],
 )
 def test_wrong_types_are_refused(call, said):
     with pytest.raises(TypeError) as raised:
         call()
     assert said in str(raised.value)
+
+
+def test_a_float_is_the_fraction_that_a_program_means():
+    for n in range(1, 60):
+        for c in range(1, n + 1):
+            baskets = [[1, 2]] * c + [[1]] * (n - c)
+            assert len(trommel.frequent_pairs(baskets, c / n)) == 1, (c, n)
+    assert trommel.top(["a"] * 5 + ["b"], threshold=5 / 6)["item"] == ["a"]
+    assert len(trommel.set_similarity_join([[1, 2], [2, 3]], threshold=1 / 3)) == 1
+    assert len(trommel.set_similarity_join([[1, 2], [2, 3]], threshold="33.4%")) == 0
+    items = trommel.FrequentItems()
+    items.observe(["a"] * 5 + ["b"])
+    assert items.at_least(5 / 6)["item"] == ["a"] and items.at_least(np.float32(0.5))["item"] == ["a"]
+
+
+def test_an_int_is_a_support_and_everything_else_a_share():
+    baskets = [[1, 2], [1, 2], [1]]
+    for one in (1, "1", np.int64(1)):
+        assert len(trommel.frequent_pairs(baskets, one)) == 1
+    for all_ in (1.0, "1.0", "1/1", "100%", Fraction(1), Decimal(1), np.float32(1)):
+        assert len(trommel.frequent_pairs(baskets, all_)) == 0
+        assert len(trommel.frequent_pairs(baskets[:2], all_)) == 1
+    for more in (2.0, "2.0", Fraction(2), Decimal(2)):
+        with pytest.raises(ValueError, match="support: .*1.0 for all"):
+            trommel.frequent_pairs(baskets, more)
+
+
+def test_a_reported_distance_joins_its_own_pair():
+    vectors = np.random.default_rng(4).random((40, 3), dtype="f4")
+    for pair in trommel.epsilon_join(vectors, epsilon=1).to_pylist():
+        two = vectors[[pair["left"], pair["right"]]]
+        assert trommel.epsilon_join(two, epsilon=pair["distance"])["distance"] == [pair["distance"]]
+        assert len(trommel.epsilon_join(two, epsilon=np.nextafter(pair["distance"], 0))) == 0
+
+
+def test_tokens_of_two_calls_are_not_joined():
+    one, other = (trommel.tokenize(texts, into="sets") for texts in (["a b", "c"], ["c"]))
+    calls = [
+        lambda: trommel.set_similarity_join(one, other, threshold=1, column="set"),
+        lambda: trommel.set_similarity_join(pa.table(one), pa.table(other), threshold=1, column="set"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="several calls of `tokenize`.*text_sets"):
+            call()
+    with trommel.SetJoinStream(1, window={"sets": 9}, column="set") as stream:
+        stream.add(one)
+        with pytest.raises(ValueError, match="several calls of `tokenize`"):
+            stream.add(other)
+        stream.add(one)
+        assert len(stream) == 4
+    pipeline = trommel.Pipeline()
+    inputs = [pipeline.source("one", one), pipeline.source("other", other)]
+    pipeline.discard("end", pipeline.set_similarity_join("join", inputs, threshold=1))
+    with pytest.raises(ValueError, match="two stages `tokenize`"):
+        pipeline.plan()
+    one, other = (trommel.tokenize(texts, into="text_sets") for texts in (["a b", "c"], ["c"]))
+    assert oracle.pairs_of(trommel.set_similarity_join(one, other, threshold=1, column="set"), "overlap") == {(1, 0): 1}
+
+
+def test_near_duplicates_of_two_tables_with_columns_of_any_name():
+    left = {"id": ["x", "y"], "set": ["a b c d e", "q"]}
+    right = {"id": ["r", "s"], "set": ["other", "e d c b a"]}
+    (pair,) = trommel.near_duplicates(left, right=right, column="set", carry=["id", "set"]).to_pylist()
+    assert pair == {
+        "left": 0, "right": 1, "overlap": 5, "similarity": 1.0,
+        "left_id": "x", "left_set": "a b c d e", "right_id": "s", "right_set": "e d c b a",
+    }  # fmt: skip
+    kept = trommel.near_duplicates(left, column="set", carry=["id"], mode="deduplicate")
+    assert kept.column_names == ["id_", "set", "id"] and kept["id"] == ["x", "y"] and kept["id_"] == [0, 1]
+    first = trommel.epsilon_join({"id": ["x"], "v": [[1.0]]}, epsilon=1, column="v", carry=["id"], output="first")
+    assert first.to_pylist() == [{"id_": 0, "id": "x"}]
+    sets = {"id": ["x", "y"], "set": [["a"], ["a"]]}
+    (pair,) = trommel.set_similarity_join(sets, threshold=1, column="set", carry=["id"]).to_pylist()
+    assert (pair["left_id"], pair["right_id"]) == ("x", "y")
+
+
+def test_weights_that_add_up_to_too_much_are_refused():
+    data = {"i": [1, 2], "w": [2**63, 2**63]}
+    with pytest.raises(trommel.PipelineError, match="the weights add up to more than 2\\^64 - 1"):
+        trommel.top(data, column="i", weight="w")
+    one, other = trommel.FrequentItems(), trommel.FrequentItems()
+    one.observe([1], [2**63])
+    other.observe([1], [2**63])
+    with pytest.raises(ValueError, match="the weights add up"):
+        one.merge(other)
+    with pytest.raises(ValueError, match="the weights add up"):
+        one.observe([1], [2**63])
+    assert one.observed == 2**63
 
 
 def test_a_run_that_fails_says_why():

@@ -118,8 +118,13 @@ def test_vectors_of_every_layout():
         assert oracle.pairs_of(trommel.epsilon_join(layout, epsilon=1), "distance") == expected
     halves = np.array([[0.5, 1.0], [0.5, 1.5]], dtype="f2")
     assert trommel.epsilon_join(halves, epsilon=0.5)["distance"] == [0.5]
-    with_null = pa.array([[0.0], None, [0.0]], pa.list_(pa.float32()))
-    assert [(p["left"], p["right"]) for p in trommel.epsilon_join(with_null, epsilon=1).to_pylist()] == [(0, 2)]
+    for missing in (None, [None]):
+        with_null = pa.array([[0.0], missing, [0.0]], pa.list_(pa.float32()))
+        for output in ("pairs", "count", "partners", "first"):
+            with pytest.raises(trommel.PipelineError, match="row 1 of input 1: .* null"):
+                trommel.epsilon_join(with_null, epsilon=1, output=output)
+        found = trommel.epsilon_join(with_null, epsilon=1, not_finite="skip").to_pylist()
+        assert [(pair["left"], pair["right"]) for pair in found] == [(0, 2)]
 
 
 SETS = [[5, 1], [], None, [1, 5, 9], [1, 5]]
@@ -198,8 +203,11 @@ def test_results_go_into_every_library():
     frame = pl.DataFrame(result)
     assert list(zip(frame["item"], frame["count"])) == expected
     assert pl.from_arrow(result).struct.unnest().equals(frame)
-    frame = pd.DataFrame.from_arrow(result)
-    assert list(zip(frame["item"], frame["count"])) == expected
+    for frame in (pd.DataFrame.from_arrow(result), pd.DataFrame(result)):
+        assert list(zip(frame["item"], frame["count"])) == expected
+    assert [row["item"] for row in result] == ["a", "b"] and list(result) == result.to_pylist()
+    many = trommel.table(list(range(5_000)))
+    assert [row["item"] for row in many] == list(range(5_000))
     assert duckdb.sql("select item, count from result order by rank").fetchall() == expected
     assert pa.schema(result.schema) == table.schema
     # A table is read as often as one likes, and by the functions, too.
@@ -234,6 +242,125 @@ def test_a_stream_that_fails_and_objects_that_lie():
     )
     with pytest.raises(ValueError, match="column `item` cannot be read: .*UTF8"):
         trommel.top(bad)
+
+
+def lying(format, length, buffers, **fields):
+    """An array whose structures are not what they say."""
+    from trommel import _capsules
+
+    schema, kept_schema = _capsules._type(format, b"x")
+    array, kept_array = _capsules._data(length, buffers)
+    for name, value in fields.items():
+        setattr(array, name, value)
+    keep = (kept_schema, kept_array)
+    _capsules._keep(array, keep)
+    return _capsules.ArrowColumn(_capsules.ArrowType(schema, _capsules._Owner(schema, keep)), array, keep)
+
+
+@pytest.mark.parametrize(
+    ("format", "length", "fields"),
+    [
+        (b"I", -1, {}), (b"I", 1, {"offset": -1}), (b"I", 2**62, {}), (b"u", 2**62, {}),
+        (b"I", 1, {"n_buffers": -1}), (b"u", 1, {"n_buffers": 1}), (b"+l", 1, {}), (b"+w:-3", 1, {}),
+        (b"d:99,99", 1, {}), (b"", 1, {}), (b"\xe9", 1, {}), (b"+ud:", 1, {}), (b"+m", 1, {}), (b"+r", 1, {}),
+    ],
+)  # fmt: skip
+def test_structures_that_contradict_themselves_are_refused(format, length, fields):
+    buffer = np.zeros(16, dtype="u1").ctypes.data
+    calls = [
+        trommel.table, trommel.top, trommel.tokenize, lambda data: trommel.frequent_pairs(data, 1),
+        lambda data: trommel.epsilon_join(data, epsilon=1), lambda data: trommel.set_similarity_join(data, threshold=1),
+        trommel.FrequentItems().observe, trommel.ConjunctiveIndex().add,
+        trommel.SetJoinStream(1, window={"sets": 1}).add, lambda data: trommel.Pipeline().source("in", data),
+    ]  # fmt: skip
+    for call in calls:
+        # Neither a panic nor an exception that `except Exception` misses.
+        with pytest.raises(ValueError, match="cannot be read|; expected|rows from row"):
+            call(lying(format, length, [None, buffer, buffer], **fields))
+
+
+def test_other_columns_may_be_of_any_type():
+    frame = pl.DataFrame(
+        {"w": ["a", "b", "a"], "none": [None] * 3, "many": pl.Series([1, 2, 3], dtype=pl.Int128), "o": [{"x": None}] * 3}
+    )
+    assert counts(trommel.top(frame, column="w")) == [("a", 2), ("b", 1)]
+    assert counts(trommel.top(frame.slice(1), column="w")) == [("a", 1), ("b", 1)]
+    assert counts(trommel.top(frame, column="none")) == []
+    items = trommel.FrequentItems()
+    items.observe(frame, column="w")
+    assert items.observed == 3
+    with trommel.ConjunctiveIndex(column="t", name="w") as index:
+        index.add(frame.with_columns(t=pl.Series([["x"], [], ["x"]])))
+        assert index.query(["x"]) == ["a", "a"]
+    with pytest.raises(ValueError, match='column `many` cannot be read: .*_pli128'):
+        trommel.top(frame, column="many")
+
+
+def test_data_without_a_type_takes_that_of_the_rest():
+    assert len(trommel.set_similarity_join([], [["a"]], threshold=1)) == 0
+    assert len(trommel.set_similarity_join([["a"]], [[]], threshold=1)) == 0
+    assert len(trommel.epsilon_join([], [[1.0, 2.0]], epsilon=1)) == 0
+    untyped = pa.array([[], None], pa.list_(pa.null()))
+    rows = [pa.array([["a", "b"]]), untyped, pa.array([["b", "a"]], pa.large_list(pa.string_view()))]
+    assert oracle.pairs_of(trommel.set_similarity_join([untyped, *rows], threshold=1), "overlap") == {(2, 5): 2}
+    assert trommel.frequent_pairs([untyped, *rows], 2)["support"] == [2]
+    with trommel.SetJoinStream(1, window={"sets": 9}) as stream:
+        stream.add([[]])
+        stream.add([None])
+        stream.add([["a"], ["a"]])
+        assert [(row["left"], row["right"]) for row in stream.finish().to_pylist()] == [(2, 3)]
+    with trommel.EpsilonStream(1, window={"vectors": 9}) as stream:
+        assert len(stream.add([])) == 0
+        stream.add([[1.0, 2.0], [1.0, 2.0]])
+        assert stream.finish()["distance"] == [0.0]
+    with trommel.ConjunctiveIndex() as index:
+        index.add([[], None])
+        assert index.query([]) == [] and index.query(["a"]) == [] and len(index) == 2
+        index.add([["a"]])
+        assert index.query(["a"]) == [2] and len(index) == 3
+    items = trommel.FrequentItems()
+    for part in ([], [None], [1], np.array([1], dtype="u4"), pa.array([2], pa.int8())):
+        items.observe(part)
+    assert counts(items.top()) == [(1, 2), (2, 1)]
+
+
+def test_later_data_of_another_type_becomes_that_of_the_first():
+    data = {"t": [["a"]], "n": ["x"]}
+    later = [
+        pl.DataFrame(data), pd.DataFrame(data), {"t": [["a"]], "n": pa.array(["x"]).dictionary_encode()},
+        pa.table({"t": pa.array([["a"]], pa.large_list(pa.large_string())), "n": pa.array(["x"], pa.large_string())}),
+        {"t": [["a"]], "n": pa.RunEndEncodedArray.from_arrays([1], ["x"])},
+    ]  # fmt: skip
+    for first in (data, *later):
+        with trommel.ConjunctiveIndex(column="t", name="n") as index:
+            index.add(first)
+            for more in later:
+                index.add(more)
+            assert index.query(["a"]) == ["x"] * 6
+    with trommel.SetJoinStream(1, window={"sets": 9}, column="s", carry=["c"]) as stream:
+        stream.add({"s": [[1]], "c": pa.array([7], pa.int64())})
+        stream.add({"s": [[1]], "c": pa.array([8], pa.int8())})
+        with pytest.raises(ValueError, match="the data has texts, and the first data had whole numbers"):
+            stream.add({"s": [[1]], "c": ["nine"]})
+        (pair,) = stream.finish().to_pylist()
+        assert (pair["left_c"], pair["right_c"]) == (7, 8)
+    items = trommel.FrequentItems()
+    items.observe(np.array([1], dtype="u4"))
+    items.observe([1])
+    with pytest.raises(ValueError, match="invalid item 4294967296 in row 1: .* 32 bits"):
+        items.observe([1, 2**32])
+    assert counts(items.top()) == [(1, 2)]
+
+
+def test_errors_count_rows_from_the_first_of_the_call():
+    with trommel.ConjunctiveIndex() as index:
+        index.add([[1], [2]])
+        with pytest.raises(ValueError, match="invalid document in row 1: -1 is out of range; terms are 0 to"):
+            index.add([[1], [-1]])
+    with trommel.SetJoinStream(1, window={"sets": 9}) as stream:
+        stream.add([[1]] * 5)
+        with pytest.raises(ValueError, match="invalid set in row 1: a token is null"):
+            stream.add([[1], [None, 1]])
 
 
 def address(table, name="item"):

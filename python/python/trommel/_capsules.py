@@ -272,6 +272,8 @@ class _Part:
         array = next(self._arrays, None)
         if array is None:
             return None
+        if array.length < 0 or array.offset < 0:
+            raise ValueError(f"an Arrow array of {array.length} rows from row {array.offset} on")
         if not self.is_table:
             _mend(self._owner.structure, array)
             return 0, array.length, None, [ArrowColumn(self.types[0], array)]

@@ -64,18 +64,21 @@ def top(
     column
         The column of a table with several.
     weight
-        A column of weights, whole numbers from 0; without it every item counts once.
+        A column of weights, whole numbers from 0 that add up to less than 2^64; without it every
+        item counts once.
     counters
         The number of items that are counted at a time, 1 to 2^26.
     threshold
-        Only items with at least this share of all, 0 to 1, taken exactly: 0.07, "1/3" or a
-        `fractions.Fraction`.
+        Only items with at least this share of all, 0 to 1, taken exactly: 0.07, "1/3", "7%" or a
+        `fractions.Fraction`. A float stands for the simplest fraction that rounds to it, so that
+        5 / 6 is the share of five of six.
     algorithm
         ``"auto"``, ``"sieve"``, ``"space_saving"``, ``"filter"`` or ``"parallel_filter"``.
     seed
         Makes the counts of the sieve repeatable.
     item_bytes_max
-        Bytes of the longest text that is kept as it is; 4096 if left out.
+        Bytes of the longest text that is kept as it is; 4096 if left out. A longer one is counted,
+        and returned, as its beginning and a hash of the whole.
     window
         Count in windows: ``{"items": 1000000}``, with ``"slide"`` for the distance of two.
     decay
@@ -92,6 +95,8 @@ def top(
     ------
     ValueError
         If a parameter is out of its range, or an item is negative or of another type.
+    PipelineError
+        If the count fails, such as for weights that add up to more than 2^64 - 1.
 
     Examples
     --------
@@ -137,7 +142,8 @@ def tokenize(
         Characters of a q-gram, 1 to 255.
     into
         ``"items"``: a row for each token; ``"sets"``: a set of numbers for each text, as
-        `set_similarity_join` takes it; ``"text_sets"``: a set of texts for each text.
+        `set_similarity_join` takes it; ``"text_sets"``: a set of texts for each text. Numbers are
+        those of one call: sets of two calls are not joined, but sets of texts are.
     column
         The column of a table with several.
     carry
@@ -194,7 +200,8 @@ def set_similarity_join(
 
     Sets are lists of whole numbers from 0 to 2^32 - 1 or lists of texts, in any order; an element
     that occurs twice counts once. Lists of uint32 that ascend strictly are not copied. An empty
-    set and a null are similar to no set.
+    set and a null are similar to no set; windows do not count nulls. Texts of more than 1,024 bytes
+    are compared by their beginning and a hash of 128 bits.
 
     Parameters
     ----------
@@ -204,14 +211,16 @@ def set_similarity_join(
         The sets to join `left` with. Without it, `left` is joined to itself: each pair comes once,
         with ``left < right``.
     threshold
-        The least similarity of a pair, taken exactly: 0.8, "4/5" or a `fractions.Fraction`. For
+        The least similarity of a pair, taken exactly: 0.8, "4/5", "80%" or a `fractions.Fraction`.
+        A float stands for the simplest fraction that rounds to it: 1 / 3 is "1/3". For
         ``"overlap"``, a number of tokens.
     similarity
         ``"jaccard"``, ``"cosine"``, ``"dice"`` or ``"overlap"``.
     column
         The column of sets of a table with several; in both tables.
     carry
-        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``.
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``. With ``"deduplicate"`` they
+        keep their names, and a column of the result of the same name gets a ``_``.
     mode
         ``"join"``, or ``"deduplicate"``: the rows whose set is similar to no earlier set.
     output
@@ -288,10 +297,12 @@ def near_duplicates(
     texts
         A column of texts, or a table with one. A null is similar to no text.
     threshold
-        The least similarity of the sets of tokens, taken exactly: 0.8, "4/5" or a
-        `fractions.Fraction`.
+        The least similarity of the sets of tokens, taken exactly: 0.8, "4/5", "80%" or a
+        `fractions.Fraction`. A float stands for the simplest fraction that rounds to it.
     by
         ``"words"``, ``"whitespace"`` or ``"qgrams"``.
+    right
+        The texts to compare `texts` with. Without it, `texts` are compared with each other.
     q
         Characters of a q-gram; 3 if left out.
     similarity
@@ -299,7 +310,8 @@ def near_duplicates(
     column
         The column of a table with several.
     carry
-        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``.
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x``. With ``"deduplicate"`` they
+        keep their names, and a column of the result of the same name gets a ``_``.
     mode
         ``"join"``, or ``"deduplicate"``: the rows whose text is similar to no earlier one.
     size_min
@@ -310,8 +322,8 @@ def near_duplicates(
     Returns
     -------
     Table
-        ``left`` and ``right`` (uint32, the rows of the texts from 0, ``left < right``), ``overlap``
-        (uint32), ``similarity`` (float64) and carried columns. With ``"deduplicate"``: ``id`` (the
+        ``left`` and ``right`` (uint32, the rows of the texts from 0, ``left < right`` without
+        `right`), ``overlap`` (uint32), ``similarity`` (float64) and carried columns. With ``"deduplicate"``: ``id`` (the
         row), ``set`` (the numbers of its tokens) and carried columns.
 
     Raises
@@ -379,10 +391,14 @@ def frequent_pairs(
     ----------
     transactions
         A column of lists of whole numbers from 0 to 2^32 - 1 or of texts, or a table with one. An
-        item that occurs twice in a transaction counts once.
+        item that occurs twice in a transaction counts once. A null is no transaction, and an empty
+        list is one. Texts of more than 1,024 bytes are kept, and returned, as their beginning and a
+        hash of the whole.
     support
-        The least number of transactions that hold all items, such as 10, or a share of all
-        transactions, such as 0.01, "1/300" or a `fractions.Fraction`.
+        The least number of transactions that hold all items, or a share of all transactions. An
+        `int` is a number, such as 10; everything else is a share, taken exactly: 0.01, "1/300",
+        "1%", a `fractions.Fraction`, and 1.0 for all. A float stands for the simplest fraction that
+        rounds to it, so that ``c / n`` is the share of c of n.
     itemset
         2 for pairs, 3 for triples.
     measures
@@ -447,9 +463,11 @@ def epsilon_join(
 ) -> Table:
     """Find all pairs of vectors within a Euclidean distance, exact to the border.
 
-    Coordinates are float32; other numbers are rounded to it. A pair joins if the sum of the squares
-    of the differences, in float64 and in the order of the coordinates, is at most ``epsilon``
-    squared.
+    Coordinates are float32; other numbers are rounded to it, so that a pair whose distance is within
+    that rounding of `epsilon` may be decided differently than in float64. A pair joins if its
+    ``distance`` is at most `epsilon`: the root of the sum of the squares of the differences, in
+    float64 and in the order of the coordinates. A null vector or coordinate is like a coordinate
+    that is not a number: `not_finite` decides.
 
     Parameters
     ----------
@@ -467,12 +485,14 @@ def epsilon_join(
     column
         The column of a table with several.
     carry
-        Columns that go along: ``x`` becomes ``left_x`` and ``right_x`` of a pair.
+        Columns that go along: ``x`` becomes ``left_x`` and ``right_x`` of a pair. With ``"partners"``
+        and ``"first"`` they keep their names, and a column of the result of the same name gets a
+        ``_``.
     window
         Join each vector to those before it in a window: ``{"vectors": 100000}``.
     not_finite
-        ``"fail"`` names the row of a coordinate that is infinite or not a number; ``"skip"`` leaves
-        the vector out.
+        ``"fail"`` names the row of a coordinate that is null, infinite or not a number; ``"skip"``
+        leaves the vector out, in each `output`.
     algorithm, device
         The way to the pairs, which are the same for all: see the guide of Trommel.
     memory_max
@@ -487,7 +507,8 @@ def epsilon_join(
     Raises
     ------
     ValueError
-        If a parameter is out of its range, or the vectors differ in their lengths.
+        If a parameter is out of its range, the vectors differ in their lengths, or a number is
+        beyond float32.
     PipelineError
         If the join fails, such as for a coordinate that is not a number.
 

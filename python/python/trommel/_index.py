@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _trommel
-from ._inputs import form, given, source
+from ._inputs import form, given, source, table
 from ._trommel import Table
 
 # Time between two looks at a run that is to take what it was given.
@@ -23,8 +23,9 @@ _LOOK_SECONDS = 0.0005
 class ConjunctiveIndex:
     """An index that finds the documents that contain all terms of a query.
 
-    Documents are lists of terms: whole numbers from 0 to 2^32 - 1 or texts. An index runs beside
-    the program until it is closed. Several threads may use one; their calls come one after the
+    Documents are lists of terms: whole numbers from 0 to 2^32 - 1 or texts. A null is a document
+    without terms. Texts of more than 1,024 bytes are compared by their beginning and a hash of 128
+    bits. An index runs beside the program until it is closed. Several threads may use one; their calls come one after the
     other.
 
     Parameters
@@ -169,7 +170,8 @@ class ConjunctiveIndex:
         Raises
         ------
         ValueError
-            If a term is negative, null or of another type, or the index was opened from a file.
+            If a term is negative, null or of another type, a name is null, or the index was opened
+            from a file. The index is as before then.
         """
         if self._opened is not None:
             raise ValueError(f"the index {self._opened} was opened for queries alone")
@@ -235,6 +237,10 @@ class ConjunctiveIndex:
         """
         asked = _trommel.chosen(source(queries), self._queries_form)
         with self._alone():
+            if self._run is None and self._waiting and not self._is_closed:
+                # No document has a term so far.
+                _trommel.formed_type(asked, self._queries_form)
+                return table({"query": range(len(asked)), "documents": [[]] * len(asked)})
             run = self._settle()
             if len(asked) and not run.feed("queries", asked):
                 run.join(None)

@@ -72,7 +72,8 @@ def table(data: Any) -> Table:
     data
         An object with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (a pyarrow, polars, pandas or
         DuckDB table or column), a NumPy array of one or two dimensions, a list of texts, numbers or
-        lists of these, or a dict of such columns. A single column is named ``item``.
+        lists of these, or a dict of such columns. A single column is named ``item``. A column of
+        structs is a table, and a null of it a null of each column.
 
     Raises
     ------

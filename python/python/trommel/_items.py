@@ -43,7 +43,8 @@ class FrequentItems:
     seed
         Makes the counts of the sieve repeatable.
     item_bytes_max
-        Bytes of the longest text that is kept as it is; 4096 if left out.
+        Bytes of the longest text that is kept as it is; 4096 if left out. A longer one is counted,
+        and returned, as its beginning and a hash of the whole.
     state_bytes_max
         Bytes that the sieve may take, texts left out.
     decay
@@ -106,14 +107,15 @@ class FrequentItems:
             and Arrow data are not copied, and must not be written meanwhile. Nulls are not counted.
         weights
             A column of whole numbers from 0, as long as `items`; the first call says whether there
-            are weights in all calls.
+            are weights in all calls. All weights add up to less than 2^64.
         column
             The column of a table with several.
 
         Raises
         ------
         ValueError
-            If an item is negative or of another type than those before.
+            If an item is negative or of another type than those before, or the weights add up to
+            too much.
         """
         rows = _trommel.chosen(source(items), form("items", column, into="item"))
         column, weight = rows.column_names[0], None
@@ -150,7 +152,8 @@ class FrequentItems:
     def at_least(self, share: Any) -> Table:
         """The items whose count is at least this share of all, 0 to 1, taken exactly.
 
-        `share` is a number such as 0.07, a text such as "1/3" or a `fractions.Fraction`. Returns a
+        `share` is a number such as 0.07 or 5 / 6, a text such as "1/3" or "7%" or a
+        `fractions.Fraction`; a float stands for the simplest fraction that rounds to it. Returns a
         table as `top`. Raises `ValueError` for another share.
         """
         return self._ask("at_least", share=number("share", share))

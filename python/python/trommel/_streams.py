@@ -119,7 +119,7 @@ class SetJoinStream(_Stream):
     Parameters
     ----------
     threshold
-        The least similarity of a pair, taken exactly: 0.8, "4/5" or a `fractions.Fraction`.
+        The least similarity of a pair, as for `set_similarity_join`.
     window
         ``{"sets": 100000}`` or ``{"seconds": 60}``.
     similarity
@@ -176,7 +176,8 @@ class SetJoinStream(_Stream):
         Parameters
         ----------
         sets
-            As for `set_similarity_join`; with the same columns in all calls.
+            As for `set_similarity_join`; with the same columns in all calls. Nulls do not count in
+            the window.
 
         Returns
         -------
@@ -251,7 +252,8 @@ class EpsilonStream(_Stream):
         Parameters
         ----------
         vectors
-            As for `epsilon_join`; with the same columns and lengths in all calls.
+            As for `epsilon_join`; with the same columns and lengths in all calls. Vectors that are
+            left out do not count in the window.
 
         Returns
         -------

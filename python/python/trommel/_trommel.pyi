@@ -38,7 +38,8 @@ class Table:
     """Rows with named columns, in Arrow's form, which any Arrow library reads without a copy.
 
     ``pyarrow.table(t)``, ``polars.DataFrame(t)``, ``pandas.DataFrame.from_arrow(t)`` and DuckDB's
-    SQL take a table; `to_pylist` and `to_pydict` need no library. `len` is the number of rows.
+    SQL take a table; `to_pylist` and `to_pydict` need no library. `len` is the number of rows, which
+    are iterated over as dicts; so ``pandas.DataFrame(t)`` takes a table, too.
 
     >>> rows = table({"item": ["a", "b"], "count": [2, 1]})
     >>> rows["count"]

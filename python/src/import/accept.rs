@@ -178,9 +178,9 @@ pub(super) fn settled(kind: Kind, column: &ArrayRef) -> Result<Option<DataType>,
             }
         }
         Kind::Vectors => match (element(found).ok_or_else(refused)?, found) {
-            (DataType::Null, _) => return no_coordinates(column),
-            (item, _) if !item.is_numeric() => return Err(refused()),
+            (item, _) if !item.is_numeric() && !item.is_null() => return Err(refused()),
             (_, DataType::FixedSizeList(_, size)) => vectors(*size),
+            (DataType::Null, _) => return no_coordinates(column),
             _ => return Ok(first_length(column)?.map(vectors)),
         },
     }))

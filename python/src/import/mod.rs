@@ -203,17 +203,13 @@ impl Importer {
     /// Settles the types of the columns that have one in this part.
     fn settle_with(&mut self, part: &Part) -> Result<(), Fault> {
         for (column, found) in self.columns.iter_mut().zip(&part.columns) {
-            if column.settled.is_none() {
-                let settled = accept::settled(column.kind, found);
-                if let Some(settled) =
-                    settled.map_err(|fault| fault.of_column(column.label.as_ref()))?
-                {
-                    column.settle(settled);
-                    if column.kind.is_shared() {
-                        let mut shared = lock(&self.shared);
-                        shared.settled = column.settled.as_ref().map(|f| f.data_type().clone());
-                    }
+            let settled = accept::settled(column.kind, found);
+            let settled = settled.map_err(|fault| fault.of_column(column.label.as_ref()))?;
+            if let (None, Some(settled)) = (&column.settled, settled) {
+                if column.kind.is_shared() {
+                    lock(&self.shared).settled = Some(settled.clone());
                 }
+                column.settle(settled);
             }
         }
         Ok(())

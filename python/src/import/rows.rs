@@ -1,6 +1,7 @@
 //! The columns of an object, and its chunks.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
@@ -106,9 +107,13 @@ impl Rows {
 
     /// Reads a type or an array of the column at `place`.
     fn read<T: FromPyArrow>(&self, place: usize, found: &Bound<'_, PyAny>) -> PyResult<T> {
-        // Errors of the data are exceptions of pyarrow, which may not be there.
-        T::from_pyarrow_bound(found)
-            .map_err(|error| invalid(self.unreadable(place, reason(found.py(), &error))))
+        // Structures that contradict themselves are an error or a panic, and errors are exceptions
+        // of pyarrow, which may not be there.
+        match catch_unwind(AssertUnwindSafe(|| T::from_pyarrow_bound(found))) {
+            Ok(read) => read.map_err(|error| reason(found.py(), &error)),
+            Err(_) => Err("its Arrow structures are not consistent".to_owned()),
+        }
+        .map_err(|reason| invalid(self.unreadable(place, reason)))
     }
 
     fn unreadable(&self, place: usize, reason: String) -> Fault {
