@@ -1,7 +1,7 @@
 //! Exact fractions in texts and JSON, for shares and thresholds.
 //!
 //! A text is read exactly: a decimal, a fraction of two whole numbers, or a percentage. A float of
-//! JSON or of a program stands for the *simplest* fraction that rounds to it, the one with the least
+//! JSON or of a program stands for the *simplest* fraction that rounds to it, which has the least
 //! denominator: 0.07 is 7/100, and 5.0 / 6.0 is 5/6. So a share that a program has computed by a
 //! division is the share that it means.
 
@@ -102,7 +102,7 @@ fn between(mut low: (u128, u128), mut high: (u128, u128), is_closed: bool) -> (u
             break;
         }
         terms.push(term);
-        // What is left of both is below one; its reciprocals change places.
+        // The rests of both are below one; their reciprocals change places.
         (low, high) = ((high.1, high.0 - term * high.1), (low.1, rest));
         if high.1 == 0 {
             // The lower bound was whole and does not count: as near to it as one likes.

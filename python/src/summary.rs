@@ -133,7 +133,7 @@ pub(crate) fn formed_type(
         if is_typed {
             return Ok(Some(schema.field(0).data_type().to_string()));
         }
-        // What is kept until a type is known is checked as other data is.
+        // Data that is kept until a type is known is checked as other data is.
         Importer::new(form, Shared::new()).import_all(py, Rows::open(data)?)?;
         Ok(None)
     })

@@ -378,6 +378,20 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn tokens_of_two_dictionaries_do_not_meet() {
+        let [one, other] = [0, 1].map(|_| with_dictionary(&sets_schema()));
+        let plain = sets_schema();
+        let check =
+            |inputs: &[&SchemaRef]| check_dictionaries(inputs.iter().map(|input| (*input, 1)));
+        for inputs in [&[&one][..], &[&one, &one], &[&one, &plain], &[&plain, &plain]] {
+            assert!(check(inputs).is_ok());
+        }
+        let error = check(&[&one, &other]).unwrap_err();
+        assert_eq!(error.parameter, Some("set"));
+        assert!(error.to_string().contains("read all texts by one `tokenize`"), "{error}");
+    }
+
     proptest! {
         #[test]
         fn sets_are_sorted_and_have_no_duplicates(

@@ -30,8 +30,8 @@ use crate::wave::Device;
 /// # Guarantees
 /// Exact to the border: a pair joins if its distance, the root of the sum of the squares of the
 /// differences of its coordinates, in float64 and in the order of the coordinates, is at most
-/// `epsilon`. So a distance that a join reports is an epsilon by which that pair joins. The pairs do not depend on the instruction set, the number of cores, the device or the
-/// size of batches.
+/// `epsilon`. So a distance that a join reports is an epsilon by which that pair joins. The pairs
+/// do not depend on the instruction set, the number of cores, the device or the size of batches.
 ///
 /// # State
 /// The vectors, their ids and carried columns until the inputs have ended; then the directory,

@@ -96,3 +96,32 @@ impl Input {
         vec![("nulls", self.nulls), ("items_shortened", self.items_shortened)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{UInt32Array, UInt64Array};
+
+    use super::*;
+
+    fn batch(weights: &[u64]) -> RecordBatch {
+        let items: UInt32Array = (0..).take(weights.len()).collect();
+        let columns: [(&str, ArrayRef); 2] =
+            [("item", Arc::new(items)), ("weight", Arc::new(UInt64Array::from(weights.to_vec())))];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn weights_add_up_to_the_greatest_count_and_no_more() {
+        let mut input = Input::new(0, Some(1), 1024);
+        input.read(&batch(&[1 << 63, (1 << 63) - 2])).unwrap();
+        let error = input.read(&batch(&[1, 1])).unwrap_err().to_string();
+        assert!(error.contains("add up to more than 2^64 - 1"), "{error}");
+        // Weights that were refused do not count.
+        input.read(&batch(&[1])).unwrap();
+        assert!(input.read(&batch(&[1])).is_err());
+        let mut fading = Input::new(0, Some(1), 1024).fading();
+        for _ in 0..3 {
+            fading.read(&batch(&[u64::MAX, u64::MAX])).unwrap();
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! What is accepted: Arrow types by what a column is for.
+//! The table of accepted data: Arrow types by the purpose of a column.
 //!
 //! | a column of | is accepted from | as |
 //! |---|---|---|
@@ -15,8 +15,9 @@
 //!
 //! Whole numbers are Int8 to Int64 and UInt8 to UInt64, texts are Utf8, LargeUtf8 and Utf8View,
 //! numbers are these, floats and decimals. Each may come as a dictionary or run-end encoded, but
-//! for numbers of vectors. Lists are List, LargeList, ListView, LargeListView and FixedSizeList. A column of type Null, and a
-//! list of it, has no type: it takes that of the rows after it, or of another source.
+//! for numbers of vectors. Lists are List, LargeList, ListView, LargeListView and FixedSizeList. A
+//! column of type Null, and a list of it, has no type: it takes that of the rows after it, or of
+//! another source.
 //!
 //! A row that is null stays one. A null in a list is refused, as is a number that does not fit.
 
@@ -27,8 +28,9 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field};
 
 use super::fault::Fault;
+use super::types::{element, is_text, plain};
 
-/// What a column is for.
+/// The purpose of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Items,
@@ -92,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// What is accepted.
+    /// The types that are accepted, in words.
     fn expected(self) -> &'static str {
         match self {
             Self::Items => "whole numbers of up to 64 bits or texts",
@@ -115,31 +117,6 @@ pub(super) fn sets() -> DataType {
 /// Vectors of `size` coordinates.
 pub(super) fn vectors(size: i32) -> DataType {
     DataType::new_fixed_size_list(DataType::Float32, size, true)
-}
-
-/// The type of the values, whatever their encoding.
-pub(super) fn plain(found: &DataType) -> &DataType {
-    match found {
-        DataType::Dictionary(_, value) => plain(value),
-        DataType::RunEndEncoded(_, value) => plain(value.data_type()),
-        other => other,
-    }
-}
-
-/// The type of the elements of lists.
-pub(super) fn element(found: &DataType) -> Option<&DataType> {
-    match found {
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _) => Some(item.data_type()),
-        _ => None,
-    }
-}
-
-pub(super) fn is_text(found: &DataType) -> bool {
-    matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 /// The type that `column` settles for all rows of its source; none if it has no type.

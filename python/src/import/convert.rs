@@ -16,7 +16,8 @@ use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType, Field, Schema};
 use trommel::sets::{SetReadError, lists};
 
-use super::accept::{Kind, element, is_text, plain, vectors};
+use super::accept::{Kind, vectors};
+use super::types::{element, is_text, plain};
 use super::{Fault, Shared};
 use crate::live::lock;
 

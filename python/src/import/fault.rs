@@ -4,7 +4,7 @@ use arrow_schema::{ArrowError, DataType};
 use thiserror::Error;
 use trommel::sets::SetReadError;
 
-use super::accept::{element, is_text, plain};
+use super::types::{element, is_text, plain};
 
 /// Why data is refused. Rows are counted within the call, from 0.
 #[derive(Debug, Error)]

@@ -6,6 +6,7 @@
 //! | `accept` | the table of Arrow types: what is accepted as what |
 //! | `convert` | columns in the types of that table |
 //! | `values` | Python values as columns |
+//! | `types` | questions about Arrow types |
 //! | `fault` | why data is refused |
 //!
 //! An [`Importer`] lives as long as the source that it fills: the first data that has a type
@@ -16,6 +17,7 @@ mod accept;
 mod convert;
 mod fault;
 mod rows;
+mod types;
 mod values;
 
 use std::collections::{HashMap, VecDeque};
@@ -62,7 +64,7 @@ pub(crate) struct Form {
     is_strict: bool,
 }
 
-/// What the sources of one pipeline have in common.
+/// Common state of the sources of one pipeline.
 #[derive(Default)]
 pub(crate) struct Shared {
     /// Numbers the texts of sets: equal texts of all sources get equal numbers.

@@ -12,7 +12,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::{Fault, Form, Importer, Shared, accept, convert};
+use super::types::{element, is_text, plain};
+use super::{Fault, Form, Importer, Shared, convert};
 use crate::errors::{entry, invalid};
 use crate::table::Table;
 
@@ -165,9 +166,8 @@ fn whole(py: Python<'_>, mut rows: Rows, places: &[usize]) -> PyResult<Table> {
     for (column, field) in fields.iter_mut().enumerate() {
         // A struct with nulls has them in each column, and a mask ends an encoding.
         let kinds = chunks.iter().map(|chunk| chunk.columns[column].data_type());
-        let is_typed = |kind: &&DataType| {
-            !kind.is_null() && accept::element(kind).is_none_or(|item| !item.is_null())
-        };
+        let is_typed =
+            |kind: &&DataType| !kind.is_null() && element(kind).is_none_or(|item| !item.is_null());
         let typed = kinds.clone().find(is_typed).or_else(|| kinds.clone().next());
         if let Some(kind) = typed {
             *field = field.clone().with_data_type(kind.clone()).with_nullable(true);
@@ -194,12 +194,12 @@ fn like(column: &ArrayRef, settled: &DataType) -> Result<ArrayRef, Fault> {
     if found == settled {
         return Ok(Arc::clone(column));
     }
-    let is_text = |kind| accept::is_text(accept::plain(kind));
+    let is_text = |kind| is_text(plain(kind));
     let is_untyped = |kind: &DataType| {
-        let item = accept::element(kind).unwrap_or(kind);
-        *accept::plain(item) == DataType::Null
+        let item = element(kind).unwrap_or(kind);
+        *plain(item) == DataType::Null
     };
-    let is_same = accept::plain(found) == accept::plain(settled);
+    let is_same = plain(found) == plain(settled);
     if is_same || is_untyped(found) || is_text(found) && is_text(settled) {
         Ok(cast(column, settled)?)
     } else {
