@@ -1,4 +1,5 @@
 //! A pipeline from JSON inside a program, with the source supplied by the program.
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,6 +27,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A mistake in the text is an error with its line, the allowed values and the nearest name.
     let pipeline = load_supplied(PIPELINE, "words.json", &registry(), &[], supplied)?;
     let metrics = pipeline.start()?.join()?;
-    println!("{} words", metrics.stage("words").unwrap().items_out());
+    println!("{} words", metrics.stage("words").expect("a stage of the pipeline").items_out());
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! The most frequent items of a stream, asked from another thread while the stream runs.
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
 use std::error::Error;
 use std::thread;
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let running = graph.build()?.start(RunOptions::new())?;
 
     let queries = running.queries();
-    let asking = thread::spawn(move || -> Result<u32, QueryError> {
+    let asking = thread::Builder::new().spawn(move || -> Result<u32, QueryError> {
         let mut answers = 0;
         loop {
             // An answer is exact between two batches, and does not hold up the stream.
@@ -34,9 +35,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             thread::park_timeout(Duration::from_millis(5));
         }
-    });
+    })?;
     let metrics = running.join()?;
     let answers = asking.join().expect("the thread does not panic")?;
-    println!("{answers} answers; {} items", metrics.stage("top").unwrap().items_in());
+    println!(
+        "{answers} answers; {} items",
+        metrics.stage("top").expect("a stage of the pipeline").items_in()
+    );
     Ok(())
 }

@@ -1,4 +1,5 @@
 //! Counts of two days, each kept as a small state, merged with the bounds kept.
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
 use std::error::Error;
 

@@ -1,6 +1,7 @@
 //! A sink of your own: sends rows over a connection.
 //!
 //! A function of each batch needs less: `ForEach::new(|batch| ...)`.
+#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -48,7 +49,7 @@ impl OperatorSpec for Lines {
 fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let stream = TcpStream::connect(listener.local_addr()?)?;
-    let reader = thread::spawn(move || io::read_to_string(listener.accept()?.0));
+    let reader = thread::Builder::new().spawn(move || io::read_to_string(listener.accept()?.0))?;
     let mut graph = Graph::new();
     let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000));
     graph.add_after(items, "lines", Lines(stream));
