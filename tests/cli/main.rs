@@ -7,6 +7,7 @@ mod configs;
 mod console;
 mod counting;
 mod devices;
+mod differential;
 mod explain;
 mod inputs;
 mod interrupts;
