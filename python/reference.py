@@ -1,4 +1,4 @@
-"""Writes docs/python-api.md from the signatures and docstrings of the package.
+"""Writes docs/reference/python-api.md from the signatures and docstrings of the package.
 
 ``python reference.py`` writes the page, ``python reference.py --check`` compares it.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "python" / "trommel"
-PAGE = HERE.parent / "docs" / "python-api.md"
+PAGE = HERE.parent / "docs" / "reference" / "python-api.md"
 # In the order in which a reader meets them.
 SOURCES = [
     ("_functions.py", "Functions"),
@@ -90,7 +90,7 @@ def reference() -> str:
     names = public_names()
     page = [
         "# The interface of the Python package\n",
-        "Made from the signatures and docstrings by `python/reference.py`. [python.md](python.md) is the guide.\n",
+        "Made from the signatures and docstrings by `python/reference.py`. [python.md](../python.md) is the guide.\n",
     ]
     heading = ""
     for file, title in SOURCES:
@@ -114,6 +114,6 @@ if __name__ == "__main__":
     text = reference()
     if "--check" in sys.argv[1:]:
         if not PAGE.exists() or PAGE.read_text() != text:
-            sys.exit("docs/python-api.md is stale: run python/reference.py")
+            sys.exit("docs/reference/python-api.md is stale: run python/reference.py")
     else:
         PAGE.write_text(text)

@@ -111,7 +111,7 @@ fn unsafe_code_is_in_kernels_only() {
 
 #[test]
 fn every_operator_is_documented() {
-    let papers = fs::read_to_string(root().join("docs/papers.md")).unwrap();
+    let papers = fs::read_to_string(root().join("docs/reference/papers.md")).unwrap();
     let of_papers = [
         "frequent_items",
         "set_similarity_join",
@@ -150,6 +150,76 @@ fn modules_import_each_other_in_no_circle() {
         .map(|circle| format!("{}: {}", circle.crate_name, circle.modules.join(", ")))
         .collect();
     assert!(circles.is_empty(), "circles of modules:\n{}", circles.join("\n"));
+}
+
+/// Pages of the repository, without those of build outputs and hidden folders.
+fn pages() -> Vec<PathBuf> {
+    let (mut folders, mut pages) = (vec![root().to_owned()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap_or(".");
+            if name.starts_with('.') || name == "target" {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages
+}
+
+/// Lines of a page outside of its code.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    page.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The names of the headings of a page, as links have them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = prose(page).filter(|line| line.starts_with('#'));
+    let slug = |line: &str| -> String {
+        let text = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(slug).collect()
+}
+
+#[test]
+fn links_between_pages_lead_to_files_and_headings() {
+    let (mut faults, mut count) = (String::new(), 0);
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let text: String = prose(&text).map(|line| format!("{line}\n")).collect();
+        for (start, _) in text.match_indices("](") {
+            let Some((link, _)) = text[start + 2..].split_once(')') else { continue };
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if link.contains("://") || file.contains(char::is_whitespace) {
+                continue;
+            }
+            count += 1;
+            let target = match file {
+                "" => page.clone(),
+                _ => page.parent().unwrap().join(file),
+            };
+            let is_there = target.exists()
+                && (anchor.is_empty()
+                    || anchors(&fs::read_to_string(&target).unwrap()).contains(anchor));
+            if !is_there {
+                faults += &format!("\n  {}: {link}", page.strip_prefix(root()).unwrap().display());
+            }
+        }
+    }
+    assert!(faults.is_empty(), "links that lead nowhere:{faults}");
+    assert!(count > 100, "only {count} links were found");
 }
 
 /// As `cargo xtask figures --check`.

@@ -22,6 +22,9 @@ use std::path::{Path, PathBuf};
 /// Folder of the outputs below the root.
 const OUTPUTS: &str = "bench/results";
 
+/// Folders of pages below the root.
+const FOLDERS: [&str; 2] = ["docs", "bench/reports"];
+
 /// Words after a number that make it a measurement.
 const UNITS: [&str; 16] = [
     "ns", "µs", "ms", "s", "seconds", "%", "B", "KB", "MB", "GB", "TB", "MB/s", "GB/s", "TB/s",
@@ -41,16 +44,24 @@ pub struct Page {
     pub faults: Vec<String>,
 }
 
-/// The README and all pages below `docs`, each beside the outputs that it names.
+/// The README and all pages below `docs` and `bench/reports`, each beside the outputs that it
+/// names.
 ///
 /// # Errors
 /// If a file cannot be read.
 pub fn pages(root: &Path) -> io::Result<Vec<Page>> {
     let mut outputs = Outputs { folder: root.join(OUTPUTS), read: HashMap::new() };
     let mut paths = vec![root.join("README.md")];
-    for entry in fs::read_dir(root.join("docs"))? {
-        let path = entry?.path();
-        paths.extend(path.extension().is_some_and(|extension| extension == "md").then_some(path));
+    let mut folders = FOLDERS.map(|folder| root.join(folder)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                paths.push(path);
+            }
+        }
     }
     paths.sort();
     paths.into_iter().map(|path| page(path, &mut outputs)).collect()
@@ -284,7 +295,9 @@ mod tests {
     fn checked(page: &str, output: &str) -> Page {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join(OUTPUTS)).unwrap();
-        fs::create_dir(root.path().join("docs")).unwrap();
+        for folder in FOLDERS {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
         fs::write(root.path().join(OUTPUTS).join("run.txt"), output).unwrap();
         fs::write(root.path().join("README.md"), page).unwrap();
         pages(root.path()).unwrap().remove(0)

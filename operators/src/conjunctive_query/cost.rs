@@ -1,8 +1,8 @@
 //! Costs of a batch of queries on a device, in nanoseconds. They decide between a device and the
 //! CPU, whose answers are the same.
 //!
-//! Measured with an H200 (docs/gpu.md, *Conjunctive queries*): whole batches from host memory to
-//! host memory, several in flight, over an index of 64 M postings and one of 402,251.
+//! Measured with an H200 (bench/reports/gpu.md, *Conjunctive queries*): whole batches from host
+//! memory to host memory, several in flight, over an index of 64 M postings and one of 402,251.
 
 use super::options::QueryOutput;
 use super::queries::QueryBlock;
@@ -22,7 +22,7 @@ const DOCUMENT_BYTES: u64 = 50;
 /// Bytes of queries in a nanosecond over the bus.
 const QUERY_BYTES: u64 = 55;
 
-/// Bytes of lists in a nanosecond, from pageable memory (docs/gpu.md, *The whole way*).
+/// Bytes of lists in a nanosecond, from pageable memory (bench/reports/gpu.md, *The whole way*).
 const LIST_BYTES: u64 = 6;
 
 /// Time of a device for a batch over `segments` segments that it has. Documents are taken for as

@@ -1,8 +1,9 @@
 //! Costs of a join on the CPU and on a GPU, in nanoseconds. They decide between the two, whose
 //! pairs are the same.
 //!
-//! Measured with about one pair for each vector (docs/epsilon-join.md): on cores with AVX-512, and
-//! on an H200. The number of pairs is not known before; joins with more of them cost both more.
+//! Measured with about one pair for each vector (bench/reports/epsilon-join.md): on cores with
+//! AVX-512, and on an H200. The number of pairs is not known before; joins with more of them cost
+//! both more.
 
 use trommel_kernels::cuda::vectors::Method;
 
@@ -55,7 +56,7 @@ const PAIR_DIMS_PS: u64 = 20;
 /// Dimensions up to which a directory has no components.
 const PLAIN_DIMS_MAX: u64 = 16;
 
-/// Bytes of a nanosecond from pageable memory to a device (docs/gpu.md, *The whole way*).
+/// Bytes of a nanosecond from pageable memory to a device (bench/reports/gpu.md, *The whole way*).
 const SENT_BYTES: u64 = 6;
 /// Nanoseconds of buffers and launches.
 const JOIN_NS: u64 = 20_000_000;

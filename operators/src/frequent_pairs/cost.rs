@@ -32,7 +32,8 @@ const FIND_COMMON: u64 = 40;
 const VISIT: u64 = 4000;
 
 /// Products of two bits in a hundredth of a nanosecond: by tensor cores 97.7 ms for 64,000 items
-/// and 156,250 transactions, by integer units 2,170 ms (an H200, docs/gpu.md, *Supports of pairs*).
+/// and 156,250 transactions, by integer units 2,170 ms (an H200, bench/reports/gpu.md, *Supports of
+/// pairs*).
 const TENSOR_PRODUCTS: u128 = 32_900;
 const INTEGER_PRODUCTS: u128 = 1_480;
 /// Bytes of batmaps compared in a hundredth of a nanosecond (the same).

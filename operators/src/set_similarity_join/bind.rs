@@ -31,7 +31,7 @@ use crate::window::Extent;
 const CHUNK_BYTES_MAX: usize = 1 << 30;
 
 /// Default of `chunk_bytes`: a chunk stays in the second-level cache of a CPU; on a device,
-/// smaller chunks leave multiprocessors idle (docs/gpu.md, *Waves*).
+/// smaller chunks leave multiprocessors idle (bench/reports/gpu.md, *Waves*).
 const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20 };
 
 /// Chunks in flight on a device. Two more are filled and read meanwhile.

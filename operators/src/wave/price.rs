@@ -11,10 +11,11 @@
 use super::chunk::Cost;
 
 /// Nanoseconds to open a device. Measured with an H200: 0.2 to 0.4 s for the driver and its
-/// context, 0.02 to 0.07 s for kernels and pinned memory (docs/gpu.md).
+/// context, 0.02 to 0.07 s for kernels and pinned memory (bench/reports/gpu.md).
 pub(crate) const OPENING_NS: u64 = 400_000_000;
 
-/// Bytes per nanosecond from pageable host memory to a device (docs/gpu.md, *The whole way*).
+/// Bytes per nanosecond from pageable host memory to a device (bench/reports/gpu.md, *The whole
+/// way*).
 const BYTES_PER_NS: u64 = 6;
 
 /// Modelled time of the CPU, compared with the cost of a device.

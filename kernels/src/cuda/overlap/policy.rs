@@ -31,7 +31,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of a kernel: the threads that were fastest on an H200 (docs/gpu.md); the
+    /// The policy of a kernel: the threads that were fastest on an H200 (bench/reports/gpu.md); the
     /// `signed` kernels use the threads of the `lanes` kernels. The paper (§5.4.2) also found
     /// blocks of 32 best for alternative B.
     #[must_use]
@@ -50,7 +50,8 @@ impl Policy {
     }
 
     /// The policy of a kernel for sets of a mean size of `tokens` tokens. Alternative C shares each
-    /// pair among all threads of a block, so it needs more of them for larger sets (docs/gpu.md).
+    /// pair among all threads of a block, so it needs more of them for larger sets
+    /// (bench/reports/gpu.md).
     #[must_use]
     pub fn for_mean_size(variant: Variant, tokens: usize) -> Self {
         let policy = Self::of(variant);

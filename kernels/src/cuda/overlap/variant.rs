@@ -67,8 +67,8 @@ impl Variant {
         }
     }
 
-    /// The kernel for sets of a mean size of `tokens` tokens: of the kernels whose speed depends
-    /// on the number of pairs and not on their entries, the fastest on an H200 (docs/gpu.md;
+    /// The kernel for sets of a mean size of `tokens` tokens: of the kernels whose speed depends on
+    /// the number of pairs and not on their entries, the fastest on an H200 (bench/reports/gpu.md;
     /// sizes between 49 and 117 were not measured).
     #[must_use]
     pub const fn for_mean_size(tokens: usize) -> Self {

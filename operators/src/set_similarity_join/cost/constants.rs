@@ -3,7 +3,7 @@
 use trommel_kernels::Isa;
 
 /// Nanoseconds of a CPU core to verify a pair of sets of `mean_size` tokens. Measured: 26, 59, 91
-/// and 250 at 13, 49, 117 and 491 (docs/gpu.md, one core).
+/// and 250 at 13, 49, 117 and 491 (bench/reports/gpu.md, one core).
 pub(crate) fn pair_ns(mean_size: u64) -> u64 {
     20 + mean_size / 2
 }
@@ -23,7 +23,7 @@ pub(crate) fn tile_test_ps(words: u64, isa: Isa) -> u64 {
 }
 
 /// Picoseconds of a device to test a pair of a tile, per word of the signature. Measured: 1.0 for
-/// one word, 0.5 for four (docs/gpu.md).
+/// one word, 0.5 for four (bench/reports/gpu.md).
 pub(crate) const DEVICE_PAIR_PS: u64 = 1;
 
 /// Picoseconds of a CPU core to test a pair of postings that a device saves.

@@ -6,7 +6,7 @@ use super::plan::VerifyPlan;
 use crate::wave::{Device, DeviceSession, OPENING_NS};
 
 /// Nanoseconds that a core needs at least to join a token. Measured: 20 to 35 for sets of 14 tokens
-/// at .5 (docs/set-join.md, *Whole runs*).
+/// at .5 (bench/reports/set-join.md, *Whole runs*).
 const JOINED_TOKEN_NS: u64 = 20;
 
 /// A device that is not opened yet.

@@ -104,7 +104,7 @@ impl Tiling {
 
 /// The time that `cores` cores need for postings that take one of them `time`. They share the
 /// memory, and often two of them one processor: two of a Xeon are 1.4 to 1.7 times as fast as one,
-/// and 16 eight times (docs/set-join.md).
+/// and 16 eight times (bench/reports/set-join.md).
 fn of_cores(time: u64, cores: usize) -> u64 {
     2 * time / (cores as u64 + 1)
 }
