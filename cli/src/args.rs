@@ -13,13 +13,29 @@ use trommel::Override;
 use trommel::frequent_items::COUNTERS_MAX;
 use trommel::registry::Entry;
 
-/// Finds frequent items and similar sets in streams, while they run
+/// Finds what is frequent, similar or together in streams and files, and says how exact it is
 #[derive(Debug, Parser)]
 #[command(
     name = "trommel",
     version,
     max_term_width = 100,
-    after_help = "Exit codes: 0 ok, also after SIGTERM or SIGHUP and when the reader of standard output has\nleft; 1 the run failed or was aborted; 2 bad usage or configuration; 130 after Ctrl-C."
+    after_help = "\
+Questions that pipelines answer, by operator:
+  frequent_items       the most frequent items, with a bound on every count
+  set_similarity_join  all pairs of similar sets, such as near-duplicates of texts
+  frequent_pairs       all pairs or triples of items that occur together often
+  conjunctive_query    the documents that have all words of a query
+  epsilon_join         all pairs of vectors within a distance
+
+Examples:
+  trommel top -n 10 access.log           the most frequent lines
+  trommel top --by field=1 access.log    the busiest addresses of a log
+  trommel operators set_similarity_join  the parameters of an operator
+  trommel check pipeline.json            every mistake of a pipeline
+  trommel run pipeline.json              its rows
+
+Exit codes: 0 ok, also after SIGTERM or SIGHUP and when the reader of standard output has left; \
+1 the run failed or was aborted; 2 bad usage or configuration; 130 after Ctrl-C."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -61,8 +77,14 @@ pub(crate) struct PipelineArguments {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results are
-written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts.
+Examples:
+  trommel run pipeline.json
+  trommel run pipeline.json --set stages.top.with.n=5
+  trommel run pipeline.json --report numbers.json --drain-seconds 30
+  trommel run pipeline.json --listen :8080
+
+Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results \
+are written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts.
 
 With --listen, while the pipeline runs:
   GET  /                          the stages and their queries
@@ -96,6 +118,10 @@ pub(crate) struct RunArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  trommel check pipeline.json
+  trommel check pipelines/*.json")]
 pub(crate) struct CheckArguments {
     /// Pipelines; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
@@ -103,6 +129,10 @@ pub(crate) struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  trommel explain pipeline.json
+  trommel explain --format dot pipeline.json")]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) pipeline: PipelineArguments,
@@ -124,10 +154,16 @@ pub(crate) enum ExplainFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Like `sort | uniq -c | sort -rn | head`, without keeping the stream. With k counters, a count is at
-most 1/k of the stream too high; the column `error` bounds it for each row. Where it is 0, the count
-is exact. It counts the lines that were read: when some were left out, a message says how many, and
-the exit code is 1.")]
+Examples:
+  trommel top access.log                         lines, like sort | uniq -c | sort -rn
+  trommel top --by field=1 -n 5 access.log       the busiest addresses
+  trommel top --by words book.txt                words, in lower case
+  trommel top --save counts.state access.log     keep the counts, and go on with
+  trommel top --load counts.state access.log.1   them in a later run
+
+A count is an upper bound, and at most `error` too high: 0 is exact. With k counters, `error` is \
+at most 1/k of the number of items. When lines were left out, a message says how many, and the \
+exit code is 1.")]
 pub(crate) struct TopArguments {
     /// Number of rows to show
     #[arg(short, value_name = "N", default_value_t = 20, value_parser = row_count)]
@@ -194,6 +230,10 @@ impl FromStr for By {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  trommel operators
+  trommel operators frequent_items")]
 pub(crate) struct OperatorsArguments {
     /// Show the parameters of this operator
     #[arg(hide_possible_values = true, value_parser = operator_names())]

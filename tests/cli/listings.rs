@@ -1,5 +1,9 @@
 //! Listings: operators, schema, devices, completions, versions.
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use trommel_shim::{Form, StandIn};
 
 use crate::support::trommel;
@@ -91,7 +95,7 @@ fn devices_of_a_driver_are_listed() {
 
 #[test]
 fn the_binary_needs_no_cuda_library() {
-    let output = std::process::Command::new("ldd").arg(env!("CARGO_BIN_EXE_trommel")).output();
+    let output = Command::new("ldd").arg(env!("CARGO_BIN_EXE_trommel")).output();
     let libraries = String::from_utf8(output.expect("ldd is there").stdout).expect("text");
     assert!(libraries.contains("libc.so"), "{libraries}");
     assert!(!libraries.contains("cuda") && !libraries.contains("nvidia"), "{libraries}");
@@ -113,5 +117,65 @@ fn bad_usage_is_told_from_help() {
     for arguments in [&[][..], &["rum"], &["run"], &["check"], &["run", "x", "--listen", "nowhere"]]
     {
         trommel(arguments).end().refused(2);
+    }
+}
+
+/// Command lines of the examples in a help text.
+fn examples(help: &str) -> impl Iterator<Item = &str> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let lines = lines.take_while(|line| line.starts_with("  ")).map(str::trim);
+    lines.map(|line| line.split_once("  ").map_or(line, |(command, _)| command))
+}
+
+#[test]
+fn the_examples_of_every_help_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipeline = r#"{ "stages": [
+        { "id": "lines", "operator": "read", "with": { "paths": ["access.log"] } },
+        { "id": "top", "operator": "frequent_items", "inputs": ["lines"], "with": { "item": "line" } },
+        { "id": "rows", "operator": "write", "inputs": ["top"] } ] }"#;
+    fs::create_dir(folder.path().join("pipelines")).expect("a folder");
+    for (name, text) in [
+        ("access.log", "10.0.0.1 /a\n10.0.0.2 /b\n10.0.0.1 /a\n"),
+        ("access.log.1", "10.0.0.3 /a\n"),
+        ("book.txt", "A river of gravel\n"),
+        ("pipeline.json", pipeline),
+        ("pipelines/top.json", pipeline),
+    ] {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_trommel")).parent().expect("a folder");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("text"));
+    let mut count = 0;
+    for command in ["", "run", "check", "explain", "top", "operators"] {
+        let help = trommel(command.split_whitespace().chain(["--help"])).end().ok();
+        for example in examples(&help) {
+            // Another test may have the port.
+            let example = example.replace(":8080", ":0");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &example]).current_dir(folder.path()).env("PATH", &path);
+            let ended = shell.output().expect("a shell");
+            let said = String::from_utf8_lossy(&ended.stderr);
+            assert!(ended.status.success() && !ended.stdout.is_empty(), "{example}: {said}");
+            count += 1;
+        }
+    }
+    assert!(count >= 18, "only {count} examples were found");
+}
+
+#[test]
+fn lists_in_the_parameters_have_their_words() {
+    let pairs = trommel(["operators", "frequent_pairs"]).end().ok();
+    assert!(pairs.contains("  measures    list of the words below, optional\n"), "{pairs}");
+    assert!(pairs.contains("                confidence  `left_confidence`"), "{pairs}");
+}
+
+#[test]
+fn listings_without_a_terminal_have_lines_of_80_columns() {
+    for entry in ::trommel::registry().entries() {
+        let name = entry.name();
+        let text = trommel(["operators", name]).end().ok();
+        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{name}: {long:#?}");
     }
 }

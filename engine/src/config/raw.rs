@@ -79,7 +79,7 @@ pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     stages.extend(supplied.iter().map(|operator| supplied_schema(operator)));
     let placement = generator.subschema_for::<Placement>();
     let queue = generator.subschema_for::<RawQueue>();
-    json!({
+    let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Trommel pipeline",
         "description": "Stages that read, transform and write streams of record batches.",
@@ -96,7 +96,62 @@ pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
         "required": ["stages"],
         "additionalProperties": false,
         "$defs": generator.take_definitions(true)
-    })
+    });
+    describe_for_json(&mut schema);
+    schema
+}
+
+/// Leaves out what rustdoc alone shows: examples in Rust, and the targets of links.
+fn describe_for_json(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if name == "description" => *text = without_rustdoc(text),
+                    member => describe_for_json(member),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(describe_for_json),
+        _ => {}
+    }
+}
+
+/// A documentation comment without its examples, code and targets of links.
+fn without_rustdoc(text: &str) -> String {
+    let (mut is_code, mut is_example) = (false, false);
+    let mut kept = Vec::new();
+    for line in text.lines() {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        if !is_code && line.starts_with("# ") {
+            is_example = line == "# Examples";
+        }
+        if !(is_code || is_fence || is_example) {
+            kept.push(line);
+        }
+    }
+    unlinked(kept.join("\n").trim_end())
+}
+
+/// ``[`Read`](crate::Read)`` and ``[`Read`]`` become `` `Read` ``.
+fn unlinked(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once("[`") {
+        plain += before;
+        plain.push('`');
+        let Some((name, after)) = link.split_once("`]") else {
+            plain.insert(plain.len() - 1, '[');
+            rest = link;
+            continue;
+        };
+        plain += name;
+        plain.push('`');
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    plain + rest
 }
 
 fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
@@ -136,4 +191,17 @@ fn supplied_schema(operator: &str) -> Value {
         "required": ["id", "operator"],
         "additionalProperties": false
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_rustdoc;
+
+    #[test]
+    fn descriptions_for_json_have_no_rust() {
+        let text = "Reads [`Lines`](crate::Lines) and [`Sets`].\n\n# Examples\n```\n# let a = 1;\n\
+                    use b;\n```\n\n# State\nNone, see [0, 1] and [`open.";
+        let plain = "Reads `Lines` and `Sets`.\n\n# State\nNone, see [0, 1] and [`open.";
+        assert_eq!(without_rustdoc(text), plain);
+    }
 }

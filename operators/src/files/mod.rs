@@ -370,7 +370,8 @@ pub fn write_stdout(bytes: &[u8]) -> Result<(), FileError> {
 }
 
 /// Width of the terminal that standard output goes to; `None` if it goes elsewhere.
-pub(crate) fn terminal_width() -> Option<usize> {
+#[must_use]
+pub fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|&width| width > 0)
 }

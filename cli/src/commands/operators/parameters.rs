@@ -8,11 +8,11 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Width of the lines of a description.
-const WIDTH: usize = 96;
+/// Indent of descriptions where the names of the parameters take half of the width.
+const INDENT_NARROW: usize = 6;
 
-/// One block for each parameter; required ones first, then by name.
-pub(super) fn describe(with: &Value, schema: &Value) -> String {
+/// One block for each parameter, in lines of at most `width`; required ones first, then by name.
+pub(super) fn describe(with: &Value, schema: &Value, width: usize) -> String {
     let with = resolve(with, schema);
     let empty = serde_json::Map::new();
     let properties = with["properties"].as_object().unwrap_or(&empty);
@@ -22,17 +22,23 @@ pub(super) fn describe(with: &Value, schema: &Value) -> String {
     let is_required = |name: &str| {
         with["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name))
     };
-    let indent = 4 + properties.keys().map(String::len).max().unwrap_or(0);
+    let beside = 4 + properties.keys().map(String::len).max().unwrap_or(0);
+    let is_narrow = 2 * beside > width;
+    let indent = if is_narrow { INDENT_NARROW } else { beside };
     let mut names: Vec<&String> = properties.keys().collect();
     names.sort_by_key(|name| (!is_required(name), *name));
     let mut text = String::new();
     for name in names {
         let parameter = Parameter::new(&properties[name], schema);
         let need = if is_required(name) { ", required".to_owned() } else { parameter.default() };
-        let head = format!("\n  {name:width$}{}{need}\n", parameter.kind(), width = indent - 2);
-        text.push_str(&head);
-        add_wrapped(&mut text, parameter.description(), indent);
-        parameter.add_choices(&mut text, indent);
+        let kind = wrapped(&format!("{}{need}", parameter.kind()), indent, width);
+        if is_narrow {
+            text.push_str(&format!("\n  {name}\n{kind}"));
+        } else {
+            text.push_str(&format!("\n  {name:0$}{1}", indent - 2, kind.trim_start()));
+        }
+        text.push_str(&wrapped(parameter.description(), indent, width));
+        parameter.add_choices(&mut text, indent, width);
     }
     text
 }
@@ -48,13 +54,17 @@ struct Parameter<'a> {
     stated: &'a Value,
     /// The schema of its values, other than null.
     allowed: &'a Value,
+    /// The schema with the words that are allowed: of a list, that of its items.
+    words: &'a Value,
 }
 
 impl<'a> Parameter<'a> {
     fn new(stated: &'a Value, schema: &'a Value) -> Self {
         let branches = stated["anyOf"].as_array();
         let branch = branches.and_then(|all| all.iter().find(|branch| branch["type"] != "null"));
-        Self { stated, allowed: resolve(branch.unwrap_or(stated), schema) }
+        let allowed = resolve(branch.unwrap_or(stated), schema);
+        let words = if type_of(allowed) == "array" { &allowed["items"] } else { allowed };
+        Self { stated, allowed, words: resolve(words, schema) }
     }
 
     fn description(&self) -> &'a str {
@@ -64,7 +74,7 @@ impl<'a> Parameter<'a> {
 
     /// The words that are allowed, and an object beside them.
     fn choices(&self) -> impl Iterator<Item = (Cow<'a, str>, &'a str)> {
-        let choices = self.allowed["oneOf"].as_array().map_or(&[][..], Vec::as_slice);
+        let choices = self.words["oneOf"].as_array().map_or(&[][..], Vec::as_slice);
         let has_words = choices.iter().any(|choice| choice["const"].is_string());
         choices.iter().filter(move |_| has_words).filter_map(|choice| {
             let word = match choice["const"].as_str() {
@@ -80,7 +90,9 @@ impl<'a> Parameter<'a> {
 
     fn kind(&self) -> String {
         if self.choices().next().is_some() {
-            return "one of the words below".to_owned();
+            let is_list = type_of(self.allowed) == "array";
+            return if is_list { "list of the words below" } else { "one of the words below" }
+                .into();
         }
         match type_of(self.allowed) {
             "array" => {
@@ -115,12 +127,11 @@ impl<'a> Parameter<'a> {
         }
     }
 
-    fn add_choices(&self, text: &mut String, indent: usize) {
-        let width = self.choices().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
+    fn add_choices(&self, text: &mut String, indent: usize, width: usize) {
+        let longest = self.choices().map(|(word, _)| word.chars().count()).max().unwrap_or(0);
         for (word, description) in self.choices() {
-            text.push_str(&format!("{:indent$}  {word:width$}", ""));
-            let mut block = String::new();
-            add_wrapped(&mut block, description, indent + width + 4);
+            text.push_str(&format!("{:indent$}  {word:longest$}", ""));
+            let block = wrapped(description, indent + longest + 4, width);
             let block = block.trim_start();
             text.push_str(&if block.is_empty() { "\n".to_owned() } else { format!("  {block}") });
         }
@@ -133,12 +144,13 @@ fn type_of(schema: &Value) -> &str {
     names.unwrap_or(&schema["type"]).as_str().unwrap_or("value")
 }
 
-/// Adds the words of `description`, every line after `indent` blanks.
-fn add_wrapped(text: &mut String, description: &str, indent: usize) {
+/// The words of `description` in lines of at most `width`, each after `indent` blanks.
+pub(super) fn wrapped(description: &str, indent: usize, width: usize) -> String {
+    let mut text = String::new();
     let mut column = 0;
     for word in description.split_whitespace() {
         let len = word.chars().count();
-        if column > 0 && column + 1 + len <= WIDTH {
+        if column > 0 && column + 1 + len <= width {
             text.push(' ');
             column += 1;
         } else {
@@ -154,4 +166,5 @@ fn add_wrapped(text: &mut String, description: &str, indent: usize) {
     if column > 0 {
         text.push('\n');
     }
+    text
 }
