@@ -8,6 +8,7 @@ mod console;
 mod counting;
 mod devices;
 mod differential;
+mod documents;
 mod explain;
 mod inputs;
 mod interrupts;
