@@ -22,7 +22,7 @@ use trommel::registry::Entry;
     after_help = "\
 Questions that pipelines answer, by operator:
   frequent_items       the most frequent items, with a bound on every count
-  set_similarity_join  all pairs of similar sets, such as near-duplicates of texts
+  set_similarity_join  all pairs of similar sets, such as near-duplicates
   frequent_pairs       all pairs or triples of items that occur together often
   conjunctive_query    the documents that have all words of a query
   epsilon_join         all pairs of vectors within a distance
