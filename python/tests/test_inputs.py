@@ -296,6 +296,18 @@ def test_other_columns_may_be_of_any_type():
         trommel.top(frame, column="many")
 
 
+def test_a_column_is_used_and_carried():
+    columns = {"text": ["a river of gravel", "heavy pieces", "the river of gravel"], "n": [1, None, 3]}
+    table = pa.table(columns)
+    rows = pa.array([dict(zip(columns, row)) for row in zip(*columns.values())])
+    batch = table.to_batches()[0]
+    for data in (columns, table, batch, table.slice(0, 3), pl.DataFrame(columns), pd.DataFrame(columns), rows):
+        pairs = trommel.near_duplicates(data, "3/5", column="text", carry=["text", "n"]).to_pylist()
+        assert [(pair["left_text"], pair["right_text"], pair["right_n"]) for pair in pairs] == [
+            ("a river of gravel", "the river of gravel", 3)
+        ]
+
+
 def test_data_without_a_type_takes_that_of_the_rest():
     assert len(trommel.set_similarity_join([], [["a"]], threshold=1)) == 0
     assert len(trommel.set_similarity_join([["a"]], [[]], threshold=1)) == 0

@@ -83,14 +83,18 @@ impl Rows {
             }
             Source::Reader(reader) => reader.bind(py).clone(),
         };
-        let read = reader.call_method1("read", (places.to_vec(),))?;
+        // An array moves to the one who reads it, so a column that is used twice is read once.
+        let mut used = places.to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let read = reader.call_method1("read", (used.clone(),))?;
         if read.is_none() {
             return Ok(None);
         }
         type Read<'py> = (usize, usize, Option<Vec<u8>>, Vec<Bound<'py, PyAny>>);
         let (offset, rows, validity, found): Read<'_> = read.extract()?;
-        let mut columns = Vec::with_capacity(found.len());
-        for (&place, found) in places.iter().zip(&found) {
+        let mut read = Vec::with_capacity(found.len());
+        for (&place, found) in used.iter().zip(&found) {
             let data = self.read::<ArrayData>(place, found)?;
             let is_short = data.len() < offset + rows;
             if is_short {
@@ -98,11 +102,13 @@ impl Rows {
                 return Err(invalid(self.unreadable(place, reason)));
             }
             let column = make_array(data).slice(offset, rows);
-            columns.push(match &validity {
+            read.push(match &validity {
                 Some(validity) => convert::masked(column, validity, offset).map_err(invalid)?,
                 None => column,
             });
         }
+        let column = |place| used.binary_search(place).map(|index| Arc::clone(&read[index]));
+        let columns = places.iter().map(|place| column(place).expect("it was read")).collect();
         Ok(Some(Chunk { columns, rows }))
     }
 
