@@ -1,10 +1,10 @@
 //! The commands that README.md and the pages of `docs` show, with their outputs.
 //!
 //! A block of the kind `console` holds commands after `$ `, each with its output, which has to be
-//! that of the page; a line `…` stands for any lines. Commands of README.md and of the guide run in
-//! the repository. Those of a page of an operator run in an empty folder, in which `example.json`
-//! is the last JSON block of the page that has stages. Commands that need other data are in blocks
-//! of another kind.
+//! that of the page; a line `…` stands for any lines. Commands of README.md, the guide and the
+//! reference run in the repository. Those of a page of an operator run in an empty folder, in which
+//! `example.json` is the last JSON block of the page that has stages. Commands that need other data
+//! are in blocks of another kind.
 
 use std::fs;
 use std::path::Path;
@@ -44,6 +44,8 @@ fn output(command: &str, folder: &Path) -> String {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("text"));
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(format!("exec 2>&1; {command}")).current_dir(folder).env("PATH", path);
+    // Help is wrapped at this width if it is set.
+    shell.env_remove("COLUMNS");
     String::from_utf8(shell.output().expect("a shell").stdout).expect("text")
 }
 
@@ -77,8 +79,10 @@ fn run_page(path: &Path, folder: &Path, takes_example: bool) -> usize {
 }
 
 #[test]
-fn commands_of_the_readme_and_the_guide_print_what_is_shown() {
-    for (page, least) in [("README.md", 1), ("docs/guide.md", 6)] {
+fn commands_of_the_readme_the_guide_and_the_reference_print_what_is_shown() {
+    for (page, least) in
+        [("README.md", 1), ("docs/guide.md", 6), ("docs/reference/command-line.md", 9)]
+    {
         let count = run_page(&repository().join(page), repository(), false);
         assert!(count >= least, "{page}: only {count} commands were found");
     }
