@@ -80,10 +80,11 @@ pub use trommel_operators::{
     Algorithm, Collect, Collected, ConjunctiveQuery, Decay, DictionaryFull, Discard, Emit,
     EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, ForEach, FrequentItems,
     FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa, JoinAlgorithm, JoinMode,
-    JoinOutput, JoinWindow, Map, Memory, NotFinite, NpyError, OnError, Parallel, Read, ReadError,
-    ReadFormat, ReadFrom, Rotate, SchemaMismatch, SetSimilarityJoin, Share, ShareError, Similarity,
-    Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union, VectorDistribution,
-    VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf, ZipfError,
+    JoinOutput, JoinWindow, Map, Memory, MissingState, NotFinite, NpyError, OnError, Parallel,
+    Read, ReadError, ReadFormat, ReadFrom, Rotate, SchemaMismatch, SetSimilarityJoin, Share,
+    ShareError, Similarity, Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union,
+    VectorDistribution, VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf,
+    ZipfError,
 };
 pub use trommel_operators::{
     conjunctive_query, epsilon_join, files, frequent_items, frequent_pairs, items, register_all,

@@ -5,6 +5,7 @@
 
 mod examples;
 mod frequent_items;
+mod memory;
 mod pipelines;
 mod queries;
 mod set_similarity_join;

@@ -10,7 +10,8 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use trommel::frequent_items::{Filter, Sieve, SpaceSaving};
 use trommel::placement::available_cores;
 use trommel::{
-    Algorithm, Collect, Discard, FrequentItems, Graph, Isa, Memory, Request, RunOptions,
+    Algorithm, Collect, Discard, FrequentItems, Graph, Isa, Memory, MissingState, Read, ReadFormat,
+    ReadFrom, Request, RunOptions, Tokenize,
 };
 
 use crate::support::streams::{Kind, stream};
@@ -192,4 +193,28 @@ fn windows_have_their_columns_in_pipelines() {
     };
     let windows: Vec<_> = rows.iter().map(|rows| (column(rows, 1)[0], column(rows, 5))).collect();
     assert_eq!(windows, [(4, vec![2, 1, 1]), (8, vec![2, 1, 1]), (10, vec![1, 1])]);
+}
+
+#[test]
+fn a_state_of_followed_files_is_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, state) = (folder.path().join("log"), folder.path().join("state"));
+    fs::write(&log, "a\n").unwrap();
+    let build = |read: Read, top: FrequentItems| {
+        let mut graph = Graph::new();
+        let lines = graph.add("lines", read);
+        let words = graph.add_after(lines, "words", Tokenize::words());
+        let top = graph.add_after(words, "top", top);
+        graph.add_after(top, "rows", Discard::new());
+        graph.build().map(|_| ()).map_err(|errors| errors.to_string())
+    };
+    let read = || Read::new([&log], ReadFormat::Lines);
+    let top = || FrequentItems::new();
+    let both = || top().restore(&state).missing(MissingState::Begin).snapshot(&state);
+    let error = build(read().follow(), both()).unwrap_err();
+    assert!(error.contains("top") && error.contains("from their beginning"), "{error}");
+    build(read(), both()).unwrap();
+    build(read().follow().from(ReadFrom::End), both()).unwrap();
+    build(read().follow(), top().snapshot(&state)).unwrap();
+    build(read().follow(), top().restore(&state).missing(MissingState::Begin)).unwrap();
 }

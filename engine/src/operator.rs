@@ -33,7 +33,7 @@ use crate::batch::{Batch, Chunk, Origin, Payload};
 pub use crate::claim::{Access, Claim, ClaimConflict, Outputs};
 use crate::error::BindError;
 pub use crate::error::OperatorError;
-use crate::memory::MemoryBudget;
+use crate::memory::{MemoryBudget, Reservation};
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
@@ -110,6 +110,16 @@ pub enum SourceFlow {
     AwaitReadable(Duration),
     /// The stream has ended.
     Finished,
+}
+
+/// How a stream has ended. Of several streams, the greatest ending holds for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// All of the input of its sources came through.
+    #[default]
+    Whole,
+    /// The run was drained before: rows are missing that the input still has, or would have had.
+    Stopped,
 }
 
 /// Progress of a source, for progress bars and reports.
@@ -273,7 +283,8 @@ pub trait Operator: Send {
 
     /// All inputs of `port` have ended; others may go on. Called once for each port, before
     /// [`Operator::finish`]. An operator that has work to do then is [woken](Operator::wake_at).
-    fn port_ended(&mut self, _port: usize) {}
+    /// One that keeps what it has seen, such as a state, keeps the `ending` with it.
+    fn port_ended(&mut self, _port: usize, _ending: Ending) {}
 
     /// All inputs have ended: writes the rest of the output. Called once; only `resume`, `reply`,
     /// `query` and `snapshot` follow, and `wake` after [`Flow::InFlight`].
@@ -573,13 +584,18 @@ pub struct Fragment {
     pub outputs: Vec<SchemaRef>,
     /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
+    /// Memory of the pipeline that is its own until the run has ended.
+    pub memory: Vec<Reservation>,
+    /// Whether a later run of the same source reads this run's input once more, from its beginning.
+    pub rereads: bool,
 }
 
 impl Fragment {
     /// A chain of parts that claims nothing.
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        Self { parts, shape: Shape::Chain, outputs, claims: Vec::new() }
+        let (shape, claims, memory) = (Shape::Chain, Vec::new(), Vec::new());
+        Self { parts, shape, outputs, claims, memory, rereads: false }
     }
 
     /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
@@ -590,7 +606,7 @@ impl Fragment {
     #[must_use]
     pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
         assert!(parts.len() > 2, "a worker stands between two parts");
-        Self { parts, shape: Shape::Workers, outputs, claims: Vec::new() }
+        Self { shape: Shape::Workers, ..Self::new(parts, outputs) }
     }
 
     /// A source with one output port.
@@ -615,6 +631,20 @@ impl Fragment {
         self.claims.extend(claims);
         self
     }
+
+    /// Keeps memory of the pipeline for this stage until the run has ended.
+    #[must_use]
+    pub fn keeping(mut self, memory: Reservation) -> Self {
+        self.memory.push(memory);
+        self
+    }
+
+    /// Says that a later run reads this run's input once more, from its beginning.
+    #[must_use]
+    pub fn rereading(mut self) -> Self {
+        self.rereads = true;
+        self
+    }
 }
 
 /// The surroundings of a stage when it is bound.
@@ -631,6 +661,9 @@ pub struct BindContext {
     pub memory: MemoryBudget,
     /// The things that the run writes. All claims are in it when the run starts.
     pub outputs: Outputs,
+    /// Whether a source of its input [reads it again](Fragment::rereads) in a later run: a state
+    /// that a later run goes on with would have everything twice.
+    pub rereads: bool,
 }
 
 impl BindContext {
@@ -639,7 +672,7 @@ impl BindContext {
     #[must_use]
     pub fn new(cores: usize) -> Self {
         let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
-        Self { cores, threads: cores.max(1), memory, outputs }
+        Self { cores, threads: cores.max(1), memory, outputs, rereads: false }
     }
 
     /// Sets the number of threads that the parts of the stage can have.
@@ -653,6 +686,13 @@ impl BindContext {
     #[must_use]
     pub fn memory(mut self, budget: MemoryBudget) -> Self {
         self.memory = budget;
+        self
+    }
+
+    /// Says whether a source of its input reads it again in a later run.
+    #[must_use]
+    pub fn rereads(mut self, rereads: bool) -> Self {
+        self.rereads = rereads;
         self
     }
 

@@ -1,6 +1,10 @@
 //! Memory budget of one operator.
 
 use thiserror::Error;
+use trommel_engine::error::BindError;
+use trommel_engine::memory::{MemoryBudget, Reservation};
+
+use crate::parameters::{check_range, refuse};
 
 /// Bytes that an operator may use, and bytes that it uses.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,26 @@ pub struct BudgetFull {
     pub needed: usize,
     /// Bytes of the budget.
     pub allowed: usize,
+}
+
+/// Reserves the memory of a stage from that of its pipeline: `memory_max` bytes, which must be
+/// there, or without a number three quarters of what is left, at most `most` bytes.
+pub(crate) fn reserve(
+    memory_max: Option<usize>,
+    most: usize,
+    pipeline: &MemoryBudget,
+) -> Result<Reservation, BindError> {
+    let left = pipeline.limit().saturating_sub(pipeline.reserved());
+    let bytes = memory_max.unwrap_or_else(|| (left - left / 4).min(most));
+    check_range("memory_max", &bytes, &(1..=usize::MAX))?;
+    pipeline.reserve(bytes).map_err(|_| {
+        let limit = pipeline.limit();
+        let allowed = format!(
+            "{left} of the {limit} bytes of the pipeline are left; lower the number, or raise \
+             `memory_max` of the pipeline"
+        );
+        refuse("memory_max", bytes.to_string(), allowed)
+    })
 }
 
 impl Budget {

@@ -69,6 +69,7 @@ pub use crate::source::{
     Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, OnError, Read,
     ReadError, ReadFormat, ReadFrom, VectorDistribution, Zipf, ZipfError,
 };
+pub use crate::state::MissingState;
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 
 /// Registers the operators of this crate that a configuration may name.

@@ -241,3 +241,35 @@ fn wrong_arguments_and_files_are_refused() {
         assert!(said.starts_with("error: invalid value") && said.contains("expected"), "{said}");
     }
 }
+
+#[test]
+fn a_state_says_what_was_counted_and_begins_on_the_first_day() {
+    let files = Files::new();
+    let state = files.path("state");
+    let day =
+        || trommel(["top", "-q", "--load", &state, "--save", &state]).input("a b\na b\n").end();
+    for days in 1..=3 {
+        let counted = rows(&day().ok());
+        assert_eq!(counted, [("a b".to_owned(), 2 * days, 0)]);
+    }
+    for by in ["words", "field=1"] {
+        let other = trommel(["top", "--load", &state, "--by", by]).input("a b\n").end().refused(2);
+        let of = if by == "words" { "words" } else { "field 1 of each line" };
+        assert!(other.contains(&format!("the counts of lines, not of {of}")), "{other}");
+    }
+}
+
+#[test]
+fn the_state_of_a_run_that_was_stopped_is_told_when_it_is_loaded() {
+    let files = Files::new();
+    let (pipe, state) = (files.fifo("pipe"), files.path("state"));
+    let live = trommel(["top", "-q", "--save", &state, &pipe]).start();
+    let writer = std::fs::File::options().write(true).open(&pipe).unwrap();
+    live.wait_for_signals();
+    live.signal(rustix::process::Signal::INT);
+    assert_eq!(live.end().status, 130);
+    drop(writer);
+    let loaded = trommel(["top", "-q", "--load", &state]).input("a\n").end();
+    assert!(loaded.stderr.contains("stopped before the end of its input"), "{}", loaded.stderr);
+    assert_eq!(rows(&loaded.stdout), [("a".to_owned(), 1, 0)]);
+}

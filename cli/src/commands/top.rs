@@ -21,8 +21,8 @@ use trommel::files::Destination;
 use trommel::graph::StageId;
 use trommel::operator::OperatorError;
 use trommel::{
-    Collect, Collected, FrequentItems, Graph, Invalid, Map, Memory, Metrics, OnError, Read,
-    ReadFormat, RunOptions, Tokenize, Topology, Write, WriteFormat,
+    Collect, Collected, FrequentItems, Graph, Invalid, Map, Memory, Metrics, MissingState, OnError,
+    Read, ReadFormat, RunOptions, Tokenize, Topology, Write, WriteFormat,
 };
 
 use crate::args::{By, InvalidBytes, TopArguments};
@@ -91,8 +91,13 @@ fn counting(
         By::Field(index) => (graph.add_after(lines, "field", field(index)), "item"),
     };
     let mut top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
+    top = top.label(counted_things(arguments.by));
     if let Some(file) = &arguments.load {
         top = top.restore(file);
+        // On the first day, a state that is saved there is not there yet.
+        if arguments.save.as_ref() == Some(file) {
+            top = top.missing(MissingState::Begin);
+        }
     }
     if let Some(file) = &arguments.save {
         top = top.snapshot(file);
@@ -101,6 +106,15 @@ fn counting(
     let (sink, rows) = Collect::new();
     graph.add_after(top, "rows", sink);
     Ok((graph.build()?, rows))
+}
+
+/// Name of the things that are counted, which a state has.
+fn counted_things(by: By) -> String {
+    match by {
+        By::Line => "lines".to_owned(),
+        By::Words => "words".to_owned(),
+        By::Field(index) => format!("field {} of each line", index + 1),
+    }
 }
 
 /// The field of this index of every line that has it; fields stand between white space.

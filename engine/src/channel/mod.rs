@@ -27,6 +27,7 @@ pub(crate) use mailbox::{Mailbox, MailboxSender, Refused, mailbox};
 
 use crate::batch::Payload;
 use crate::counter::{add, nanoseconds};
+use crate::operator::Ending;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
 /// A message of an edge.
@@ -34,7 +35,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fe
 pub(crate) enum Message {
     Payload(Payload),
     /// The end marker, sent last. An edge that closes without it was cut off.
-    End,
+    End(Ending),
 }
 
 /// A message with its size, which is measured once.
@@ -48,7 +49,7 @@ impl From<Message> for Envelope {
     fn from(message: Message) -> Self {
         let bytes = match &message {
             Message::Payload(payload) => payload.bytes() as u64,
-            Message::End => 0,
+            Message::End(_) => 0,
         };
         Self { message, bytes }
     }
@@ -425,7 +426,9 @@ mod model {
                         assert_eq!(payload.into_value::<u64>(), expected);
                         expected += 1;
                     }
-                    Taken::Message(Message::End) | Taken::Truncated => unreachable!("never sent"),
+                    Taken::Message(Message::End(_)) | Taken::Truncated => {
+                        unreachable!("never sent")
+                    }
                     Taken::Nothing => bells[1].answer_door(|| receiver.is_ready(), None),
                 }
             }

@@ -361,9 +361,10 @@ impl RunningGroup {
         // them.
         self.publish_watches(index);
         self.nodes[index].end();
+        let ending = self.nodes[index].ending();
         for port in 0..self.nodes[index].outputs.ports() {
             for consumer in 0..self.nodes[index].outputs.consumers(port) {
-                self.deliver(index, port, consumer, Message::End);
+                self.deliver(index, port, consumer, Message::End(ending));
             }
         }
     }

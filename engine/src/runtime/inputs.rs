@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeReceiver, Message, Taken};
+use crate::operator::Ending;
 
 /// An input from another thread.
 struct Input {
@@ -28,6 +29,8 @@ pub(super) struct Inputs {
     open: usize,
     /// The same for each port.
     open_of_ports: Vec<usize>,
+    /// How the inputs of each port that have ended did so.
+    endings: Vec<Ending>,
     /// Messages taken so far, end markers included: the position that forwarded queries refer to.
     taken: u64,
     /// Replies to process next.
@@ -46,6 +49,7 @@ impl Inputs {
         self.open += 1;
         let ports = self.open_of_ports.len().max(port + 1);
         self.open_of_ports.resize(ports, 0);
+        self.endings.resize(ports, Ending::Whole);
         self.open_of_ports[port] += 1;
     }
 
@@ -110,7 +114,7 @@ impl Inputs {
             }
             match input.edge.take() {
                 Taken::Message(message) => {
-                    input.has_ended = matches!(message, Message::End);
+                    input.has_ended = matches!(message, Message::End(_));
                     self.inbox.push_back((input.port, message));
                     return Ok(true);
                 }
@@ -137,9 +141,14 @@ impl Inputs {
         }
     }
 
-    /// Whether the end markers of all inputs of `port` have been taken.
-    pub(super) fn has_port_ended(&self, port: usize) -> bool {
-        self.open_of_ports[port] == 0
+    /// How the inputs of `port` have ended, if the end markers of all have been taken.
+    pub(super) fn port_ending(&self, port: usize) -> Option<Ending> {
+        (self.open_of_ports[port] == 0).then(|| self.endings[port])
+    }
+
+    /// How the inputs that have ended did so: one that was stopped tells for all.
+    pub(super) fn ending(&self) -> Ending {
+        self.endings.iter().copied().max().unwrap_or_default()
     }
 
     /// Takes the message that was fetched, with its port; no payload is the end of an input.
@@ -147,9 +156,10 @@ impl Inputs {
         self.taken += 1;
         match self.inbox.pop_front().expect("a message was fetched") {
             (port, Message::Payload(payload)) => (port, Some(payload)),
-            (port, Message::End) => {
+            (port, Message::End(ending)) => {
                 self.open -= 1;
                 self.open_of_ports[port] -= 1;
+                self.endings[port] = self.endings[port].max(ending);
                 (port, None)
             }
         }

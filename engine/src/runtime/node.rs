@@ -18,7 +18,7 @@ use crate::counter::{add, nanoseconds};
 use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
-use crate::operator::{Body, Flow, Output, SourceFlow};
+use crate::operator::{Body, Ending, Flow, Output, SourceFlow};
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Where the life of a node stands.
@@ -146,6 +146,11 @@ impl Node {
                 Body::Operator(operator) => operator.can_answer(),
                 Body::Source(_) => false,
             }
+    }
+
+    /// How the streams that it sends end: as its inputs do, or as a source does.
+    pub(super) fn ending(&self) -> Ending {
+        if self.pace.is_stopping() { Ending::Stopped } else { self.inputs.ending() }
     }
 
     /// Whether it has work in the background.
@@ -289,8 +294,8 @@ impl Node {
             Work::Take => {
                 let (port, payload) = self.inputs.take();
                 let Some(payload) = payload else {
-                    if self.inputs.has_port_ended(port) {
-                        operator.port_ended(port);
+                    if let Some(ending) = self.inputs.port_ending(port) {
+                        operator.port_ended(port, ending);
                         self.wake_at = operator.wake_at();
                     }
                     return Ok(false);

@@ -38,6 +38,11 @@ impl Pace {
         self.readiness = Some(readiness);
     }
 
+    /// Whether a source has been asked to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
     /// The next step of a source, given that its outputs have space.
     pub(super) fn next_step(&self, group: View) -> Step {
         let work = if group.is_draining { Work::StopSource } else { Work::Produce };

@@ -53,9 +53,9 @@ impl Topology {
 }
 
 fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, replies, plan, memory, .. } = topology;
+    let Topology { stages, parts, links, replies, plan, memory, mut reservations, .. } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
-    let queue_memory = wiring.limit_queues(&links, &memory);
+    reservations.extend(wiring.limit_queues(&links, &memory));
     let stage_numbers = wiring.stage_numbers(&stages);
     for link in links {
         wiring.join(link);
@@ -84,7 +84,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
         end_event: Arc::clone(&end_event),
         workers_running: 0,
         poller: Some(poller),
-        _queue_memory: queue_memory,
+        _memory: reservations,
         handle: RunHandle {
             shared: Arc::clone(&shared),
             queries: QueryHandle::new(addresses),

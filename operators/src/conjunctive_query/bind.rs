@@ -1,7 +1,7 @@
 //! Checks the parameters of the operator and makes its parts.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -18,16 +18,17 @@ use super::device::{DeviceChoice, DeviceRules};
 use super::flights::OpenFlights;
 use super::kernel::QueryKernel;
 use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
-use super::operator::ConjunctiveQuery;
+use super::operator::{ConjunctiveQuery, MEMORY_MAX};
 use super::options::IndexSource;
 use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
 use super::tuning::Tuning;
+use crate::budget::reserve;
 use crate::carry::carried_columns;
 use crate::columns::{check_dictionaries, find_column};
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
-use crate::state::SnapshotFile;
+use crate::state::{SnapshotFile, check_input};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
 /// Names of the columns of answers.
@@ -48,6 +49,7 @@ impl OperatorSpec for ConjunctiveQuery {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         self.check()?;
+        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         let has_documents = inputs.len() == 2;
         let queries = &inputs[inputs.len() - 1];
         let (item, names) = self.terms(queries)?;
@@ -67,11 +69,12 @@ impl OperatorSpec for ConjunctiveQuery {
         let begin = self.begin(has_documents, &names)?;
         let is_reused = begin.is_some() && self.restore.is_none();
         let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
-        let rules = self.rules(kernels, isa, is_reused);
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let rules = self.rules(kernels, isa, is_reused, memory.bytes());
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
         let mut producer = QueryProducer::new(rules, columns, names, choice, destinations);
-        if let Some(OpenedIndex { names, segment }) = begin {
+        if let Some(OpenedIndex { names, segment, .. }) = begin {
             let begun = producer.begin_with(names, segment);
             begun.map_err(|error| blame("memory_max", error))?;
         }
@@ -86,7 +89,9 @@ impl OperatorSpec for ConjunctiveQuery {
         let kernels = (0..kernels).map(kernel).collect();
         let consumer = AnswerConsumer::new(rows, tuning);
         let make = QueryChunk::default;
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claims))
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs)
+            .claiming(claims)
+            .keeping(memory))
     }
 }
 
@@ -96,7 +101,6 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 
 impl ConjunctiveQuery {
     fn check(&self) -> Result<(), BindError> {
-        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
         if let Some(bytes) = &self.device_memory_max {
             check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
         }
@@ -163,7 +167,8 @@ impl ConjunctiveQuery {
         has_documents: bool,
         names: &ItemNames,
     ) -> Result<Option<OpenedIndex>, BindError> {
-        let (path, parameter) = match (&self.restore, &self.index_path) {
+        let restore = self.missing.present(self.restore.as_deref());
+        let (path, parameter) = match (restore, self.index_path.as_deref()) {
             (Some(path), _) => (path, "restore"),
             (None, Some(path)) if !has_documents => (path, "index_path"),
             (None, Some(path)) if self.index == IndexSource::Reuse && path.exists() => {
@@ -175,9 +180,14 @@ impl ConjunctiveQuery {
                 return Err(refuse("index_path", "no file", allowed));
             }
         };
-        let opened =
-            self.open(path, names).map_err(|error| blame(parameter, named(path, error)))?;
-        Ok(Some(opened))
+        let opened = self.open(path, names).and_then(|opened| match parameter {
+            // A state of `restore` may be a part of the documents.
+            "index_path" if opened.is_stopped => {
+                Err(IndexFileError::Stopped(opened.segment.lists.documents()))
+            }
+            _ => Ok(opened),
+        });
+        Ok(Some(opened.map_err(|error| blame(parameter, named(path, error)))?))
     }
 
     fn open(&self, path: &Path, names: &ItemNames) -> Result<OpenedIndex, IndexFileError> {
@@ -196,24 +206,25 @@ impl ConjunctiveQuery {
         has_documents: bool,
     ) -> Result<(Destinations, Vec<trommel_engine::operator::Claim>), BindError> {
         let index = self.index_path.as_ref().filter(|_| has_documents);
-        let paths = [(index, "index_path"), (self.snapshot.as_ref(), "snapshot")];
-        let (mut files, mut claims) = (Vec::new(), Vec::new());
-        for (path, parameter) in paths {
-            let Some(path) = path else { continue };
+        let mut claims = Vec::new();
+        let mut file = |path: Option<&PathBuf>, parameter| {
+            let Some(path) = path else { return Ok::<_, BindError>(None) };
             let file = SnapshotFile::new(path).map_err(|error| blame(parameter, error))?;
             claims.extend(file.claim_as(parameter));
-            files.push(file);
-        }
-        Ok((Destinations::new(files), claims))
+            Ok(Some(file))
+        };
+        let index = file(index, "index_path")?;
+        let snapshot = file(self.snapshot.as_ref(), "snapshot")?;
+        Ok((Destinations::new(index, snapshot), claims))
     }
 
-    fn rules(&self, kernels: usize, isa: Isa, is_reused: bool) -> Rules {
+    fn rules(&self, kernels: usize, isa: Isa, is_reused: bool, memory_max: usize) -> Rules {
         let buckets = BucketRules {
             queries: self.batch_queries,
             deadline: Duration::from_secs_f64(self.deadline_ms / 1_000.0),
             answer_documents: self.tuning.answer_documents,
         };
-        let Self { over, memory_max, tuning, .. } = *self;
+        let Self { over, tuning, .. } = *self;
         Rules { over, buckets, kernels, memory_max, is_reused, isa, tuning }
     }
 

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{AnswerOver, IndexSource, QueryOutput};
 use super::tuning::Tuning;
+use crate::state::MissingState;
 use crate::wave::Device;
 
 /// Finds the documents that have all terms of a query.
@@ -152,23 +153,30 @@ pub struct ConjunctiveQuery {
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Maximum bytes of the index and of the queries that wait.
-    #[serde(default = "default_memory_max")]
+    /// They are taken from the memory of the pipeline, which must have them. When left out, three
+    /// quarters of the memory that the stages before have left, at most 4 GiB.
+    #[serde(default)]
     #[schemars(range(min = 1))]
-    pub(super) memory_max: usize,
-    /// File of the index: written when the documents have ended; opened if queries are the only
-    /// input, or if `index` says so.
+    pub(super) memory_max: Option<usize>,
+    /// File of the index: written when the documents have ended, but not in a run that is stopped
+    /// before; opened if queries are the only input, or if `index` says so.
     #[serde(default)]
     pub(super) index_path: Option<PathBuf>,
     /// Whether to `build` the index of the documents, or to `reuse` the one in `index_path` if
     /// there is one; documents of the input are dropped then.
     #[serde(default)]
     pub(super) index: IndexSource,
-    /// Begin with the documents that this file holds, written by `snapshot` or `index_path`.
+    /// Begin with the documents that this file holds, written by `snapshot` or `index_path`; also
+    /// those of a run that was stopped.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
-    /// Write the documents to this file when they have ended, as a whole or not at all: the file
-    /// keeps its content until then. When they cannot be written, the rows go on all the same, and
-    /// the run fails at its end.
+    /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
+    /// day of a pipeline that goes on with its own state.
+    #[serde(default)]
+    pub(super) missing: MissingState,
+    /// Write the documents to this file when they have ended or the run is stopped, as a whole or
+    /// not at all: the file keeps its content until then, and says which of the two it was. When
+    /// the documents cannot be written, the rows go on all the same, and the run fails at its end.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
     #[serde(skip)]
@@ -187,9 +195,8 @@ fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_memory_max() -> usize {
-    1 << 32
-}
+/// Most bytes that the stage takes when no number is given: 4 GiB.
+pub(super) const MEMORY_MAX: usize = 1 << 32;
 
 impl Default for ConjunctiveQuery {
     fn default() -> Self {
@@ -212,10 +219,11 @@ impl ConjunctiveQuery {
             device: Device::Auto,
             device_memory_max: None,
             set: default_set(),
-            memory_max: default_memory_max(),
+            memory_max: None,
             index_path: None,
             index: IndexSource::Build,
             restore: None,
+            missing: MissingState::default(),
             snapshot: None,
             tuning: Tuning::default(),
         }
@@ -300,7 +308,7 @@ impl ConjunctiveQuery {
     /// Limits the index and the queries that wait to `bytes` bytes.
     #[must_use]
     pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = bytes;
+        self.memory_max = Some(bytes);
         self
     }
 
@@ -322,6 +330,13 @@ impl ConjunctiveQuery {
     #[must_use]
     pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
         self.restore = Some(file.into());
+        self
+    }
+
+    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingState) -> Self {
+        self.missing = missing;
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, Ending, OperatorError};
 use trommel_engine::query::{QueryError, Request, Response};
 use trommel_kernels::Isa;
 
@@ -264,8 +264,9 @@ impl Producer for QueryProducer {
         Ok(self.check_memory()?)
     }
 
-    fn port_ended(&mut self, port: usize) {
+    fn port_ended(&mut self, port: usize, ending: Ending) {
         if port == 0 && self.columns.documents.is_some() {
+            self.destinations.input_ended(ending);
             self.end_documents();
         }
     }

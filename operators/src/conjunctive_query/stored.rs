@@ -29,7 +29,7 @@ use std::sync::Arc;
 use arrow_array::{Array, LargeStringArray};
 use arrow_schema::DataType;
 use thiserror::Error;
-use trommel_engine::operator::OperatorError;
+use trommel_engine::operator::{Ending, OperatorError};
 use trommel_kernels::inverted::{Segment, SegmentError};
 use trommel_kernels::mapped::MappedFile;
 
@@ -38,7 +38,9 @@ use super::index::{DOCUMENTS_MAX, Index};
 use super::segments::{DocumentBlock, IndexSegment, SegmentFactory};
 use crate::items::Text;
 use crate::names::ItemNames;
-use crate::state::{Reader, RestoreError, SnapshotFile, SnapshotFileError, StateKind, Writer};
+use crate::state::{
+    Reader, RestoreError, SnapshotFile, SnapshotFileError, Stamp, StateKind, Writer,
+};
 
 const MAGIC: [u8; 8] = *b"trominv\x1a";
 const VERSION: u16 = 2;
@@ -118,16 +120,28 @@ pub enum IndexFileError {
     /// The documents of the index have no names, or others than the documents of the input.
     #[error("the documents of the index have {0}; see the parameter `name`")]
     Names(&'static str),
+    /// The documents of the index are a part of those that were meant.
+    #[error(
+        "the index has {0} documents of a run that was stopped before the end of its documents; \
+         name the file as `restore` to begin with these"
+    )]
+    Stopped(u32),
 }
 
 /// The index of a file: its terms, its lists and names.
 pub(super) struct OpenedIndex {
     pub(super) names: ItemNames,
     pub(super) segment: IndexSegment,
+    /// Whether the run that wrote it was stopped before the end of its documents.
+    pub(super) is_stopped: bool,
 }
 
 /// Header, lists and description of an index of one segment.
-fn encode(names: &ItemNames, segment: &IndexSegment) -> ([u8; HEADER_BYTES], Vec<u8>) {
+fn encode(
+    names: &ItemNames,
+    segment: &IndexSegment,
+    stamp: &Stamp,
+) -> ([u8; HEADER_BYTES], Vec<u8>) {
     let mut writer = Writer::new(StateKind::Documents, names.stored_type());
     names.write(&mut writer);
     writer.u8(u8::from(segment.names.is_some()));
@@ -135,7 +149,8 @@ fn encode(names: &ItemNames, segment: &IndexSegment) -> ([u8; HEADER_BYTES], Vec
     for name in segment.names.iter().flatten().flatten() {
         writer.item(&Text::from(name));
     }
-    let description = writer.finish();
+    let mut description = writer.finish();
+    stamp.put_on(&mut description);
     let lists = segment.lists.as_bytes();
     let mut header = [0; HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
@@ -161,6 +176,7 @@ pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFil
     names.read(&mut reader)?;
     let documents = read_documents(&mut reader)?;
     reader.finish()?;
+    let is_stopped = Stamp::of(description)?.is_stopped();
     let range = HEADER_BYTES..HEADER_BYTES + lists;
     let lists = Segment::new(IndexBytes::Mapped(Arc::clone(&file), range))?;
     let count = lists.documents();
@@ -174,7 +190,8 @@ pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFil
     if let Some(found) = documents.as_ref().map(Array::len).filter(|&len| len != count as usize) {
         return Err(IndexFileError::Mismatch { what: "names", found, expected: count });
     }
-    Ok(OpenedIndex { names, segment: IndexSegment::whole(lists, documents) })
+    let segment = IndexSegment::whole(lists, documents);
+    Ok(OpenedIndex { names, segment, is_stopped })
 }
 
 /// Bytes of the lists, and offset of the description. Header, length and lists have the right
@@ -233,14 +250,29 @@ fn read_documents(reader: &mut Reader<'_>) -> Result<Option<LargeStringArray>, R
 /// The files that the index is written to at the end of the documents.
 #[derive(Debug, Default)]
 pub(super) struct Destinations {
-    files: Vec<SnapshotFile>,
+    /// The file of the index. It is not written when the documents were stopped before their end:
+    /// a part of an index under its name would answer for the whole.
+    index: Option<SnapshotFile>,
+    /// The file of the state, which says how the documents ended.
+    snapshot: Option<SnapshotFile>,
     is_checked: bool,
     not_saved: Option<SnapshotFileError>,
 }
 
 impl Destinations {
-    pub(super) fn new(files: Vec<SnapshotFile>) -> Self {
-        Self { files, is_checked: false, not_saved: None }
+    pub(super) fn new(index: Option<SnapshotFile>, snapshot: Option<SnapshotFile>) -> Self {
+        Self { index, snapshot, is_checked: false, not_saved: None }
+    }
+
+    /// Notes how the documents ended.
+    pub(super) fn input_ended(&mut self, ending: Ending) {
+        self.snapshot.iter_mut().for_each(|file| file.input_ended(ending));
+        if ending == Ending::Stopped && self.index.take().is_some() {
+            tracing::warn!(
+                "the run was stopped before the end of the documents: the file `index_path` is not \
+                 written"
+            );
+        }
     }
 
     /// Makes sure, when the stream begins, that the files can be written.
@@ -249,13 +281,13 @@ impl Destinations {
             return Ok(());
         }
         self.is_checked = true;
-        self.files.iter().try_for_each(SnapshotFile::probe)
+        self.index.iter().chain(&self.snapshot).try_for_each(SnapshotFile::probe)
     }
 
     /// Writes the index, which has at most one segment, to each file; once.
     pub(super) fn write(&mut self, names: &ItemNames, index: &Index) {
-        let files = std::mem::take(&mut self.files);
-        if files.is_empty() {
+        let files = [self.index.take(), self.snapshot.take()];
+        if files.iter().all(Option::is_none) {
             return;
         }
         let nothing;
@@ -266,8 +298,8 @@ impl Destinations {
                 &nothing
             }
         };
-        let (header, description) = encode(names, segment);
-        for file in files {
+        for file in files.into_iter().flatten() {
+            let (header, description) = encode(names, segment, file.stamp());
             let parts = [&header[..], segment.lists.as_bytes(), &description];
             if let Err(error) = file.write_parts(&parts) {
                 self.not_saved.get_or_insert(error);

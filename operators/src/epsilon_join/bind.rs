@@ -15,16 +15,17 @@ use super::collect::{EpsilonConsumer, ResultRows};
 use super::device::{DeviceChoice, has_method};
 use super::flights::{BLOCKS, OpenFlights};
 use super::kernel::EpsilonKernel;
-use super::operator::EpsilonJoin;
+use super::operator::{EpsilonJoin, MEMORY_MAX};
 use super::options::EpsilonOutput;
 use super::prepare::EpsilonProducer;
 use super::rules::Rules;
 use super::side::{Side, VectorColumns, carried_schema};
 use super::stream::StreamProducer;
+use crate::budget::reserve;
 use crate::carry::carried_columns;
 use crate::columns::{DIMS_MAX, find_column};
 use crate::parameters::{check_range, refuse};
-use crate::state::{SnapshotFile, SnapshotFileError, read_file};
+use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
 
@@ -42,7 +43,7 @@ impl OperatorSpec for EpsilonJoin {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         let Some(epsilon) = Epsilon::new(self.epsilon) else {
             let allowed = "expected a finite number of at least 0";
             return Err(refuse("epsilon", self.epsilon.to_string(), allowed));
@@ -71,10 +72,13 @@ impl OperatorSpec for EpsilonJoin {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        let state = self.restore.as_ref().map(|path| Ok((path.clone(), read_file(path)?)));
+        let state = self.missing.present(self.restore.as_deref());
+        let state = state.map(|path| Ok((path.to_owned(), read_file(path)?)));
         let state =
             state.transpose().map_err(|error: SnapshotFileError| blame("restore", error))?;
-        let Self { output, algorithm, memory_max, tuning, not_finite, .. } = *self;
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let memory_max = memory.bytes();
+        let Self { output, algorithm, tuning, not_finite, .. } = *self;
         let rows = self.rows(&columns);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let rules = Rules { epsilon, output, algorithm, isa, kernels, memory_max, tuning };
@@ -96,7 +100,7 @@ impl OperatorSpec for EpsilonJoin {
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
         let make = move || EpsilonChunk::new(output, &tuning);
-        Ok(match window {
+        let fragment = match window {
             Some(window) => {
                 let mut producer = StreamProducer::new(rules, window, sides.remove(0), file);
                 if let Some((path, state)) = &state {
@@ -109,7 +113,8 @@ impl OperatorSpec for EpsilonJoin {
                 let producer = EpsilonProducer::new(rules, sides, choice);
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
-        })
+        };
+        Ok(fragment.keeping(memory))
     }
 }
 

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
 use super::tuning::Tuning;
+use crate::state::MissingState;
 use crate::wave::Device;
 
 /// Finds all pairs of vectors whose Euclidean distance is at most `epsilon`, exactly.
@@ -129,15 +130,21 @@ pub struct EpsilonJoin {
     /// needs the same window and vectors of the same length.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
+    /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
+    /// day of a pipeline that goes on with its own state.
+    #[serde(default)]
+    pub(super) missing: MissingState,
     /// Write the vectors of the window to this file when the input has ended, as a whole or not at
     /// all: the file keeps its content until then. When they cannot be written, the rows go on all
     /// the same, and the run fails at its end. For a `window` without `carry`.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
     /// Maximum bytes of the vectors, their carried columns and the directory.
-    #[serde(default = "default_memory_max")]
+    /// They are taken from the memory of the pipeline, which must have them. When left out, three
+    /// quarters of the memory that the stages before have left, at most 16 GiB.
+    #[serde(default)]
     #[schemars(range(min = 1))]
-    pub(super) memory_max: usize,
+    pub(super) memory_max: Option<usize>,
     #[serde(skip)]
     pub(super) tuning: Tuning,
 }
@@ -150,9 +157,8 @@ fn default_vector() -> String {
     "vector".to_owned()
 }
 
-fn default_memory_max() -> usize {
-    1 << 34
-}
+/// Most bytes that the stage takes when no number is given: 16 GiB.
+pub(super) const MEMORY_MAX: usize = 1 << 34;
 
 impl EpsilonJoin {
     /// A join of the pairs with a distance of at most `epsilon`.
@@ -170,8 +176,9 @@ impl EpsilonJoin {
             window: None,
             not_finite: NotFinite::Fail,
             restore: None,
+            missing: MissingState::default(),
             snapshot: None,
-            memory_max: default_memory_max(),
+            memory_max: None,
             tuning: Tuning::default(),
         }
     }
@@ -246,6 +253,13 @@ impl EpsilonJoin {
         self
     }
 
+    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingState) -> Self {
+        self.missing = missing;
+        self
+    }
+
     /// Writes the vectors of the window to `file` at the end.
     #[must_use]
     pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
@@ -256,7 +270,7 @@ impl EpsilonJoin {
     /// Limits the vectors, their carried columns and the directory to `bytes` bytes.
     #[must_use]
     pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = bytes;
+        self.memory_max = Some(bytes);
         self
     }
 }

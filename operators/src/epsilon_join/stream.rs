@@ -22,7 +22,7 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, Ending, OperatorError};
 
 use super::built::{Built, Collected, Sides};
 use super::chunk::{EpsilonChunk, Kept, Task};
@@ -338,10 +338,14 @@ impl Producer for StreamProducer {
         }
     }
 
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.snapshot.iter_mut().for_each(|file| file.input_ended(ending));
+    }
+
     fn end(&mut self) -> Result<(), OperatorError> {
         let Some(file) = self.snapshot.take() else { return Ok(()) };
         let dims = as_number(self.side.columns.dims);
-        Ok(file.write(&self.stored().write(dims, self.window))?)
+        Ok(file.write(self.stored().write(dims, self.window))?)
     }
 
     fn counters(&self) -> Counters {

@@ -27,7 +27,7 @@ use crate::columns::find_column;
 use crate::items::{Column, Text};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::check_range;
-use crate::state::{SnapshotFile, read_file};
+use crate::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
@@ -63,6 +63,7 @@ impl OperatorSpec for FrequentItems {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
+        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
         let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
         let weight = match &self.weight {
@@ -317,18 +318,29 @@ impl FrequentItems {
 
     /// The summary of the file, if there is one, and else the empty one that is configured.
     fn restored<K: Column, S: Stored<K>>(&self, configured: S) -> Result<S, BindError> {
-        let Some(path) = &self.restore else { return Ok(configured) };
+        let Some(path) = self.missing.present(self.restore.as_deref()) else {
+            return Ok(configured);
+        };
         let state = read_file(path).map_err(|error| blame("restore", error.into()))?;
-        restore_like(&configured, &state).map_err(|error| {
+        let named = |error: String| {
             let error = format!("{}: {error}", path.display());
             blame("restore", error.into())
-        })
+        };
+        let restored = restore_like(&configured, &state);
+        let restored = restored.map_err(|error| named(error.to_string()))?;
+        let found = Stamp::of(&state).map_err(|error| named(error.to_string()))?.label;
+        let expected = &self.label;
+        if !found.is_empty() && !expected.is_empty() && found != *expected {
+            return Err(named(format!("the state has the counts of {found}, not of {expected}")));
+        }
+        Ok(restored)
     }
 
     /// The file that the state is written to at the end, and the claim to it.
     fn snapshot_file(&self) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error.into()))?;
+        let file = file.map(|file| file.labelled(&self.label));
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         Ok((file, claim))
     }

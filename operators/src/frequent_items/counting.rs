@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::time::Instant;
 
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, NoState, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Ending, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -125,6 +125,11 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
     }
 
     /// Sends the rows of the whole stream.
+    /// Notes how the input ended.
+    pub(super) fn input_ended(&mut self, ending: Ending) {
+        self.outbox.input_ended(ending);
+    }
+
     pub(super) fn finish(&mut self, out: &mut Output) -> Flow {
         self.outbox.put_last(self.selected());
         self.advance(out)
@@ -174,6 +179,10 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(self.counter.advance(out))
+    }
+
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.counter.input_ended(ending);
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {

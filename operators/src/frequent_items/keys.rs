@@ -12,7 +12,7 @@
 //! the part that computes them.
 
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::counting::{Counter, Tally};
@@ -120,6 +120,10 @@ impl<K: Column, T: Tally<K>> Operator for KeyedCounting<K, T> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(self.0.advance(out))
+    }
+
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.0.input_ended(ending);
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {

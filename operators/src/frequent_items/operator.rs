@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::scope::{Decay, Window};
 use crate::share::Share;
+use crate::state::MissingState;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -172,11 +173,17 @@ pub struct FrequentItems {
     /// algorithm, counters and type of items.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
+    /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
+    /// day of a pipeline that goes on with its own state.
+    #[serde(default)]
+    pub(super) missing: MissingState,
     /// Write the state to this file when the input has ended, as a whole or not at all: the file
     /// keeps its content until then. A link, a pipe or a device stays one. When the state cannot
     /// be written, the rows go on all the same, and the run fails at its end.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
+    #[serde(skip)]
+    pub(super) label: String,
 }
 
 fn default_item() -> String {
@@ -222,6 +229,8 @@ impl FrequentItems {
             window: None,
             decay: None,
             restore: None,
+            label: String::new(),
+            missing: MissingState::default(),
             snapshot: None,
         }
     }
@@ -339,6 +348,21 @@ impl FrequentItems {
     #[must_use]
     pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
         self.restore = Some(file.into());
+        self
+    }
+
+    /// Says in words what is counted, such as `words`: a state that is written says so, and one of
+    /// something else is not restored.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingState) -> Self {
+        self.missing = missing;
         self
     }
 

@@ -18,7 +18,7 @@
 //! one round trip. X is some hundred bytes, less than a message costs.
 
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -47,7 +47,7 @@ enum Then<K: Item> {
     /// The rows of an emission are due; this is X.
     Emit(FilterFront<K>),
     /// The same, and nothing follows.
-    Finish(FilterFront<K>),
+    Finish(FilterFront<K>, Ending),
 }
 
 /// A batch that the filter is in the middle of.
@@ -63,6 +63,7 @@ pub(super) struct FilterPart<K: Column> {
     input: Input,
     emission: Emission,
     work: Option<Work>,
+    ending: Ending,
     /// Room for the missed positions of one batch.
     missed: Vec<u32>,
     /// Items that X has seen and its bytes, as of when it left last.
@@ -97,6 +98,7 @@ pub(super) fn parts<K: Column>(
         input,
         emission,
         work: None,
+        ending: Ending::default(),
         missed: Vec::new(),
         observed: 0,
         state_bytes: 0,
@@ -179,9 +181,13 @@ impl<K: Column> Operator for FilterPart<K> {
         Ok(self.advance(out))
     }
 
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.ending = ending;
+    }
+
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let observations = Observations { items: K::collect(std::iter::empty()), weights: None };
-        let then = Then::Finish(self.front().clone());
+        let then = Then::Finish(self.front().clone(), self.ending);
         send(ToCounter { observations, missed: Vec::new(), then }, out);
         Ok(Flow::NeedInput)
     }
@@ -245,7 +251,8 @@ impl<K: Column> Operator for CounterPart<K> {
                 return Ok(Flow::NeedInput);
             }
             Then::Emit(front) => self.outbox.put(self.selected(&front)),
-            Then::Finish(front) => {
+            Then::Finish(front, ending) => {
+                self.outbox.input_ended(ending);
                 self.outbox.put_last(self.selected(&front));
                 self.front = Some(front);
             }

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use trommel_engine::operator::{Flow, OperatorError, Output};
+use trommel_engine::operator::{Ending, Flow, OperatorError, Output};
 
 use super::ranked::ranked_rows;
 use crate::items::Column;
@@ -122,6 +122,13 @@ impl<K: Column> Outbox<K> {
         Ok(())
     }
 
+    /// Notes how the input ended.
+    pub(super) fn input_ended(&mut self, ending: Ending) {
+        if let Some(file) = &mut self.file {
+            file.input_ended(ending);
+        }
+    }
+
     /// Takes rows; there are none left of the last time.
     pub(super) fn put(&mut self, ranked: Vec<Counted<K>>) {
         debug_assert!(self.rows.is_empty(), "rows of an emission leave before the next one");
@@ -143,7 +150,7 @@ impl<K: Column> Outbox<K> {
         if self.has_ended
             && let Some(file) = self.file.take()
             && let Some(state) = state()
-            && let Err(error) = file.write(&state)
+            && let Err(error) = file.write(state)
         {
             out.fail_late(error.into());
         }

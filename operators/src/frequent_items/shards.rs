@@ -21,7 +21,7 @@
 
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -171,6 +171,10 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(self.outbox.advance(out, || self.summary.as_ref().map(Stored::snapshot)))
+    }
+
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.outbox.input_ended(ending);
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {

@@ -16,13 +16,14 @@ use super::count::PairKernel;
 use super::device::DeviceChoice;
 use super::device_form::DeviceForm;
 use super::flights::{IN_FLIGHT, OpenFlights};
-use super::operator::FrequentPairs;
+use super::operator::{FrequentPairs, MEMORY_MAX};
 use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
+use crate::budget::reserve;
 use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
-use crate::state::{SnapshotFile, read_file};
+use crate::state::{SnapshotFile, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
 impl OperatorSpec for FrequentPairs {
@@ -39,7 +40,7 @@ impl OperatorSpec for FrequentPairs {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         check_range("itemset", &self.itemset, &(2..=3))?;
         if self.support == super::Support::Count(0) {
             return Err(refuse("support", "0", "expected at least 1 transaction"));
@@ -69,7 +70,9 @@ impl OperatorSpec for FrequentPairs {
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let Self { support, itemset, layout, memory_max, tuning, .. } = *self;
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let memory_max = memory.bytes();
+        let Self { support, itemset, layout, tuning, .. } = *self;
         let rules = Rules { support, itemset, layout, kernels, slides, memory_max, tuning };
         let rows = FrequentRows::new(
             &names.item_type(),
@@ -88,7 +91,7 @@ impl OperatorSpec for FrequentPairs {
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let mut producer = PairProducer::new(rules, set, names, choice, file);
-        if let Some(path) = &self.restore {
+        if let Some(path) = self.missing.present(self.restore.as_deref()) {
             let state = read_file(path).map_err(|error| blame("restore", error))?;
             let named = |error| format!("{}: {error}", path.display());
             producer.restore(&state).map_err(|error| blame("restore", named(error)))?;
@@ -103,7 +106,9 @@ impl OperatorSpec for FrequentPairs {
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim))
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs)
+            .claiming(claim)
+            .keeping(memory))
     }
 }
 

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
+use crate::state::MissingState;
 use crate::wave::Device;
 
 /// Finds all pairs or triples of items that at least a given number of transactions hold, exactly.
@@ -122,13 +123,19 @@ pub struct FrequentPairs {
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Maximum bytes of the transactions.
-    #[serde(default = "default_memory_max")]
+    /// They are taken from the memory of the pipeline, which must have them. When left out, three
+    /// quarters of the memory that the stages before have left, at most 4 GiB.
+    #[serde(default)]
     #[schemars(range(min = 1))]
-    pub(super) memory_max: usize,
+    pub(super) memory_max: Option<usize>,
     /// Begin with the transactions that this file holds, written by `snapshot`; the stage needs the
     /// same windows and type of items.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
+    /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
+    /// day of a pipeline that goes on with its own state.
+    #[serde(default)]
+    pub(super) missing: MissingState,
     /// Write the transactions of the stream, or of its last window, to this file when the input has
     /// ended, as a whole or not at all: the file keeps its content until then. When they cannot be
     /// written, the rows go on all the same, and the run fails at its end.
@@ -146,9 +153,8 @@ fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_memory_max() -> usize {
-    1 << 32
-}
+/// Most bytes that the stage takes when no number is given: 4 GiB.
+pub(super) const MEMORY_MAX: usize = 1 << 32;
 
 impl FrequentPairs {
     /// The pairs that reach `support`.
@@ -162,8 +168,9 @@ impl FrequentPairs {
             measures: Vec::new(),
             window: None,
             set: default_set(),
-            memory_max: default_memory_max(),
+            memory_max: None,
             restore: None,
+            missing: MissingState::default(),
             snapshot: None,
             tuning: Tuning::default(),
         }
@@ -224,6 +231,13 @@ impl FrequentPairs {
         self
     }
 
+    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingState) -> Self {
+        self.missing = missing;
+        self
+    }
+
     /// Writes the transactions of the stream, or of its last window, to `file` at the end.
     #[must_use]
     pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
@@ -234,7 +248,7 @@ impl FrequentPairs {
     /// Limits the transactions to `bytes` bytes.
     #[must_use]
     pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = bytes;
+        self.memory_max = Some(bytes);
         self
     }
 }

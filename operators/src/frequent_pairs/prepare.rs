@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use thiserror::Error;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, Ending, OperatorError};
 use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
@@ -183,7 +183,7 @@ impl PairProducer {
     fn save(&mut self) {
         if let Some(file) = self.snapshot.take() {
             let state = stored::snapshot(&self.names, self.rules.slides, &self.panes);
-            self.not_saved = file.write(&state).err();
+            self.not_saved = file.write(state).err();
         }
     }
 
@@ -303,6 +303,10 @@ impl Producer for PairProducer {
         self.close_until(entered);
         self.collect(&batch.into_records())?;
         Ok(self.check_memory()?)
+    }
+
+    fn port_ended(&mut self, _port: usize, ending: Ending) {
+        self.snapshot.iter_mut().for_each(|file| file.input_ended(ending));
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {

@@ -13,13 +13,14 @@ use super::collect::{PairConsumer, ResultRows};
 use super::cost::opening::Opening;
 use super::cost::plan::{PairKernel, VerifyPlan};
 use super::join::JoinQuestion;
-use super::operator::SetSimilarityJoin;
+use super::operator::{MEMORY_MAX, SetSimilarityJoin};
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput};
 use super::prepare::CollectionProducer;
 use super::similarity::Bounds;
 use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
+use crate::budget::reserve;
 use crate::carry::carried_columns;
 use crate::columns::{check_dictionaries, column_schema, find_column};
 use crate::parameters::{check_range, refuse};
@@ -37,12 +38,13 @@ const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20
 /// Chunks in flight on a device. Two more are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
-/// Cores and device that answer the chunks of a join.
+/// Cores, device and memory of a join.
 struct Means {
     isa: Isa,
     plan: VerifyPlan,
     session: DeviceSession,
     cores: usize,
+    memory_max: usize,
 }
 
 impl OperatorSpec for SetSimilarityJoin {
@@ -63,7 +65,8 @@ impl OperatorSpec for SetSimilarityJoin {
             check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
         }
         check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
-        check_range("memory_max", &self.memory_max, &(1..=usize::MAX))?;
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let memory_max = memory.bytes();
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
@@ -71,24 +74,25 @@ impl OperatorSpec for SetSimilarityJoin {
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         check_dictionaries(inputs.iter().zip(columns.iter().map(|columns| columns.set)))?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        match self.stream(inputs.len(), bounds, isa, plan)? {
+        let fragment = match self.stream(inputs.len(), memory_max, (bounds, isa, plan))? {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
-                Ok(stream::deduplicate(rules, columns.remove(0), inputs))
+                stream::deduplicate(rules, columns.remove(0), inputs)
             }
             Some(rules) => {
                 let rows = self.rows(&columns);
                 let producer = StreamProducer::new(rules, columns.remove(0));
                 let session = DeviceSession::new(plan.device);
-                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores: 1 }))
+                self.in_waves(producer, rows, Means { isa, plan, session, cores: 1, memory_max })
             }
             None => {
                 let rows = self.rows(&columns);
                 let session = DeviceSession::new(plan.device);
                 let cores = self.cores(context.threads);
-                let producer = self.producer(columns, isa, plan, &session, cores);
-                Ok(self.in_waves(producer, rows, Means { isa, plan, session, cores }))
+                let means = Means { isa, plan, session, cores, memory_max };
+                self.in_waves(self.producer(columns, &means), rows, means)
             }
-        }
+        };
+        Ok(fragment.keeping(memory))
     }
 }
 
@@ -115,9 +119,8 @@ impl SetSimilarityJoin {
     fn stream(
         &self,
         inputs: usize,
-        bounds: Bounds,
-        isa: Isa,
-        plan: VerifyPlan,
+        memory_max: usize,
+        (bounds, isa, plan): (Bounds, Isa, VerifyPlan),
     ) -> Result<Option<StreamRules>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
         let (parameter, value) = match self.window {
@@ -150,7 +153,7 @@ impl SetSimilarityJoin {
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,
             size_min: self.size_min,
-            memory_max: self.memory_max,
+            memory_max,
             tuning: self.tuning,
         }))
     }
@@ -191,16 +194,13 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// PREPARE of the join of a collection, with tasks for `cores` cores.
+    /// PREPARE of the join of a collection.
     fn producer(
         &self,
         columns: Vec<SetColumns>,
-        isa: Isa,
-        plan: VerifyPlan,
-        session: &DeviceSession,
-        cores: usize,
+        &Means { isa, plan, ref session, cores, memory_max }: &Means,
     ) -> CollectionProducer {
-        let mut collector = SetCollector::new(self.memory_max);
+        let mut collector = SetCollector::new(memory_max);
         if columns.len() == 2 {
             collector = collector.two_sided();
         }
@@ -224,7 +224,7 @@ impl SetSimilarityJoin {
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
         rows: ResultRows,
-        Means { isa, plan, session, cores }: Means,
+        Means { isa, plan, session, cores, memory_max }: Means,
     ) -> Fragment {
         let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
@@ -235,7 +235,6 @@ impl SetSimilarityJoin {
             chunk_bytes,
         };
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
-        let memory_max = self.memory_max;
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
         // Few candidates are left to verify: on two cores, one that reads gains more.
         let kernel = kernel.load(match self.algorithm {

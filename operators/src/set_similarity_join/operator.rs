@@ -145,9 +145,11 @@ pub struct SetSimilarityJoin {
     pub(super) chunk_bytes: Option<usize>,
     /// Maximum bytes of the sets and their index. On a device, the sets may use as much again,
     /// and twice that if some of them are compared by signatures only.
-    #[serde(default = "default_memory_max")]
+    /// They are taken from the memory of the pipeline, which must have them. When left out, three
+    /// quarters of the memory that the stages before have left, at most 4 GiB.
+    #[serde(default)]
     #[schemars(range(min = 1))]
-    pub(super) memory_max: usize,
+    pub(super) memory_max: Option<usize>,
     #[serde(skip)]
     pub(super) tuning: Tuning,
 }
@@ -164,9 +166,8 @@ fn default_set() -> String {
     "set".to_owned()
 }
 
-fn default_memory_max() -> usize {
-    1 << 32
-}
+/// Most bytes that the stage takes when no number is given: 4 GiB.
+pub(super) const MEMORY_MAX: usize = 1 << 32;
 
 impl SetSimilarityJoin {
     /// A join of the pairs with a Jaccard similarity of at least `threshold`.
@@ -186,7 +187,7 @@ impl SetSimilarityJoin {
             device: Device::Auto,
             verify: VerifyMode::Auto,
             chunk_bytes: None,
-            memory_max: default_memory_max(),
+            memory_max: None,
             tuning: Tuning::default(),
         }
     }
@@ -271,7 +272,7 @@ impl SetSimilarityJoin {
     /// Limits the sets and their index to `bytes` bytes.
     #[must_use]
     pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = bytes;
+        self.memory_max = Some(bytes);
         self
     }
 }

@@ -2,8 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use trommel_engine::operator::Ending;
+
 use super::{
-    CHECKSUM_BYTES, HEADER_BYTES, ITEM_NAMES, MAGIC, RestoreError, StateKind, VERSION, name_of,
+    CHECKSUM_BYTES, HEADER_BYTES, ITEM_NAMES, MAGIC, RestoreError, STAMP, StateKind, VERSION,
+    name_of,
 };
 use crate::items::StoredItem;
 
@@ -67,9 +70,9 @@ impl Writer {
 /// Bytes of the whole snapshot that begins with these bytes, by its header.
 pub(crate) fn declared_bytes(bytes: &[u8]) -> Result<u64, RestoreError> {
     let mut reader = Reader::of_header(bytes)?;
-    reader.offset = HEADER_BYTES - size_of::<u64>();
+    let (_, label) = reader.stamp()?;
     let body = reader.u64("the length of the body")?;
-    Ok(body.saturating_add((HEADER_BYTES + CHECKSUM_BYTES) as u64))
+    Ok(body.saturating_add((HEADER_BYTES + label + CHECKSUM_BYTES) as u64))
 }
 
 /// Reads the body of a snapshot whose header, length and checksum are right.
@@ -94,11 +97,9 @@ impl<'a> Reader<'a> {
         };
         let mut reader = Self::of_header(bytes)?;
         reader.check_types(kind as u8, item)?;
-        if reader.u32("the space after the types")? != 0 {
-            return Err(reader.refuse("the space after the types", "in use", "zero"));
-        }
+        let (_, label) = reader.stamp()?;
         let body = reader.u64("the length of the body")?;
-        let expected = body.saturating_add((HEADER_BYTES + CHECKSUM_BYTES) as u64);
+        let expected = body.saturating_add((HEADER_BYTES + label + CHECKSUM_BYTES) as u64);
         if expected != found as u64 {
             return Err(RestoreError::Length { expected, found });
         }
@@ -107,11 +108,12 @@ impl<'a> Reader<'a> {
         if found != computed {
             return Err(RestoreError::Checksum { found, computed });
         }
+        let bytes = &bytes[..bytes.len() - label];
         Ok(Self { bytes, offset: HEADER_BYTES, field: HEADER_BYTES })
     }
 
     /// Reads the mark and the version.
-    fn of_header(bytes: &'a [u8]) -> Result<Self, RestoreError> {
+    pub(super) fn of_header(bytes: &'a [u8]) -> Result<Self, RestoreError> {
         let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(RestoreError::TooShort { bytes: bytes.len() });
         };
@@ -125,6 +127,22 @@ impl<'a> Reader<'a> {
             return Err(RestoreError::Version { found: version });
         }
         Ok(reader)
+    }
+
+    /// How the input ended, and the bytes of the label. The header is read from there on.
+    pub(super) fn stamp(&mut self) -> Result<(Option<Ending>, usize), RestoreError> {
+        self.offset = STAMP;
+        let [ending] = self.array("how the input ended")?;
+        let ending = match self.check("how the input ended", ending, &(0..=2))? {
+            0 => None,
+            1 => Some(Ending::Whole),
+            _ => Some(Ending::Stopped),
+        };
+        let [label] = self.array("the length of the label")?;
+        if self.array("the space after the label")? != [0; 2] {
+            return Err(self.refuse("the space after the label", "in use", "zero"));
+        }
+        Ok((ending, label.into()))
     }
 
     fn check_types(&mut self, kind: u8, item: u8) -> Result<(), RestoreError> {

@@ -4,13 +4,55 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use trommel_engine::operator::{Claim, OperatorError};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::{BindContext, Claim, Ending, OperatorError};
 
-use super::{HEADER_BYTES, RestoreError, declared_bytes};
+use super::{HEADER_BYTES, RestoreError, Stamp, declared_bytes};
 use crate::files::{Destination, FileError};
+use crate::parameters::refuse;
 
 /// Maximum size of a snapshot: 8 GiB.
 const FILE_BYTES_MAX: u64 = 8 << 30;
+
+/// Behaviour of a stage whose file of `restore` is not there: the parameter `missing`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MissingState {
+    /// An error.
+    #[default]
+    Fail,
+    /// The stage begins without a state, such as on the first day of a pipeline that goes on with
+    /// its own state.
+    Begin,
+}
+
+impl MissingState {
+    /// The file of a state, unless the stage begins without it.
+    pub(crate) fn present(self, file: Option<&Path>) -> Option<&Path> {
+        // A file that cannot be looked at is tried, which tells the reason.
+        file.filter(|file| self == Self::Fail || file.try_exists().unwrap_or(true))
+    }
+}
+
+/// Refuses a stage that goes on with its own state while its input begins anew in each run, as
+/// that of a followed file does: a state does not know up to where its input was read.
+pub(crate) fn check_input(
+    restore: Option<&Path>,
+    snapshot: Option<&Path>,
+    context: &BindContext,
+) -> Result<(), BindError> {
+    let (true, Some(restore), Some(_)) = (context.rereads, restore, snapshot) else {
+        return Ok(());
+    };
+    let value = format!("{:?} beside `snapshot`, of followed files", restore.display().to_string());
+    let allowed = "a run reads followed files from their beginning, and would count once more what \
+                   the state has; let the source begin at the end (`from`), or omit `restore` or \
+                   `snapshot`";
+    Err(refuse("restore", value, allowed))
+}
 
 /// Why a snapshot cannot be read from a file or written to one.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +110,10 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     // One byte more tells that there is one.
     let rest = expected - HEADER_BYTES as u64 + 1;
     file.take(rest).read_to_end(&mut bytes).map_err(failed(path))?;
+    // A damaged stamp is told with all other damage.
+    if Stamp::of(&bytes).is_ok_and(|stamp| stamp.is_stopped()) {
+        tracing::warn!(state = %name(), "the run that wrote the state was stopped before the end of its input");
+    }
     Ok(bytes)
 }
 
@@ -75,12 +121,30 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     destination: Destination,
+    stamp: Stamp,
 }
 
 impl SnapshotFile {
     /// Checks that the file could be written; nothing is.
     pub(crate) fn new(path: &Path) -> Result<Self, FileError> {
-        Ok(Self { destination: Destination::file(path)? })
+        let stamp = Stamp { ending: Some(Ending::Whole), ..Stamp::default() };
+        Ok(Self { destination: Destination::file(path)?, stamp })
+    }
+
+    /// Says in the state what was counted.
+    pub(crate) fn labelled(mut self, label: &str) -> Self {
+        label.clone_into(&mut self.stamp.label);
+        self
+    }
+
+    /// Notes how an input ended: the state says so.
+    pub(crate) fn input_ended(&mut self, ending: Ending) {
+        self.stamp.ending = self.stamp.ending.max(Some(ending));
+    }
+
+    /// The stamp that the state will have.
+    pub(crate) fn stamp(&self) -> &Stamp {
+        &self.stamp
     }
 
     pub(crate) fn claim(&self) -> Option<Claim> {
@@ -99,11 +163,12 @@ impl SnapshotFile {
 
     /// Writes the file as a whole: its name stands for the old bytes or the new ones, also after
     /// a crash.
-    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), SnapshotFileError> {
+    pub(crate) fn write(&self, mut bytes: Vec<u8>) -> Result<(), SnapshotFileError> {
+        self.stamp.put_on(&mut bytes);
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(SnapshotFileError::TooLarge { path: "the state".to_owned() });
         }
-        self.write_parts(&[bytes])
+        self.write_parts(&[&bytes])
     }
 
     /// As [`Self::write`], of bytes in several parts, without a limit.

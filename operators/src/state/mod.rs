@@ -4,13 +4,16 @@
 //! ```text
 //! offset  bytes
 //!      0      8  "trommel", 0x1a
-//!      8      2  version: 4
+//!      8      2  version: 5
 //!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve, 4 frequent pairs,
 //!                                     5 documents, 6 vectors
 //!     11      1  type of items            1 u32, 2 u64, 3 text
-//!     12      4  zero
+//!     12      1  how the input ended      0 it is not said, 1 as a whole, 2 it was stopped before
+//!     13      1  length of the label
+//!     14      2  zero
 //!     16      8  length of the body
 //!     24         body                     numbers, items and tables of the state
+//!      …         label                    name of the things that were counted
 //!      …      4  CRC-32 of all before
 //! ```
 //!
@@ -32,15 +35,19 @@
 
 mod fields;
 mod file;
+mod stamp;
 
 pub(crate) use self::fields::{Reader, Writer, declared_bytes};
-pub use self::file::SnapshotFileError;
-pub(crate) use self::file::{SnapshotFile, read_file};
+pub use self::file::{MissingState, SnapshotFileError};
+pub(crate) use self::file::{SnapshotFile, check_input, read_file};
+pub(crate) use self::stamp::Stamp;
 use crate::items::{StoredItem, Text};
 
 const MAGIC: [u8; 8] = *b"trommel\x1a";
 const VERSION: u16 = 5;
 const HEADER_BYTES: usize = 24;
+/// Offset of the stamp in the header.
+const STAMP: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
 
 /// Which state a snapshot is of.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::chunk::{Cost, InWave, WaveChunk};
@@ -28,7 +28,7 @@ pub trait Producer: Send + 'static {
 
     /// Takes the end of input `port`; other inputs may go on. Work that begins then is filled
     /// when the producer is [woken](Self::wake_at).
-    fn port_ended(&mut self, _port: usize) {}
+    fn port_ended(&mut self, _port: usize, _ending: Ending) {}
 
     /// Takes the end of the inputs.
     ///
@@ -202,8 +202,8 @@ impl<P: Producer> Operator for PreparePart<P> {
         Ok(if is_done { Flow::NeedInput } else { Flow::AwaitReply })
     }
 
-    fn port_ended(&mut self, port: usize) {
-        self.producer.port_ended(port);
+    fn port_ended(&mut self, port: usize, ending: Ending) {
+        self.producer.port_ended(port, ending);
     }
 
     fn wake_at(&self) -> Option<Instant> {

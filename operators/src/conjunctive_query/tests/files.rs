@@ -7,6 +7,7 @@ use tempfile::tempdir;
 use super::*;
 use crate::conjunctive_query::IndexSource;
 use crate::conjunctive_query::stored;
+use crate::{Feed, MissingState};
 
 #[test]
 fn a_file_answers_as_the_documents() {
@@ -107,4 +108,76 @@ fn a_damaged_file_is_an_error() {
     }
     refused(&[&bytes[..], b"x"].concat());
     assert!(stored::open(&file, &DataType::Utf8).is_err(), "terms of another type");
+}
+
+/// Runs a pipeline whose documents are fed, and which is stopped after all that were fed or ends.
+fn fed(spec: ConjunctiveQuery, documents: &[Terms], is_stopped: bool) {
+    let mut graph = Graph::new();
+    let search = graph.add("search", spec);
+    let (feed, feeder) = Feed::new(batch(&[], 0, false).schema(), 4).unwrap();
+    let documents_stage = graph.add("documents", feed);
+    graph.connect(documents_stage, search);
+    let queries = graph.add("queries", batches(&[], 7, false));
+    graph.connect(queries, search);
+    let (sink, _rows) = Collect::new();
+    graph.add_after(search, "rows", sink);
+    let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+    feeder.send(batch(documents, 0, false), WATCHDOG).unwrap();
+    if is_stopped {
+        // The feeder lives on: only the run ends the stream.
+        running.handle().stop();
+    } else {
+        drop(feeder);
+    }
+    assert!(running.wait(WATCHDOG), "the run hangs");
+    running.join().unwrap();
+}
+
+#[test]
+fn a_run_that_is_stopped_leaves_no_index_and_a_state_that_says_so() {
+    let folder = tempdir().unwrap();
+    let (index, state) = (folder.path().join("index"), folder.path().join("state"));
+    let (documents, queries) = (corpus(60), questions(5));
+    fed(spec().index_path(&index).snapshot(&state), &documents, true);
+    assert!(!index.exists(), "the index is that of a part");
+    // What an earlier run wrote stays.
+    fed(spec().index_path(&index), &documents, false);
+    let whole = fs::read(&index).unwrap();
+    fed(spec().index_path(&index).snapshot(&state), &documents[..9], true);
+    assert!(fs::read(&index).unwrap() == whole);
+    // The state of a stopped run is no index, with documents or without them.
+    let reuse = spec().index_path(&state).index(IndexSource::Reuse);
+    for documents in [None, Some(&documents[..])] {
+        let (_, ended) = run(documents, &queries, reuse.clone(), RUN);
+        let error = ended.unwrap_err();
+        assert!(error.contains("stopped before the end of its documents"), "{error}");
+    }
+    let (rows, ended) = run(None, &queries, spec().restore(&state), RUN);
+    ended.unwrap();
+    let taken = stored::open(&state, &DataType::UInt32).unwrap().segment.lists.documents();
+    let expected = by_hand(&documents[..taken as usize], &queries);
+    assert_eq!(documents_of(&rows, queries.len()), expected);
+    // A state of all documents is an index.
+    fed(spec().snapshot(&state), &documents, false);
+    let (rows, ended) = run(None, &queries, spec().index_path(&state), RUN);
+    ended.unwrap();
+    assert_eq!(documents_of(&rows, queries.len()), by_hand(&documents, &queries));
+}
+
+#[test]
+fn a_state_that_is_missing_is_an_error_or_no_state() {
+    let folder = tempdir().unwrap();
+    let state = folder.path().join("state");
+    let (documents, queries) = (corpus(30), questions(5));
+    let (_, ended) = run(Some(&documents), &queries, spec().restore(&state), RUN);
+    assert!(ended.unwrap_err().contains("No such file"));
+    let spec = spec().restore(&state).missing(MissingState::Begin).snapshot(&state);
+    for _ in 0..2 {
+        let (_, ended) = run(Some(&documents), &[], spec.clone(), RUN);
+        ended.unwrap();
+    }
+    let (rows, ended) = run(None, &queries, self::spec().restore(&state), RUN);
+    ended.unwrap();
+    let twice = [&documents[..], &documents].concat();
+    assert_eq!(documents_of(&rows, queries.len()), by_hand(&twice, &queries));
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use trommel_engine::batch::{Batch, Origin, Payload};
-use trommel_engine::operator::Output;
+use trommel_engine::operator::{Ending, Output};
 use trommel_kernels::Isa;
 
 use super::*;
@@ -164,7 +164,7 @@ impl Parts {
     }
 
     pub(super) fn end(&mut self) {
-        self.producer.port_ended(0);
+        self.producer.port_ended(0, Ending::Whole);
         self.producer.finish().unwrap();
         self.fill();
         while !self.flying.is_empty() {
@@ -222,7 +222,7 @@ fn queries_wait_for_the_end_of_the_documents() {
         parts.land(0);
     }
     assert!(parts.rows.is_empty());
-    parts.producer.port_ended(0);
+    parts.producer.port_ended(0, Ending::Whole);
     assert!(parts.producer.wake_at().is_some_and(|at| at <= Instant::now()), "it has work");
     parts.wake(Instant::now());
     while !parts.flying.is_empty() {
@@ -239,7 +239,7 @@ const RARE: u32 = 1_000_000;
 fn ready(batch_queries: usize) -> Parts {
     let mut parts = Parts::new(AnswerOver::All, batch_queries, 1);
     parts.take(0, &corpus(30));
-    parts.producer.port_ended(0);
+    parts.producer.port_ended(0, Ending::Whole);
     parts.wake(Instant::now());
     while !parts.flying.is_empty() {
         parts.land(0);

@@ -461,8 +461,10 @@ impl Read {
         let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
         let source = FollowSource::new(inputs, named, format, self.batch, lines)
             .times(Times { quiet, ..TIMES });
-        let source = if self.from == ReadFrom::End { source.beginning_at_end() } else { source };
-        Ok(Fragment::source(Load::Heavy, source, schema).claiming(claims))
+        let is_at_end = self.from == ReadFrom::End;
+        let source = if is_at_end { source.beginning_at_end() } else { source };
+        let fragment = Fragment::source(Load::Heavy, source, schema).claiming(claims);
+        Ok(if is_at_end { fragment } else { fragment.rereading() })
     }
 
     fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
