@@ -216,7 +216,11 @@ impl SetSimilarityJoin {
         };
         let tiling = plan.tiling(session);
         let opening = Opening::new(plan, session, cores);
-        CollectionProducer::new(collector, columns, question, self.size_min, tiling, opening)
+        let (size_min, is_count) = (self.size_min, self.output == JoinOutput::Count);
+        let producer =
+            CollectionProducer::new(collector, columns, question, size_min, tiling, opening);
+        let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
+        if is_count && is_free { producer.merging_copies() } else { producer }
     }
 
     /// The parts of the operator, with a kernel for each core.

@@ -24,6 +24,9 @@ use crate::sets::{
 };
 use crate::wave::{Cost, Filled, Producer};
 
+/// Pairs of copies for each set from which on copies are joined once.
+const COPY_PAIRS_MIN: u64 = 16;
+
 /// Name of the memory of carried columns in errors.
 const COLUMNS: &str = "the columns";
 
@@ -50,6 +53,10 @@ pub(super) struct CollectionProducer {
     size_min: usize,
     tiling: Tiling,
     opening: Opening,
+    /// Whether copies may be joined once: pairs are only counted, on the CPU.
+    may_merge_copies: bool,
+    /// Pairs of copies that wait to be counted.
+    copied_pairs: u64,
     has_ended: bool,
     /// An error of work that has come back.
     failed: Option<OperatorError>,
@@ -107,6 +114,12 @@ impl CollectionProducer {
         Self { carrier, columns, size_min, tiling, opening, ..Self::in_phase(phase, question) }
     }
 
+    /// Joins copies once where they are many, for a question for the number of pairs.
+    pub(super) fn merging_copies(mut self) -> Self {
+        self.may_merge_copies = true;
+        self
+    }
+
     fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
         Self {
             phase: Some(phase),
@@ -116,6 +129,8 @@ impl CollectionProducer {
             size_min: 1,
             tiling: Tiling::Never,
             opening: Opening::default(),
+            may_merge_copies: false,
+            copied_pairs: 0,
             has_ended: false,
             failed: None,
             has_answered_tiles: false,
@@ -223,6 +238,11 @@ impl CollectionProducer {
             let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
             collection.carry(&ids, columns);
         }
+        if self.may_merge_copies && collection.merge_copies(COPY_PAIRS_MIN) {
+            self.copied_pairs = self.question.copied_pairs(&collection)?;
+            // Tiles are for devices, which do not know copies.
+            self.tiling = Tiling::Never;
+        }
         let collection = Arc::new(collection);
         self.times.ended("sorting_ns");
         match self.question.planning(&collection) {
@@ -322,6 +342,11 @@ impl Producer for CollectionProducer {
             Some(Phase::Gathering(_)) if self.has_ended => return Ok(Filled::Waiting),
             _ => return Ok(Filled::Nothing),
         };
+        if self.copied_pairs > 0 {
+            self.tasks += 1;
+            chunk.hold_work(JoinWork::Copies(mem::take(&mut self.copied_pairs)));
+            return Ok(Filled::Chunk);
+        }
         if let Some(sets) = join.next_tiles(chunk.tiles_mut()) {
             chunk.hold_tiles(sets);
             return Ok(Filled::Chunk);

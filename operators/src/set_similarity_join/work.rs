@@ -37,6 +37,8 @@ pub(crate) enum JoinWork {
     Sort(SortingTask),
     Plan(PlanningTask),
     Search(Box<Search>),
+    /// Nothing to do: this many pairs of copies are found already.
+    Copies(u64),
 }
 
 /// The search of a slice or a share of it, and the verification of its candidates.
@@ -95,6 +97,7 @@ impl JoinWork {
             Self::Sort(task) => task.run(),
             Self::Plan(task) => task.run(),
             Self::Search(search) => search.run(isa, output, pairs, answer),
+            Self::Copies(_) => {}
         }
     }
 
@@ -109,7 +112,9 @@ impl JoinWork {
     /// Whether it has to be done once more.
     pub(crate) fn has_more(&self) -> bool {
         match self {
-            Self::Open(_) | Self::Gather(_) | Self::Sort(_) | Self::Plan(_) => false,
+            Self::Open(_) | Self::Gather(_) | Self::Sort(_) | Self::Plan(_) | Self::Copies(_) => {
+                false
+            }
             Self::Search(search) => search.task.has_more(),
         }
     }
@@ -122,6 +127,7 @@ impl JoinWork {
             Self::Sort(task) => task.weight() * SORTED_TOKEN_NS,
             Self::Plan(task) => task.weight() * PLANNED_TOKEN_NS,
             Self::Search(search) => search.task.weight().saturating_mul(SEARCHED_PAIR_NS),
+            Self::Copies(_) => 0,
         }
     }
 }

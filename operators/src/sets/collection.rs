@@ -48,6 +48,8 @@ pub struct SetCollection {
     unshared: u32,
     /// Sizes that occur, ascending.
     sizes: Vec<SizeRun>,
+    /// Per set: the number of its copies, if each stands for all of them.
+    copies: Option<Vec<u32>>,
     budget: Budget,
 }
 
@@ -131,7 +133,8 @@ impl SortedPart {
             }
         }
         let block = Arc::new(SetBlock::new(SetStore::new(offsets, tokens), ids, None));
-        SetCollection { block, sides, is_two_sided, distinct, unshared, sizes, budget }
+        let copies = None;
+        SetCollection { block, sides, is_two_sided, distinct, unshared, sizes, copies, budget }
     }
 }
 
@@ -243,6 +246,20 @@ impl SetCollection {
     /// The sizes that occur, ascending. The index of a size is its rank.
     pub(crate) fn sizes(&self) -> &[SizeRun] {
         &self.sizes
+    }
+
+    /// The same sets, each of which stands for so many copies.
+    pub(super) fn with_copies(self, copies: Vec<u32>) -> Self {
+        Self { copies: Some(copies), ..self }
+    }
+
+    /// Per set: the number of its copies, if each set stands for all of them.
+    pub(crate) fn copies(&self) -> Option<&[u32]> {
+        self.copies.as_deref()
+    }
+
+    pub(super) fn budget_mut(&mut self) -> &mut Budget {
+        &mut self.budget
     }
 
     /// Memory budget, of which the sets are taken.

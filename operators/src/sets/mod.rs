@@ -13,6 +13,7 @@
 //! | `shelves` | sets between the order of arrival and that of a collection |
 //! | `block` | sets that chunks refer to |
 //! | `collection` | sets in the order that joins need |
+//! | `copies` | equal sets of a collection as one |
 //! | `carrier` | collects carried columns |
 //! | `side` | the two inputs of a join |
 //! | `error` | errors of sets |
@@ -22,6 +23,7 @@ mod block;
 mod carrier;
 mod collection;
 mod collector;
+mod copies;
 mod error;
 mod gathering;
 mod input;

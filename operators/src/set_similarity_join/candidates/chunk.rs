@@ -111,10 +111,14 @@ impl CandidateChunk {
         Pairs { probes, candidates, chunk: self.chunk() }
     }
 
-    /// Verifies the pairs and counts the similar ones.
+    /// Verifies the pairs and counts the similar ones; of sets that stand for their copies, the
+    /// pairs of these.
     #[must_use]
     pub fn count(&self, isa: Isa, sets: &JoinedSets) -> u64 {
-        overlap::count(isa, self.pairs(sets))
+        let Some(copies) = sets.copies() else { return overlap::count(isa, self.pairs(sets)) };
+        let count = |set: u32| u64::from(copies[set as usize]);
+        let overlaps = self.verify(isa, sets);
+        self.similar(&overlaps).map(|(probe, candidate, _)| count(probe) * count(candidate)).sum()
     }
 
     /// Verifies the pairs. Per pair: its overlap, or `REJECTED` if it is not similar.

@@ -38,6 +38,14 @@ impl JoinedSets {
         }
     }
 
+    /// Per set: the number of its copies, if each set stands for all of them.
+    pub(crate) fn copies(&self) -> Option<&[u32]> {
+        match self {
+            Self::Collection(sets) => sets.copies(),
+            Self::Stream { .. } => None,
+        }
+    }
+
     /// The left and the right set of a pair. The left one is the set with the smaller id in a
     /// self-join, the set of the first input in a join of two inputs, the older set in a stream.
     pub(crate) fn partners(&self, probe: u32, candidate: u32) -> [Partner<'_>; 2] {

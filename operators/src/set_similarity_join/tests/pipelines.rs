@@ -655,3 +655,35 @@ fn modes_that_the_device_rules_out_are_named() {
     let text = serde_json::to_string(&schema).unwrap();
     assert!(VerifyMode::ALL.iter().all(|mode| text.contains(&format!("{:?}", mode.name()))));
 }
+
+#[test]
+fn copies_are_counted_by_arithmetic() {
+    let copies = |tokens: &[u32], count| vec![tokens.iter().copied().collect(); count];
+    let mut sets: Vec<BTreeSet<u32>> = families(30, 9, 1);
+    sets.extend(copies(&[2, 3, 5], 160));
+    sets.extend(copies(&[2, 3, 5, 7], 150));
+    sets.extend(copies(&[8], 140));
+    let others: Vec<_> = sets.iter().step_by(2).cloned().collect();
+    let overlap = Question { similarity: Similarity::Overlap, numerator: 2, denominator: 1 };
+    for question in [JACCARD_HALF, Question::jaccard(100), overlap] {
+        for inputs in [&[&sets[..]][..], &[&sets, &others], &[&others, &sets]] {
+            for cores in [&[][..], &[available_cores()[0]]] {
+                let case = Case {
+                    question,
+                    algorithm: JoinAlgorithm::Auto,
+                    inputs,
+                    output: JoinOutput::Count,
+                    device: Device::Cpu,
+                    verify: VerifyMode::Auto,
+                    chunk_bytes: 400,
+                    cores,
+                };
+                let counters = case.run().unwrap();
+                assert!(counter(&counters, "verified") < 2_000, "{case:?}: {counters:?}");
+                // Each pair is asked for.
+                let pairs = Case { output: JoinOutput::Pairs, ..case };
+                assert!(counter(&pairs.run().unwrap(), "verified") > 2_000);
+            }
+        }
+    }
+}

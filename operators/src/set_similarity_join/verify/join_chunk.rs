@@ -169,8 +169,10 @@ impl JoinChunk {
 
     /// Number of similar pairs, if the question was [`JoinOutput::Count`].
     pub(crate) fn count(&self) -> u64 {
-        if let Some(JoinWork::Search(search)) = &self.work {
-            return search.count;
+        match &self.work {
+            Some(JoinWork::Search(search)) => return search.count,
+            Some(JoinWork::Copies(pairs)) => return *pairs,
+            _ => {}
         }
         match self.content {
             Content::Empty => 0,
@@ -243,7 +245,12 @@ impl WaveChunk for JoinChunk {
     }
 
     fn is_for_device(&self) -> bool {
-        self.work.is_none()
+        // A device does not know how many copies a set stands for.
+        let has_copies = match &self.content {
+            Content::Pairs(sets) => sets.copies().is_some(),
+            Content::Empty | Content::Tiles(_) => false,
+        };
+        self.work.is_none() && !has_copies
     }
 
     fn may_be_unfinished(&self) -> bool {

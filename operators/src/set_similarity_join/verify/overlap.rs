@@ -28,12 +28,11 @@ pub(super) struct DeviceLimits {
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &JoinedSets) {
     let mut answer = mem::take(&mut chunk.pairs_answer);
     answer.overlaps.clear();
-    let pairs = chunk.pairs.pairs(sets);
     match chunk.output {
-        JoinOutput::Count => answer.count = overlap::count(isa, pairs),
+        JoinOutput::Count => answer.count = chunk.pairs.count(isa, sets),
         JoinOutput::Pairs => {
             answer.overlaps.resize(chunk.pairs.len(), 0);
-            overlap::verify(isa, pairs, &mut answer.overlaps);
+            overlap::verify(isa, chunk.pairs.pairs(sets), &mut answer.overlaps);
         }
     }
     chunk.pairs_answer = answer;
