@@ -25,6 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 
@@ -129,7 +130,8 @@ pub struct Write {
     #[serde(default)]
     #[schemars(range(min = 1))]
     cell_max: Option<usize>,
-    /// Maximum rows of a table; further rows are only counted.
+    /// Maximum rows of a table; further rows are only counted. The rows are kept until the end, in
+    /// the memory of the pipeline.
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
@@ -297,7 +299,7 @@ impl Write {
         self
     }
 
-    fn form(&self, schema: &SchemaRef) -> Result<Form, BindError> {
+    fn form(&self, schema: &SchemaRef, memory: &MemoryBudget) -> Result<Form, BindError> {
         match self.format {
             WriteFormat::Jsonl => Ok(Form::Rows(Encoding::Jsonl)),
             WriteFormat::Csv => {
@@ -314,7 +316,9 @@ impl Write {
             WriteFormat::Table => {
                 let cell_max = self.cell_max.unwrap_or(usize::MAX);
                 let line_width = (self.path == "-").then(terminal_width).flatten();
-                Ok(Form::Table(TableRows::new(self.rows_max, cell_max, line_width)))
+                let rows =
+                    TableRows::new(self.rows_max, cell_max, line_width, memory.reservation());
+                Ok(Form::Table(rows))
             }
         }
     }
@@ -421,7 +425,7 @@ impl OperatorSpec for Write {
         }
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
-        let form = self.form(&schema)?;
+        let form = self.form(&schema, &context.memory)?;
         let header = match &form {
             Form::Rows(encoding) => encoding.header(&schema),
             Form::Table(_) => Ok(Vec::new()),

@@ -7,9 +7,12 @@ use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_select::take::take_record_batch;
+use trommel_engine::memory::{MemoryFull, Reservation};
+use trommel_engine::operator::OperatorError;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::files::is_unprintable;
@@ -28,6 +31,7 @@ const DIGITS: i32 = 4;
 /// First rows of a stream, and the number of rows after them.
 pub(super) struct TableRows {
     batches: Vec<RecordBatch>,
+    rows_max: usize,
     left: usize,
     /// Maximum characters of a value.
     cell_max: usize,
@@ -35,6 +39,19 @@ pub(super) struct TableRows {
     line_width: Option<usize>,
     not_shown: u64,
     layout: Option<Layout>,
+    /// Memory of the pipeline for the rows.
+    memory: Reservation,
+}
+
+/// The rows of a table do not fit the memory of the pipeline.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "not enough memory for the first {rows_max} rows, which a table keeps: {full}; lower \
+     `rows_max`, write fewer `columns`, or use the format `jsonl`"
+)]
+pub(super) struct TableFull {
+    rows_max: usize,
+    full: MemoryFull,
 }
 
 /// Progress of the layout.
@@ -57,18 +74,39 @@ enum Pass {
 }
 
 impl TableRows {
-    pub(super) fn new(rows_max: usize, cell_max: usize, line_width: Option<usize>) -> Self {
-        let (batches, layout) = (Vec::new(), None);
-        Self { batches, left: rows_max, cell_max, line_width, not_shown: 0, layout }
+    pub(super) fn new(
+        rows_max: usize,
+        cell_max: usize,
+        line_width: Option<usize>,
+        memory: Reservation,
+    ) -> Self {
+        Self {
+            batches: Vec::new(),
+            rows_max,
+            left: rows_max,
+            cell_max,
+            line_width,
+            not_shown: 0,
+            layout: None,
+            memory,
+        }
     }
 
-    pub(super) fn add(&mut self, records: &RecordBatch) {
+    /// Keeps the first rows, whose memory is reserved before.
+    pub(super) fn add(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
         let shown = records.num_rows().min(self.left);
         if shown > 0 {
-            self.batches.push(records.slice(0, shown));
+            let rows = records.slice(0, shown);
+            let bytes = slice_bytes(&rows)?;
+            let reserved = self.memory.resize(self.memory.bytes() + bytes);
+            reserved.map_err(|full| TableFull { rows_max: self.rows_max, full })?;
+            // A part of a batch would keep all of it in memory.
+            let is_part = rows.get_array_memory_size() > 2 * bytes;
+            self.batches.push(if is_part { copied(&rows)? } else { rows });
         }
         self.left -= shown;
         self.not_shown += (records.num_rows() - shown) as u64;
+        Ok(())
     }
 
     pub(super) fn not_shown(&self) -> u64 {
@@ -185,6 +223,17 @@ impl Layout {
         text.extend("─".repeat(self.line_width()).as_bytes());
         text.push(b'\n');
     }
+}
+
+/// Bytes of the rows, if nothing else is in their buffers.
+fn slice_bytes(rows: &RecordBatch) -> Result<usize, ArrowError> {
+    rows.columns().iter().map(|column| column.to_data().get_slice_memory_size()).sum()
+}
+
+/// The rows in buffers of their own.
+fn copied(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let all = UInt64Array::from_iter_values(0..rows.num_rows() as u64);
+    take_record_batch(rows, &all)
 }
 
 /// Line under construction.
@@ -331,8 +380,8 @@ mod tests {
         ];
         let records = RecordBatch::try_from_iter(columns).unwrap();
         for line_width in [10, 40, 60, 80, 200] {
-            let mut rows = TableRows::new(10, usize::MAX, Some(line_width));
-            rows.add(&records);
+            let mut rows = TableRows::new(10, usize::MAX, Some(line_width), Reservation::default());
+            rows.add(&records).unwrap();
             let mut text = Vec::new();
             while !rows.lay_out(&records.schema(), &mut text).unwrap() {}
             let text = String::from_utf8(text).unwrap();

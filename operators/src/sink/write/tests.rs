@@ -7,9 +7,12 @@ use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use trommel_engine::batch::{Batch, Origin, Payload};
+use trommel_engine::graph::Graph;
 use trommel_engine::operator::Output;
+use trommel_engine::runtime::RunOptions;
 
 use super::*;
+use crate::Memory;
 use crate::testing::{bind, bind_operator, run_operator};
 
 fn words() -> RecordBatch {
@@ -448,4 +451,33 @@ fn one_long_value_does_not_widen_all_rows() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[2].len(), 10_000 + 3, "the whole value");
     assert_eq!(lines[3], format!("short{}2", " ".repeat(256 - 5 + 2)));
+}
+
+#[test]
+fn a_table_reserves_the_memory_of_its_rows() {
+    let long = "x".repeat(100_000);
+    let batch = |rows: usize| {
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| &long)));
+        RecordBatch::try_from_iter([("text", texts)]).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |batches: Vec<RecordBatch>, rows_max: usize| {
+        let mut graph = Graph::new();
+        graph.memory_max(2_000_000);
+        let rows = graph.add("rows", Memory::new(batches[0].schema(), batches));
+        let path = folder.path().join("table");
+        let table = Write::new(path.to_str().unwrap(), WriteFormat::Table).cell_max(3);
+        graph.add_after(rows, "table", table.rows_max(rows_max));
+        let topology = graph.build().unwrap();
+        let memory = topology.memory().clone();
+        let ended = topology.run(RunOptions::new()).map_err(|error| error.to_string());
+        assert_eq!(memory.reserved(), 0);
+        ended.map(|_| fs::read_to_string(&path).unwrap().lines().count())
+    };
+    let error = run(vec![batch(5); 5], 1_000).unwrap_err();
+    assert!(error.contains("first 1000 rows, which a table keeps"), "{error}");
+    assert!(error.contains("of 2000000 bytes are taken"), "{error}");
+    // The rows that are only counted take no memory, nor does the rest of a batch.
+    assert_eq!(run(vec![batch(5); 5], 12), Ok(2 + 12 + 1));
+    assert_eq!(run(vec![batch(60)], 9), Ok(2 + 9 + 1));
 }

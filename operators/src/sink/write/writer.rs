@@ -240,7 +240,7 @@ impl Operator for Writer {
         }
         let records = input.into_records().project(&self.selection)?;
         if let Form::Table(rows) = &mut self.form {
-            rows.add(&records);
+            rows.add(&records)?;
             return Ok(Flow::NeedInput);
         }
         self.target.begin().map_err(|error| self.fail(error))?;
