@@ -19,6 +19,7 @@ mod commands;
 mod config;
 mod console;
 mod failure;
+mod growth;
 mod progress;
 #[doc(hidden)]
 pub mod server;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trommel::Metrics;
 use trommel::files::before_stdout;
+use trommel::metrics::StageMetrics;
 
 use crate::units::short;
 
@@ -17,13 +18,21 @@ const REDRAWS_PER_SECOND: u8 = 10;
 /// The line, or none if it would not be seen.
 pub(crate) struct Progress {
     line: ProgressBar,
-    /// Ids of the stages whose output is counted.
-    sources: Vec<String>,
+    ends: Ends,
+}
+
+/// Ids of the stages that the line counts.
+#[derive(Debug, Default)]
+pub(crate) struct Ends {
+    /// Those whose output is counted.
+    pub(crate) sources: Vec<String>,
+    /// Those whose input is counted.
+    pub(crate) sinks: Vec<String>,
 }
 
 impl Progress {
-    /// A line for a pipeline with these sources, if standard error is a terminal and `is_wanted`.
-    pub(crate) fn new(sources: Vec<String>, is_wanted: bool) -> Self {
+    /// A line for a pipeline with these ends, if standard error is a terminal and `is_wanted`.
+    pub(crate) fn new(ends: Ends, is_wanted: bool) -> Self {
         let is_shown = is_wanted && io::stderr().is_terminal();
         let line = if is_shown {
             let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND);
@@ -36,7 +45,7 @@ impl Progress {
         } else {
             ProgressBar::hidden()
         };
-        Self { line, sources }
+        Self { line, ends }
     }
 
     /// Time between two draws, if there is a line.
@@ -44,13 +53,12 @@ impl Progress {
         (!self.line.is_hidden()).then(|| Duration::from_secs(1) / REDRAWS_PER_SECOND.into())
     }
 
-    /// Shows the numbers so far; calls `metrics` only if there is a line.
-    pub(crate) fn draw(&self, metrics: impl FnOnce() -> Metrics) {
+    /// Shows the numbers so far, if there is a line.
+    pub(crate) fn draw(&self, metrics: &Metrics) {
         if self.line.is_hidden() || self.line.is_finished() {
             return;
         }
-        let metrics = metrics();
-        let read = Reading::of(&metrics, &self.sources);
+        let read = Reading::of(metrics, &self.ends);
         if read.bytes_total.is_some() && self.line.length().is_none() {
             self.line.set_style(style("{bar:24} {percent:>3} %  {msg}  {eta} left"));
         }
@@ -77,19 +85,22 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("━━╌")
 }
 
-/// The progress of the sources of a run.
+/// The progress of the sources of a run, and the rows that have reached its sinks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reading {
     items: u64,
     bytes: u64,
     /// Known when all sources know it.
     bytes_total: Option<u64>,
+    rows_out: u64,
 }
 
 impl Reading {
-    fn of(metrics: &Metrics, sources: &[String]) -> Self {
-        let stages = sources.iter().filter_map(|id| metrics.stage(id));
-        let mut reading = Self { bytes_total: Some(0), ..Self::default() };
+    fn of(metrics: &Metrics, ends: &Ends) -> Self {
+        let stages = ends.sources.iter().filter_map(|id| metrics.stage(id));
+        let sinks = ends.sinks.iter().filter_map(|id| metrics.stage(id));
+        let rows_out = sinks.map(StageMetrics::items_in).sum();
+        let mut reading = Self { bytes_total: Some(0), rows_out, ..Self::default() };
         for source in stages {
             let progress = source.parts[0].progress;
             reading.items += source.items_out();
@@ -116,6 +127,9 @@ impl Reading {
             None if self.bytes > 0 => text.push_str(&format!("  {}", BinaryBytes(self.bytes))),
             None => {}
         }
+        if self.rows_out > 0 {
+            text.push_str(&format!("  {} rows out", short(self.rows_out)));
+        }
         text
     }
 }
@@ -126,10 +140,12 @@ mod tests {
 
     #[test]
     fn bytes_are_told_as_far_as_they_are_known() {
-        let of = |bytes, bytes_total| Reading { items: 2_000_000, bytes, bytes_total };
+        let of = |bytes, bytes_total| Reading { items: 2_000_000, bytes, bytes_total, rows_out: 0 };
         let rate = "2.00 M items  1.00 M items/s";
         assert_eq!(of(0, None).describe(2.0), rate);
         assert_eq!(of(512, None).describe(2.0), format!("{rate}  512 B"));
         assert_eq!(of(512, Some(2048)).describe(2.0), format!("{rate}  512 B of 2.00 KiB"));
+        let with_rows = Reading { rows_out: 3_000_000, ..of(0, None) };
+        assert_eq!(with_rows.describe(2.0), format!("{rate}  3.00 M rows out"));
     }
 }

@@ -17,6 +17,7 @@ use trommel::runtime::{RunHandle, RunPhase};
 use trommel::{Metrics, RunOptions, Running, Topology};
 
 use crate::failure::{Failure, RUN_FAILED};
+use crate::growth::Growth;
 use crate::progress::Progress;
 use crate::signals::EndSignals;
 
@@ -64,10 +65,13 @@ impl Session {
     /// Waits for the end.
     pub(crate) fn wait(mut self) -> Outcome {
         let handle = self.running.handle();
+        let mut growth = Growth::default();
         while !self.rest() && handle.phase() != RunPhase::Aborted {
             self.obey_signals();
             self.say_phase(handle.phase());
-            self.progress.draw(|| handle.metrics());
+            let metrics = handle.metrics();
+            growth.news(&metrics).iter().for_each(|line| self.progress.say(line));
+            self.progress.draw(&metrics);
         }
         // Ctrl-C in the last moment is in the exit code; the results are printed all the same.
         self.is_interrupted |= self.signals.pending().contains(&SIGINT);

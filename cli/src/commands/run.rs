@@ -4,11 +4,12 @@ use std::path::Path;
 
 use trommel::Topology;
 use trommel::files::{Destination, FileError};
+use trommel::graph::StageInfo;
 
 use crate::args::RunArguments;
 use crate::config::{ConfigText, claim};
 use crate::failure::Failure;
-use crate::progress::Progress;
+use crate::progress::{Ends, Progress};
 use crate::server::{Listener, Server};
 use crate::session::Session;
 use trommel::report::Report;
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<u8, Failure> {
     let report = report.transpose()?;
     let listen = |address| Listener::bind(address, arguments.token_file.as_deref());
     let listener = arguments.listen.map(listen).transpose()?;
-    let progress = Progress::new(sources(&pipeline.topology), !arguments.quiet);
+    let progress = Progress::new(ends(&pipeline.topology), !arguments.quiet);
     let drain = arguments.drain_seconds;
     let session = Session::start(pipeline.topology, pipeline.options, progress, drain)?;
     let serve = |listener| Server::start(listener, &pipeline.name, session.handle(), drain);
@@ -56,7 +57,14 @@ fn write_report(file: &Destination, report: &Report<'_>) -> Result<(), FileError
     file.commit()
 }
 
-fn sources(topology: &Topology) -> Vec<String> {
-    let sources = topology.stages().iter().filter(|stage| stage.inputs.is_empty());
-    sources.map(|stage| stage.id.clone()).collect()
+/// The stages at which rows enter the pipeline, and at which they leave it.
+fn ends(topology: &Topology) -> Ends {
+    let ids = |is_end: fn(&StageInfo) -> bool| {
+        let stages = topology.stages().iter().filter(|stage| is_end(stage));
+        stages.map(|stage| stage.id.clone()).collect()
+    };
+    Ends {
+        sources: ids(|stage| stage.inputs.is_empty()),
+        sinks: ids(|stage| stage.outputs.is_empty()),
+    }
 }

@@ -28,7 +28,7 @@ use trommel::{
 use crate::args::{By, InvalidBytes, TopArguments};
 use crate::config::claim;
 use crate::failure::{Failure, RUN_FAILED};
-use crate::progress::Progress;
+use crate::progress::{Ends, Progress};
 use crate::session::Session;
 use crate::units::{counted, grouped};
 
@@ -46,7 +46,8 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     }
     let (mut topology, rows) = counting(arguments, files).map_err(mistakes)?;
     claim(&mut topology, Destination::stdout().claim("standard output"))?;
-    let progress = Progress::new(vec![READ.to_owned()], !arguments.quiet);
+    let progress =
+        Progress::new(Ends { sources: vec![READ.to_owned()], sinks: Vec::new() }, !arguments.quiet);
     let outcome = Session::start(topology, RunOptions::new(), progress, None)?.wait();
     let status = outcome.conclude();
     if !outcome.has_all_rows() {
