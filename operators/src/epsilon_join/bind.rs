@@ -1,6 +1,7 @@
 //! Checks the parameters of the operator and makes its parts.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -72,10 +73,7 @@ impl OperatorSpec for EpsilonJoin {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        let state = self.missing.present(self.restore.as_deref());
-        let state = state.map(|path| Ok((path.to_owned(), read_file(path)?)));
-        let state =
-            state.transpose().map_err(|error: SnapshotFileError| blame("restore", error))?;
+        let state = self.state()?;
         let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
         let memory_max = memory.bytes();
         let Self { output, algorithm, tuning, not_finite, .. } = *self;
@@ -123,6 +121,13 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 }
 
 impl EpsilonJoin {
+    /// The state to begin with, and its file.
+    fn state(&self) -> Result<Option<(PathBuf, Vec<u8>)>, BindError> {
+        let path = self.missing.present(self.restore.as_deref());
+        let state = path.map(|path| Ok((path.to_owned(), read_file(path)?)));
+        state.transpose().map_err(|error: SnapshotFileError| blame("restore", error))
+    }
+
     /// Refuses the state of a join that has none, or that a state cannot hold.
     fn check_state(&self) -> Result<(), BindError> {
         let parameters = [("restore", &self.restore), ("snapshot", &self.snapshot)];
