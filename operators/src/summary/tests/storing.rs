@@ -236,7 +236,10 @@ fn what_is_wrong_is_said() {
     assert_eq!(forged(10, 3), kind);
     let item = "byte 11: the snapshot counts items of text (number 3); expected u32";
     assert_eq!(forged(11, 3), item);
-    assert_eq!(forged(13, 1), "byte 12: the space after the types is in use; expected zero");
+    assert_eq!(forged(12, 3), "byte 12: how the input ended is 3; expected 0 to 2");
+    let longer = format!("should have {} bytes, by its header", bytes.len() + 1);
+    assert!(forged(13, 1).contains(&longer), "{}", forged(13, 1));
+    assert_eq!(forged(15, 1), "byte 14: the space after the label is in use; expected zero");
     let length =
         format!("should have {} bytes, by its header; it has {}", bytes.len(), bytes.len() - 1);
     assert!(error(&|bytes| bytes.truncate(bytes.len() - 1)).contains(&length));
