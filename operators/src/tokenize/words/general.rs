@@ -159,7 +159,8 @@ fn without_emoji(word: &str) -> &str {
         match sign {
             _ if class & EXTEND != 0 || character == JOINER => {}
             Some(sign) if is_joined && !joins_letters(character) => return &word[..sign],
-            _ => sign = (class & BETWEEN != 0).then_some(at),
+            // A sign at the beginning stands between nothing.
+            _ => sign = (class & BETWEEN != 0 && at > 0).then_some(at),
         }
         is_joined = character == JOINER;
     }
