@@ -31,6 +31,19 @@ fn a_path_of_a_descriptor_is_written_between_what_other_programs_write() {
     }
 }
 
+/// The numbers after those of the caller are those of the process itself: its sockets and events.
+#[test]
+fn a_descriptor_that_the_caller_has_not_opened_is_refused() {
+    for number in 3..12 {
+        let files = lines(&format!("/dev/fd/{number}"));
+        let close = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; trommel";
+        let said = shell(&files, &format!("{close} run -q pipeline")).refused(2);
+        assert!(said.contains("not open") || said.contains("for reading only"), "{said}");
+        let said = shell(&files, &format!("{close} top -q in --save /dev/fd/{number}")).refused(2);
+        assert!(said.contains("not open") || said.contains("for reading only"), "{said}");
+    }
+}
+
 #[test]
 fn a_standard_stream_that_is_closed_is_an_error() {
     let files = lines("-");

@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, fcntl_getfl, openat};
@@ -55,7 +56,10 @@ impl Descriptor {
         let duplicate = match self {
             Self::Own(STDOUT) => open_at_start(Stdio::Output, stdout())?,
             Self::Own(STDERR) => open_at_start(Stdio::Error, stderr())?,
-            Self::Own(number) => duplicate_own(*number)?,
+            Self::Own(number) => {
+                check_inherited(*number)?;
+                duplicate_own(*number)?
+            }
             Self::Foreign(path) => open_to_append(path)?,
         };
         let file = File::from(duplicate);
@@ -83,6 +87,20 @@ fn open_at_start(stream: Stdio, descriptor: BorrowedFd<'_>) -> io::Result<OwnedF
         return Err(io::Error::new(io::ErrorKind::NotConnected, "it is closed"));
     }
     descriptor.as_fd().try_clone_to_owned()
+}
+
+/// Checks that a descriptor was open before this process opened any of its own, whose numbers would
+/// be the next ones: sockets and events that it waits for. They are closed by `exec`, as those of a
+/// parent are not. Files and pipes of the process may be named by a program that embeds this.
+fn check_inherited(number: i32) -> io::Result<()> {
+    const CLOEXEC: u64 = 0o2_000_000;
+    let not_open = || io::Error::new(io::ErrorKind::NotFound, "the descriptor is not open");
+    let info = fs::read_to_string(format!("/proc/self/fdinfo/{number}")).map_err(|_| not_open())?;
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
+    let kind = fs::metadata(format!("/proc/self/fd/{number}"))?.file_type();
+    let is_ours = flags & CLOEXEC != 0 && !kind.is_file() && !kind.is_fifo();
+    if is_ours { Err(not_open()) } else { Ok(()) }
 }
 
 fn duplicate_own(number: i32) -> io::Result<OwnedFd> {

@@ -20,6 +20,8 @@ pub(super) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPS
 
 const SNAPSHOT: &str = "snapshot";
 
+/// Bytes of a counter in a state besides the item, at least.
+const COUNT_BYTES: usize = 8;
 /// Bytes of a row of an answer besides the item.
 const ROW_BYTES: usize = 20;
 
@@ -43,7 +45,7 @@ pub(super) fn snapshot_row<'a, K: Column>(
     monitored: impl Iterator<Item = Counted<&'a K>>,
     state: impl FnOnce() -> Vec<u8>,
 ) -> Result<RecordBatch, QueryError> {
-    check_bytes(request, monitored.map(|counted| counted.item.column_bytes()))?;
+    check_bytes(request, monitored.map(|counted| counted.item.column_bytes() + COUNT_BYTES))?;
     let state = state();
     check_bytes(request, [state.len()])?;
     let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
