@@ -37,7 +37,9 @@ pub struct MemoryBudget(Arc<Account>);
 
 #[derive(Debug)]
 struct Account {
-    limit: usize,
+    limit: AtomicUsize,
+    /// Whether somebody gave the limit as a number, so that nothing raises it.
+    is_given: bool,
     reserved: AtomicUsize,
 }
 
@@ -57,7 +59,7 @@ impl MemoryBudget {
     /// A budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Account { limit, reserved: AtomicUsize::new(0) }))
+        Self::with(limit, true)
     }
 
     /// Half of the memory that the process may use: of the machine, of its control group, or of
@@ -65,13 +67,29 @@ impl MemoryBudget {
     #[must_use]
     pub fn of_process() -> Self {
         static PROCESS: OnceLock<usize> = OnceLock::new();
-        Self::new(*PROCESS.get_or_init(process_bytes) / 2)
+        Self::with(*PROCESS.get_or_init(process_bytes) / 2, false)
+    }
+
+    fn with(limit: usize, is_given: bool) -> Self {
+        let (limit, reserved) = (AtomicUsize::new(limit), AtomicUsize::new(0));
+        Self(Arc::new(Account { limit, is_given, reserved }))
+    }
+
+    /// Raises a limit that nobody gave by `bytes`, if they would take most of what is left: a stage
+    /// that was given a number of its own may use it, and leaves the others their share. A limit
+    /// that was given stays.
+    pub fn make_room(&self, bytes: usize) {
+        let left = self.limit().saturating_sub(self.reserved());
+        if !self.0.is_given && bytes > left - left / 4 {
+            let raised = self.limit().saturating_add(bytes);
+            self.0.limit.store(raised, Ordering::Relaxed);
+        }
     }
 
     /// The budget.
     #[must_use]
     pub fn limit(&self) -> usize {
-        self.0.limit
+        self.0.limit.load(Ordering::Relaxed)
     }
 
     /// Bytes that are reserved.
@@ -123,15 +141,15 @@ impl Reservation {
     /// # Errors
     /// If they do not fit; then it stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryFull> {
-        let Account { limit, reserved } = &*self.budget.0;
+        let (limit, reserved) = (self.budget.limit(), &self.budget.0.reserved);
         if bytes <= self.bytes {
             reserved.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
         } else {
             let asked = bytes - self.bytes;
-            let add = |now: usize| now.checked_add(asked).filter(|sum| sum <= limit);
+            let add = |now: usize| now.checked_add(asked).filter(|&sum| sum <= limit);
             reserved
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
-                .map_err(|reserved| MemoryFull { asked, reserved, limit: *limit })?;
+                .map_err(|reserved| MemoryFull { asked, reserved, limit })?;
         }
         self.bytes = bytes;
         Ok(())
@@ -215,6 +233,21 @@ mod tests {
             }
         });
         assert_eq!(budget.reserved(), 0);
+    }
+
+    #[test]
+    fn a_stage_with_a_number_of_its_own_raises_a_limit_that_nobody_gave() {
+        let (given, own) = (MemoryBudget::new(1000), MemoryBudget::with(1000, false));
+        for budget in [&given, &own] {
+            budget.make_room(700);
+            assert_eq!(budget.limit(), 1000, "it fits");
+            budget.make_room(5000);
+        }
+        assert!(given.reserve(5000).is_err());
+        let held = own.reserve(5000).unwrap();
+        assert_eq!(own.limit() - held.bytes(), 1000, "the others have what they had");
+        own.make_room(usize::MAX);
+        assert_eq!(own.limit(), usize::MAX);
     }
 
     #[test]

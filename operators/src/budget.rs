@@ -29,7 +29,8 @@ pub struct BudgetFull {
 }
 
 /// Reserves the memory of a stage from that of its pipeline: `memory_max` bytes, which must be
-/// there, or without a number three quarters of what is left, at most `most` bytes.
+/// there if the pipeline was given a number, or without a number three quarters of what is left, at
+/// most `most` bytes.
 pub(crate) fn reserve(
     memory_max: Option<usize>,
     most: usize,
@@ -38,6 +39,7 @@ pub(crate) fn reserve(
     let left = pipeline.limit().saturating_sub(pipeline.reserved());
     let bytes = memory_max.unwrap_or_else(|| (left - left / 4).min(most));
     check_range("memory_max", &bytes, &(1..=usize::MAX))?;
+    pipeline.make_room(memory_max.unwrap_or(0));
     pipeline.reserve(bytes).map_err(|_| {
         let limit = pipeline.limit();
         let allowed = format!(
