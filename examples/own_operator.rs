@@ -1,9 +1,6 @@
 //! An operator of your own: lets every n-th row pass.
 #![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
-use std::error::Error;
-use std::ops::RangeInclusive;
-
 use trommel::arrow::schema::SchemaRef;
 use trommel::batch::Payload;
 use trommel::error::{BindError, BindErrorKind};
@@ -40,10 +37,6 @@ impl OperatorSpec for EachNth {
         "each_nth"
     }
 
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         if self.n == 0 {
             let allowed = "at least 1".to_owned();
@@ -53,7 +46,7 @@ impl OperatorSpec for EachNth {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut graph = Graph::new();
     let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000).batch(64));
     let tenth = graph.add_after(items, "tenth", EachNth { n: 10, skip: 9 });

@@ -6,7 +6,6 @@
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::ops::RangeInclusive;
 use std::thread;
 
 use trommel::arrow::array::cast::AsArray;
@@ -34,10 +33,6 @@ impl Operator for Lines {
 impl OperatorSpec for Lines {
     fn operator(&self) -> &'static str {
         "lines"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

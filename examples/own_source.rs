@@ -1,6 +1,5 @@
 //! A source of your own: ticks of a clock, counted by their kind.
 
-use std::error::Error;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +49,7 @@ impl OperatorSpec for Ticks {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut graph = Graph::new();
     let ticks = graph.add("ticks", Ticks { left: 10, next: Instant::now() });
     let top = graph.add_after(ticks, "top", FrequentItems::new().counters(10));

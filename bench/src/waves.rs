@@ -1,7 +1,6 @@
 //! Verification of candidate pairs in a pipeline, in waves: prepare copies them into chunks, a
 //! GPU or one core verifies them, collect checks the answers.
 
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -145,10 +144,6 @@ struct Verify {
 impl OperatorSpec for Verify {
     fn operator(&self) -> &'static str {
         "verify"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

@@ -74,10 +74,6 @@ impl OperatorSpec for Sum {
         "sum"
     }
 
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         Ok(Fragment::operator(Load::Heavy, *self, Vec::new()))
     }

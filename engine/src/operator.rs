@@ -711,8 +711,10 @@ pub trait OperatorSpec: Send {
 
     /// Number of input ports: `0..=0` for a source, `1..=usize::MAX` for any number. An operator
     /// with exactly one port accepts several inputs of the same schema and sees their batches as
-    /// they come.
-    fn input_ports(&self) -> RangeInclusive<usize>;
+    /// they come, and one port is what an operator has unless it says otherwise.
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        1..=1
+    }
 
     /// Names of its output ports, if it has several: a configuration reads one as `stage.port`.
     fn output_ports(&self) -> &'static [&'static str] {

@@ -17,7 +17,6 @@ mod verdict;
 
 use std::env;
 use std::fs;
-use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,10 +111,6 @@ impl Operator for SlowSink {
 impl OperatorSpec for SlowSink {
     fn operator(&self) -> &'static str {
         "slow"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

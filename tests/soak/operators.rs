@@ -1,7 +1,6 @@
 //! Operators that pass every item, each in its own way, or fail.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,10 +40,6 @@ pub(super) struct Step(pub(super) StepKind);
 impl OperatorSpec for Step {
     fn operator(&self) -> &'static str {
         "step"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -390,10 +385,6 @@ impl Operator for Keep {
 impl OperatorSpec for Keep {
     fn operator(&self) -> &'static str {
         "keep"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

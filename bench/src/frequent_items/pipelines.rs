@@ -141,10 +141,6 @@ impl OperatorSpec for BenchRows {
         Self::NAME
     }
 
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
     fn bind(
         self: Box<Self>,
         inputs: &[SchemaRef],

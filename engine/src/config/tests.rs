@@ -103,10 +103,6 @@ impl OperatorSpec for Swallow {
         Self::NAME
     }
 
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         Ok(Fragment::operator(Load::Light, Nothing, Vec::new()))
     }
@@ -124,10 +120,6 @@ struct Split {}
 impl OperatorSpec for Split {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn output_ports(&self) -> &'static [&'static str] {

@@ -1,7 +1,6 @@
 //! Operator that calls a function of the program.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -76,10 +75,6 @@ impl fmt::Debug for Map {
 impl OperatorSpec for Map {
     fn operator(&self) -> &'static str {
         "map"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

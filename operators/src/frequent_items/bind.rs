@@ -1,7 +1,6 @@
 //! From the parameters of the operator to its parts.
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -52,10 +51,6 @@ impl Sharing {
 impl OperatorSpec for FrequentItems {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(

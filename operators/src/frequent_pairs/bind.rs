@@ -1,7 +1,5 @@
 //! Checks the parameters of the operator and makes its parts.
 
-use std::ops::RangeInclusive;
-
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
@@ -29,10 +27,6 @@ use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 impl OperatorSpec for FrequentPairs {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(

@@ -21,7 +21,6 @@ mod operator;
 #[cfg(test)]
 mod tests;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -128,10 +127,6 @@ impl HeavyFilter {
 impl OperatorSpec for HeavyFilter {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn output_ports(&self) -> &'static [&'static str] {

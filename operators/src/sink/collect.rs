@@ -3,7 +3,6 @@
 //! The sink and its handle share one list in a mutex. The lock is taken once per batch, for one
 //! operation on the list, so neither side waits long.
 
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
@@ -83,10 +82,6 @@ impl Collected {
 impl OperatorSpec for Collect {
     fn operator(&self) -> &'static str {
         "collect"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

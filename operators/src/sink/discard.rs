@@ -1,7 +1,5 @@
 //! Sink that drops its input.
 
-use std::ops::RangeInclusive;
-
 use arrow_schema::SchemaRef;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,10 +46,6 @@ impl Configured for Discard {
 impl OperatorSpec for Discard {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

@@ -1,7 +1,6 @@
 //! Sink that calls a function of the program.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -58,10 +57,6 @@ impl fmt::Debug for ForEach {
 impl OperatorSpec for ForEach {
     fn operator(&self) -> &'static str {
         "for_each"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

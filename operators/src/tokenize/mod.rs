@@ -40,7 +40,6 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
@@ -447,10 +446,6 @@ impl Configured for Tokenize {
 impl OperatorSpec for Tokenize {
     fn operator(&self) -> &'static str {
         Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(

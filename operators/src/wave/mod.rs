@@ -65,7 +65,6 @@
 //! An operator that squares numbers, with a kernel for the CPU only:
 //!
 //! ```
-//! # use std::ops::RangeInclusive;
 //! # use std::sync::Arc;
 //! # use arrow_array::cast::AsArray;
 //! # use arrow_array::types::UInt32Type;
@@ -154,9 +153,7 @@
 //!     fn operator(&self) -> &'static str {
 //!         "squares"
 //!     }
-//!     fn input_ports(&self) -> RangeInclusive<usize> {
-//!         1..=1
-//!     }
+//!
 //!     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
 //!         let (rows, wave) = (Rows(Arc::clone(&inputs[0])), Wave::new(Device::Auto, 4, 1 << 10));
 //!         Ok(wave::operator(Cut::default(), Square, rows, Numbers::default, wave, inputs.to_vec()))

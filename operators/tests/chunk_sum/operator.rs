@@ -136,9 +136,7 @@ impl OperatorSpec for ChunkSums {
     fn operator(&self) -> &'static str {
         "chunk_sum"
     }
-    fn input_ports(&self) -> std::ops::RangeInclusive<usize> {
-        1..=1
-    }
+
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let Self { len, device } = *self;
         let wave = Wave::new(device, 4, 1 << 20);

@@ -410,10 +410,6 @@ impl OperatorSpec for Write {
         Self::NAME
     }
 
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
     fn bind(
         self: Box<Self>,
         inputs: &[SchemaRef],

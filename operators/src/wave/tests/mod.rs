@@ -4,7 +4,6 @@
 mod flights;
 mod kernels;
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 use std::{mem, vec};
@@ -138,10 +137,6 @@ where
 {
     fn operator(&self) -> &'static str {
         "waves"
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
