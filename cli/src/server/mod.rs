@@ -38,8 +38,8 @@ const QUERIES_MAX: usize = 2;
 const NICENESS: i32 = 10;
 /// Unit in which the memory of answers is counted.
 const ANSWER_UNIT: usize = 1 << 10;
-/// Memory of all answers that are being made or are unread, in units.
-const ANSWER_UNITS_MAX: usize = 64 << 10;
+/// Memory of all answers that are being made, rows and text, or are unread, in units.
+const ANSWER_UNITS_MAX: usize = 128 << 10;
 
 /// State that all requests share.
 #[derive(Clone)]

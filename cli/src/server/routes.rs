@@ -306,3 +306,28 @@ fn answer(status: StatusCode, value: &Value) -> Response {
 fn json_response(status: StatusCode, text: impl Into<axum::body::Body>) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], text.into()).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, UInt64Array};
+
+    use super::*;
+
+    #[test]
+    fn an_answer_of_a_million_counters_fits_and_then_holds_the_memory_of_its_text_alone() {
+        let column =
+            || -> ArrayRef { Arc::new(UInt64Array::from_iter_values(10_000_000..11_000_000)) };
+        let columns = ["item", "count", "error"].map(|name| (name, column()));
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let memory = Arc::new(Semaphore::new(ANSWER_UNITS_MAX));
+        let text = rows_as_json(&rows, Arc::clone(&memory)).unwrap();
+        let held = (ANSWER_UNITS_MAX - memory.available_permits()) * ANSWER_UNIT;
+        assert!(
+            (text.len()..text.len() + ANSWER_UNIT).contains(&held),
+            "{held} for {}",
+            text.len()
+        );
+        drop(text);
+        assert_eq!(memory.available_permits(), ANSWER_UNITS_MAX);
+    }
+}
