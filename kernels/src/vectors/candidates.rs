@@ -96,7 +96,7 @@ impl Candidates {
 
     /// Drops the pairs from `from` on that float32 proves not to join.
     pub(super) fn sift(&mut self, isa: Isa, sides: Sides<'_>, from: usize) {
-        let limits = Form::Float { scale: 1.0 }.limits(
+        let limits = Form::Float { scale: 1.0, bend: None }.limits(
             sides.dims,
             sides.epsilon.reach(),
             sides.epsilon.core(),

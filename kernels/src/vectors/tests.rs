@@ -1,6 +1,8 @@
 //! Joins on all levels and in all forms, compared with a loop over all pairs in float64.
 
 use std::cell::RefCell;
+use std::iter::Zip;
+use std::slice::Iter;
 
 mod counterexamples;
 
@@ -8,8 +10,9 @@ use proptest::prelude::*;
 
 use super::form::{Extent, Form};
 use super::grid::STRIP_POINTS_MAX;
-use super::lanes::as_u32;
-use super::principal::{Principal, largest};
+use super::lanes::{LANES, as_u32};
+use super::order::NO_ROW;
+use super::principal::Principal;
 use super::*;
 use crate::Isa;
 
@@ -125,7 +128,7 @@ fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u
 fn form_of(way: usize) -> fn(&Extent, f64) -> Form {
     match way {
         0 => Form::choose,
-        1 => |extent, _| Form::float(extent),
+        1 => Form::float,
         _ => |extent, _| Form::short(extent),
     }
 }
@@ -141,8 +144,8 @@ fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Di
     let form = form_of(way);
     let has_map = way == 3 || vectors.dims() > 16;
     let map = (has_map && !vectors.is_empty()).then(|| match way {
-        0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()).0,
-        _ => Principal::of(isa, vectors, largest(isa, vectors), vectors.dims().min(7) / 2),
+        0 => Principal::choose(isa, vectors, epsilon.reach()).0,
+        _ => Principal::of(isa, vectors, epsilon.reach(), vectors.dims().min(7) / 2),
     });
     let construction = Construction::new(isa, vectors.dims(), vectors.len(), epsilon);
     construction.with_map(map).with_form(form).run(vectors)
@@ -323,6 +326,66 @@ fn huge_tiny_and_mixed_scales_match() {
             .collect();
         for epsilon in [0.0, 1e-45, 1e-38, 1e-30, f64::from(scale) * 0.3] {
             check(&mixed, 3, epsilon);
+        }
+    }
+}
+
+/// The number of pairs of points of a directory that pass the filter of their stored form.
+fn passing(directory: &Directory) -> usize {
+    let Directory { form, words, tiles, order, .. } = directory;
+    let positions = (0..order.len()).filter(|&position| order[position] != NO_ROW);
+    let points: Vec<Vec<f32>> = positions
+        .map(|position| {
+            let lines = &tiles[position / LANES * words..][..*words];
+            let words = lines.iter().map(|line| line.0[position % LANES]);
+            match form {
+                Form::Short { .. } => words
+                    .flat_map(|word| [word & 0xffff, word >> 16])
+                    .map(|half| half as f32)
+                    .collect(),
+                Form::Float { .. } => words.map(f32::from_bits).collect(),
+            }
+        })
+        .collect();
+    let bits = directory.limits(0.0).within;
+    let limit = match form {
+        Form::Short { .. } => bits as f32,
+        Form::Float { .. } => f32::from_bits(bits),
+    };
+    let pairs = points
+        .iter()
+        .enumerate()
+        .flat_map(|(at, left)| points[..at].iter().map(move |right| left.iter().zip(right)));
+    let sum = |pair: Zip<Iter<'_, f32>, Iter<'_, f32>>| {
+        pair.map(|(left, right)| (left - right) * (left - right)).sum::<f32>()
+    };
+    pairs.map(sum).filter(|&sum| sum <= limit).count()
+}
+
+/// Marks of missing data, in few points or all, do not make other points look alike.
+#[test]
+fn coordinates_far_beyond_others_leave_filters_sharp() {
+    let mut random = Random(21);
+    let isa = Isa::selected().unwrap();
+    for (dims, epsilon) in [(1, 1e-3), (2, 0.01), (3, 0.03), (8, 0.2), (20, 0.4), (100, 1.5)] {
+        let even = random.rows(500, dims);
+        let threshold = Epsilon::new(epsilon).unwrap();
+        let most = passing(&Directory::new(isa, Vectors::new(&even, dims), threshold));
+        for (far, every) in [(f32::MAX, 500), (-3.4e38, 10), (1e30, 2), (3e12, 2), (3.4e38, 1)] {
+            let mut values = even.clone();
+            for (at, row) in values.chunks_exact_mut(dims).step_by(every).enumerate() {
+                // Of all of a column, or of some of each.
+                row[if every == 1 { 0 } else { at % dims }] = far * (1.0 - 0.01 * random.unit());
+            }
+            let vectors = Vectors::new(&values, dims);
+            let pairs = naive(vectors, vectors, epsilon, true);
+            for make in [Directory::within, Directory::new] {
+                let directory = make(isa, vectors, threshold);
+                let name = format!("{far} in 1 of {every}, {dims} dimensions");
+                assert!(searched(isa, Join::within(&directory), 1000) == pairs, "{name}");
+                let passing = passing(&directory);
+                assert!(passing <= 2 * most + 5_000, "{name}: {passing} of {most}");
+            }
         }
     }
 }
