@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::iter::Zip;
+use std::ops::Range;
 use std::slice::Iter;
 
 mod counterexamples;
@@ -98,6 +99,48 @@ fn scanned(isa: Isa, join: &NestedLoop<'_>, room: usize) -> Pairs {
     found(join.parts(), room, begin, |sink| join.advance(isa, &mut scan.borrow_mut(), sink))
 }
 
+/// Rows that have a partner before them, of a sink that needs one of each; counts what it takes.
+struct Later {
+    has_earlier: Vec<bool>,
+    taken: usize,
+}
+
+impl Sink for Later {
+    const TAKES_ALL: bool = false;
+    const STOPS: bool = true;
+
+    fn has_enough(&self, row: u32) -> bool {
+        self.has_earlier[row as usize]
+    }
+
+    fn take(&mut self, pair: Pair) {
+        self.has_earlier[pair.right as usize] = true;
+        self.taken += 1;
+    }
+
+    fn take_all(&mut self, _: u32, _: Side, _: Range<u32>, _: u32) {
+        unreachable!("pairs are taken one by one");
+    }
+}
+
+/// The rows of the right vectors that have a partner, and the number of pairs that tell it.
+fn later(isa: Isa, join: Join<'_>, rows: usize) -> (Vec<bool>, usize) {
+    let mut later = Later { has_earlier: vec![false; rows], taken: 0 };
+    let mut search = Search::default();
+    for part in 0..join.parts() {
+        join.begin(isa, part, &mut search);
+        assert!(join.advance(isa, &mut search, &mut later));
+    }
+    (later.has_earlier, later.taken)
+}
+
+/// The right rows of pairs.
+fn later_of(pairs: &Pairs, rows: usize) -> Vec<bool> {
+    let mut later = vec![false; rows];
+    pairs.iter().for_each(|&(_, right, _)| later[right as usize] = true);
+    later
+}
+
 /// The number of pairs of a join, and the partners of both sides.
 fn counted(isa: Isa, join: Join<'_>, mut partners: Partners) -> (usize, [Vec<u32>; 2]) {
     let (mut search, mut count) = (Search::default(), PairCount(0));
@@ -187,6 +230,8 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
             assert!(searched(isa, join, room) == within, "{name}");
             let counts = counted(isa, join, Partners::within(vectors.len()));
             assert!(counts == counts_of(&within, vectors.len(), None), "{name}");
+            let found = later(isa, Join::each(&whole), vectors.len()).0;
+            assert!(found == later_of(&within, vectors.len()), "{name}");
             let left_directory = directory(isa, way, left, threshold);
             // A map may be that of other points.
             let ways = if way == 3 && !left.is_empty() {
@@ -199,6 +244,8 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
             assert!(searched(isa, join, 1000) == between, "{name}");
             let counts = counted(isa, join, Partners::between(left.len(), right.len()));
             assert!(counts == counts_of(&between, left.len(), Some(right.len())), "{name}");
+            let found = later(isa, Join::of_right(&ways[0], &ways[1]), right.len()).0;
+            assert!(found == later_of(&between, right.len()), "{name}");
             let join = Join::between(&ways[1], &ways[0]);
             assert!(searched(isa, join, 1000) == turned, "{name}");
             let counts = counted(isa, join, Partners::between(right.len(), left.len()));
@@ -327,6 +374,24 @@ fn huge_tiny_and_mixed_scales_match() {
         for epsilon in [0.0, 1e-45, 1e-38, 1e-30, f64::from(scale) * 0.3] {
             check(&mixed, 3, epsilon);
         }
+    }
+}
+
+/// A sink that needs one pair of each point gets few of a crowd.
+#[test]
+fn points_with_many_partners_are_left_at_the_first_one() {
+    let isa = Isa::selected().unwrap();
+    for dims in [1, 8, 40] {
+        let values = Random(31).rows(20_000, dims);
+        let vectors = Vectors::new(&values, dims);
+        let epsilon = Epsilon::new((dims as f64).sqrt()).unwrap();
+        let directory = Directory::new(isa, vectors, epsilon);
+        let (found, taken) = later(isa, Join::each(&directory), 20_000);
+        assert!(!found[0] && found[1..].iter().all(|&found| found));
+        assert!(taken < 20 * 20_000, "{taken} of {dims} dimensions");
+        let part = Directory::like(isa, vectors.part(0..9_000), &directory);
+        let (found, taken) = later(isa, Join::of_right(&directory, &part), 9_000);
+        assert!(found.iter().all(|&found| found) && taken == 9_000, "{taken}");
     }
 }
 

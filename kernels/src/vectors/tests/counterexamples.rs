@@ -185,9 +185,12 @@ fn bends_keep_neighbours_in_order_and_apart_from_each_other() {
     for reach in [0.0, 1e-40, 1e-5, 0.01, 1.0] {
         let form = Form::float(&extent, reach);
         let limit = f32::from_bits(form.limits(1, reach, reach).within);
-        let sizes = (-149..128).map(|exponent| 2.0_f64.powi(exponent) as f32);
+        let twice = |size: &f32| Some(size * 2.0).filter(|size| size.is_finite());
+        let sizes = std::iter::successors(Some(f32::from_bits(1)), twice);
         let mut values: Vec<f32> = sizes
-            .flat_map(|value| [value.next_down(), value, value.next_up(), value * 1.3])
+            .flat_map(|value| {
+                [value.next_down(), value, value.next_up(), (value * 1.3).min(f32::MAX)]
+            })
             .flat_map(|value| [value, -value])
             .chain([f32::MAX, -f32::MAX])
             .collect();
