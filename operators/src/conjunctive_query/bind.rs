@@ -66,10 +66,10 @@ impl OperatorSpec for ConjunctiveQuery {
         };
         let kernels = kernels.min(KERNELS_MAX);
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let begin = self.begin(has_documents, &names)?;
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let begin = self.begin(has_documents, &names, memory.bytes())?;
         let is_reused = begin.is_some() && self.restore.is_none();
         let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
         let rules = self.rules(kernels, isa, is_reused, memory.bytes());
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
@@ -166,6 +166,7 @@ impl ConjunctiveQuery {
         &self,
         has_documents: bool,
         names: &ItemNames,
+        memory_max: usize,
     ) -> Result<Option<OpenedIndex>, BindError> {
         let restore = self.missing.present(self.restore.as_deref());
         let (path, parameter) = match (restore, self.index_path.as_deref()) {
@@ -180,18 +181,26 @@ impl ConjunctiveQuery {
                 return Err(refuse("index_path", "no file", allowed));
             }
         };
-        let opened = self.open(path, names).and_then(|opened| match parameter {
+        let opened = self.open(path, names, memory_max).and_then(|opened| match parameter {
             // A state of `restore` may be a part of the documents.
             "index_path" if opened.is_stopped => {
                 Err(IndexFileError::Stopped(opened.segment.lists.documents()))
             }
             _ => Ok(opened),
         });
-        Ok(Some(opened.map_err(|error| blame(parameter, named(path, error)))?))
+        Ok(Some(opened.map_err(|error| match error {
+            IndexFileError::Full(_) => blame("memory_max", named(path, error)),
+            _ => blame(parameter, named(path, error)),
+        })?))
     }
 
-    fn open(&self, path: &Path, names: &ItemNames) -> Result<OpenedIndex, IndexFileError> {
-        let opened = open(path, &names.item_type())?;
+    fn open(
+        &self,
+        path: &Path,
+        names: &ItemNames,
+        memory_max: usize,
+    ) -> Result<OpenedIndex, IndexFileError> {
+        let opened = open(path, &names.item_type(), memory_max)?;
         match (&self.name, &opened.segment.names) {
             _ if opened.segment.lists.documents() == 0 => Ok(opened),
             (Some(_), None) => Err(IndexFileError::Names("no names")),
