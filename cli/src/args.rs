@@ -84,13 +84,15 @@ Examples:
   trommel run pipeline.json --listen :8080
 
 Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results \
-are written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts.
+are written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts. \
+SIGUSR1 lets `write` open files that grow again by their names, as after a rotation of logs.
 
 With --listen, while the pipeline runs:
   GET  /                          the stages and their queries
   GET  /metrics                   the numbers so far, for Prometheus
   GET  /api/metrics               the same as JSON
   GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
+  POST /reopen                    as SIGUSR1
   POST /stop                      as the first Ctrl-C
   POST /abort                     as a Ctrl-C after that
 The address is of this machine only, unless --token-file is given. Nothing is encrypted.")]

@@ -162,6 +162,35 @@ fn one_signal_ends_a_run_whose_pipes_have_no_writer() {
 }
 
 #[test]
+fn a_signal_opens_a_file_that_was_renamed_again_by_its_name() {
+    let files = Files::new();
+    let (input, rows) = (files.fifo("in"), files.path("rows.jsonl"));
+    let pipeline = crate::support::reading(&input, "lines");
+    let set = [("append", "true"), ("flush_seconds", "0"), ("path", &rows)]
+        .map(|(name, value)| format!("stages.out.with.{name}={value}"));
+    let arguments = ["run", "-q", "-", "--set", &set[0], "--set", &set[1], "--set", &set[2]];
+    let live = trommel(arguments).input(pipeline).start();
+    let mut writer = std::fs::File::options().write(true).open(&input).unwrap();
+    let mut send = |line: &str| std::io::Write::write_all(&mut writer, line.as_bytes()).unwrap();
+    send("before\n");
+    live.wait_for_signals();
+    while !std::fs::read(&rows).is_ok_and(|rows| !rows.is_empty()) {
+        std::thread::yield_now();
+    }
+    let old = files.path("rows.1.jsonl");
+    std::fs::rename(&rows, &old).unwrap();
+    live.signal(Signal::USR1);
+    // No row comes: the signal alone makes the new file and closes the old one.
+    live.wait_for_open(&rows);
+    assert!(!live.has_open(&old));
+    send("after\n");
+    drop(writer);
+    assert_eq!(live.end().ok(), "");
+    assert_eq!(files.read("rows.1.jsonl"), "{\"line\":\"before\"}\n");
+    assert_eq!(files.read("rows.jsonl"), "{\"line\":\"after\"}\n");
+}
+
+#[test]
 fn pipes_on_one_thread_are_opened_in_any_order() {
     let files = Files::new();
     let (first, second) = (files.path("first"), files.path("second"));

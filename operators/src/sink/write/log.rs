@@ -123,6 +123,17 @@ impl Log {
         open.append(bytes).map_err(|error| self.destination.error(error))
     }
 
+    /// Opens the file again by its name, if that leads to another file now.
+    pub(super) fn reopen(&mut self) -> Result<(), FileError> {
+        if self.open.as_ref().is_none_or(|open| has_path(&open.file, &self.path)) {
+            return Ok(());
+        }
+        self.reopened += 1;
+        self.open = None;
+        self.begin()?;
+        Ok(())
+    }
+
     /// Time at which the open file will be old enough.
     pub(super) fn until(&self) -> Option<Instant> {
         self.open.as_ref().and_then(|open| open.until)

@@ -78,7 +78,8 @@ pub enum WriteFormat {
 /// takes no new files, is written at the end instead of being replaced. Pipes, devices and open
 /// descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly. With `append` or `rotate` a file
 /// grows while the stream runs, and its rows stay, however the run ends; when another program moves
-/// or removes the file, the next rows go into a new one under its name.
+/// or removes the file, the next rows go into a new one under its name, and
+/// [`RunHandle::reopen`](trommel_engine::runtime::RunHandle::reopen) makes that one at once.
 ///
 /// A pipe or a terminal whose reader has stopped holds up the rows, not the thread: queries of the
 /// stages before it are answered, and the limit of a drain holds. A pipe that nobody has opened for

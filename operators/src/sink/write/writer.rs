@@ -303,6 +303,14 @@ impl Operator for Writer {
         self.reader == Reader::Reads
     }
 
+    /// Rows in the buffer go into the file that has the name now.
+    fn reopen(&mut self) -> Result<(), OperatorError> {
+        if let Target::Log(log) = &mut self.target {
+            log.reopen().map_err(|error| self.buffer.blame(error))?;
+        }
+        Ok(())
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = Counters::new();
         match &self.form {
