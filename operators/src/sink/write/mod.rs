@@ -8,6 +8,7 @@
 
 mod encoding;
 mod log;
+mod rotated;
 mod table;
 mod target;
 
@@ -45,6 +46,10 @@ const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
 const FLUSH_SECONDS: f64 = 1.0;
 /// Range of `rotate.seconds`.
 const PERIOD_RANGE: RangeInclusive<f64> = 0.1..=1e9;
+/// Range of `rotate.delay_seconds`: none to a day.
+const DELAY_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
+/// Range of `rotate.keep`.
+const KEEP_RANGE: RangeInclusive<usize> = 1..=1_000_000;
 
 /// Format of the output.
 ///
@@ -144,7 +149,9 @@ pub struct Write {
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
     /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
     /// gets the current time (UTC) in its name: `rows.jsonl` becomes
-    /// `rows.20261122T053312.123Z.jsonl`.
+    /// `rows.20261122T053312.123Z.jsonl`. {"seconds": 3600, "delay_seconds": 2} lets a file take
+    /// rows for two seconds after the hour, such as those of a window that ends with it. "keep": 24
+    /// removes all but the newest 24 full files.
     #[serde(default)]
     rotate: Option<Rotate>,
     /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
@@ -157,7 +164,8 @@ pub struct Write {
 /// Size or time limit of a file: `{"bytes": 100000000}`, `{"seconds": 3600}`, or both.
 ///
 /// A file exceeds `bytes` only if a single row does. With `seconds` a file that has rows ends at
-/// whole multiples of that time since 1970, such as every full hour. Each file begins with the
+/// whole multiples of that time since 1970, such as every full hour, and `delay_seconds` later if
+/// that is set. The names of full files sort as they were rotated. Each file begins with the
 /// header of its format. The current file is always called `path`; the next run appends to it.
 ///
 /// # Examples
@@ -178,19 +186,43 @@ pub struct Rotate {
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
     seconds: Option<f64>,
+    /// Seconds after the end of a period for which its file takes rows, such as those of a window
+    /// that ends with the period; less than `seconds`.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86_400.0))]
+    delay_seconds: Option<f64>,
+    /// Maximum number of full files: older ones are removed. Only files are removed that have a
+    /// name which this parameter gives; all are kept when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    keep: Option<usize>,
 }
 
 impl Rotate {
     /// Files of at most `bytes` bytes.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
-        Self { bytes: Some(bytes), seconds: None }
+        Self { bytes: Some(bytes), ..Self::default() }
     }
 
     /// Files that end at whole multiples of `seconds` since 1970.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { bytes: None, seconds: Some(seconds) }
+        Self { seconds: Some(seconds), ..Self::default() }
+    }
+
+    /// Lets a file take rows for `seconds` after its period: 0 to 86,400, and less than that.
+    #[must_use]
+    pub fn delay_seconds(mut self, seconds: f64) -> Self {
+        self.delay_seconds = Some(seconds);
+        self
+    }
+
+    /// Keeps the newest `files` full files, 1 to 1,000,000.
+    #[must_use]
+    pub fn keep(mut self, files: usize) -> Self {
+        self.keep = Some(files);
+        self
     }
 
     fn limits(self) -> Result<Limits, BindError> {
@@ -204,8 +236,19 @@ impl Rotate {
         if let Some(seconds) = &self.seconds {
             check_range("rotate", seconds, &PERIOD_RANGE)?;
         }
+        if let Some(files) = &self.keep {
+            check_range("rotate", files, &KEEP_RANGE)?;
+        }
+        let delay = self.delay_seconds.unwrap_or(0.0);
+        check_range("rotate", &delay, &DELAY_RANGE)?;
+        if self.delay_seconds.is_some() && self.seconds.is_none_or(|period| delay >= period) {
+            let value = format!("a delay of {delay} seconds");
+            let allowed = "set `seconds`, to more than `delay_seconds`".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("rotate"));
+        }
         let period = self.seconds.map(Duration::from_secs_f64);
-        Ok(Limits { bytes: self.bytes, period })
+        let delay = Duration::from_secs_f64(delay);
+        Ok(Limits { bytes: self.bytes, period, delay, keep: self.keep })
     }
 }
 

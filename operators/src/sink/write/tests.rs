@@ -393,6 +393,25 @@ fn a_file_ends_with_its_period_and_not_without_rows() {
 }
 
 #[test]
+fn the_newest_full_files_are_kept_and_other_files_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let (old, other) = ("out.20010101T000000.000Z.jsonl", "out.old.jsonl");
+    for name in [old, other] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
+    let mut writer = bind_operator(spec.rotate(Rotate::bytes(10).keep(3)), &numbers(0..0).schema());
+    run_operator(&mut *writer, (1..9).map(|number| numbers(number..number + 1))).unwrap();
+    let found = files(folder.path());
+    let rows: Vec<&str> = found.iter().map(|(_, rows)| rows.as_str()).collect();
+    let full = ["{\"n\":5}\n", "{\"n\":6}\n", "{\"n\":7}\n"];
+    assert_eq!(rows[..3], full, "the names sort as the files were rotated");
+    assert_eq!((found[3].0.as_str(), rows[3]), ("out.jsonl", "{\"n\":8}\n"));
+    assert_eq!((found[4].0.as_str(), found.len()), (other, 5));
+}
+
+#[test]
 fn what_makes_no_sense_for_a_growing_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
@@ -406,6 +425,13 @@ fn what_makes_no_sense_for_a_growing_file_is_refused() {
         (file(WriteFormat::Csv).rotate(Rotate::default()), "rotate", "set `bytes` or `seconds`"),
         (file(WriteFormat::Csv).rotate(Rotate::bytes(0)), "rotate", "0 is not allowed"),
         (file(WriteFormat::Csv).rotate(Rotate::seconds(0.0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).rotate(Rotate::bytes(9).keep(0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).rotate(Rotate::bytes(9).delay_seconds(1.0)), "rotate", "`seconds`"),
+        (
+            file(WriteFormat::Csv).rotate(Rotate::seconds(2.0).delay_seconds(2.0)),
+            "rotate",
+            "more than `delay_seconds`",
+        ),
         (file(WriteFormat::Csv).flush_seconds(1.0), "flush_seconds", "set `append` or `rotate`"),
         (file(WriteFormat::Csv).append().flush_seconds(-1.0), "flush_seconds", "-1 is not"),
         (to("/no such folder/x", WriteFormat::Csv).append(), "path", "there is no folder"),
