@@ -101,18 +101,19 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 
 impl ConjunctiveQuery {
     fn check(&self) -> Result<(), BindError> {
-        if let Some(bytes) = &self.device_memory_max {
-            check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
-        }
-        check_range("batch_queries", &self.batch_queries, &(1..=1 << 16))?;
-        check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0))?;
-        if self.index == IndexSource::Reuse && self.index_path.is_none() {
-            return Err(refuse("index", "\"reuse\"", "name the file as `index_path`"));
-        }
-        if self.index == IndexSource::Reuse && self.restore.is_some() {
-            return Err(refuse("index", "\"reuse\"", "omit `restore`"));
-        }
-        Ok(())
+        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
+        let is_reused = self.index == IndexSource::Reuse;
+        let reuse = |is_wrong: bool, allowed: &str| match is_reused && is_wrong {
+            true => Err(refuse("index", "\"reuse\"", allowed)),
+            false => Ok(()),
+        };
+        BindError::collect([
+            check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)),
+            check_range("batch_queries", &self.batch_queries, &(1..=1 << 16)),
+            check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0)),
+            reuse(self.index_path.is_none(), "name the file as `index_path`"),
+            reuse(self.restore.is_some(), "omit `restore`"),
+        ])
     }
 
     /// Index of the column of terms, and names for its items.

@@ -442,6 +442,12 @@ impl Write {
         let column = |name: &String| Ok(find_column(input, name, "columns")?.0);
         columns.iter().map(column).collect()
     }
+
+    /// Looks for each of the columns to write.
+    fn check_columns(&self, input: &SchemaRef) -> Result<(), BindError> {
+        let columns = self.columns.iter().flatten();
+        BindError::collect(columns.map(|name| find_column(input, name, "columns").map(drop)))
+    }
 }
 
 impl Configured for Write {
@@ -459,10 +465,14 @@ impl OperatorSpec for Write {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_range("rows_max", &self.rows_max, &ROWS_RANGE)?;
-        if let Some(characters) = &self.cell_max {
-            check_range("cell_max", characters, &(1..=usize::MAX))?;
-        }
+        let cell_max = self.cell_max.unwrap_or(usize::MAX);
+        BindError::collect([
+            check_range("rows_max", &self.rows_max, &ROWS_RANGE),
+            check_range("cell_max", &cell_max, &(1..=usize::MAX)),
+            self.check_columns(&inputs[0]),
+            self.flush_after().map(drop),
+            self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)),
+        ])?;
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
         let form = self.form(&schema, &context.memory)?;
