@@ -339,3 +339,22 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     assert_eq!(error.parameter, Some("quiet_seconds"));
     assert!(bind(spec(true).encoding("utf-16"), &[]).is_err());
 }
+
+#[test]
+fn a_file_that_the_system_makes_for_each_reader_is_left_out_with_the_reason() {
+    let path = PathBuf::from("/proc/uptime");
+    let source = |on_error| {
+        let named = named(std::slice::from_ref(&path), false).unwrap();
+        let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16).skipping_zeros();
+        FollowSource::new(Inputs::none(on_error), named, TextLines::new(), 100, lines)
+            .times(AT_ONCE)
+    };
+    let error = source(OnError::Fail).next(&mut Output::new()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot open /proc/uptime: the system makes its content"), "{error}");
+    let mut left_out = source(OnError::Skip);
+    for _ in 0..2 {
+        let flow = left_out.next(&mut Output::new()).unwrap();
+        assert!(matches!(flow, SourceFlow::Idle(_)), "{flow:?}");
+    }
+    assert_eq!(counter(&left_out.counters(), "files_skipped"), 1);
+}
