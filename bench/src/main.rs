@@ -25,8 +25,11 @@ mod top;
 mod waves;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use signal_hook::consts::SIGPIPE;
 
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
@@ -68,7 +71,18 @@ enum Command {
     Top(top::Arguments),
 }
 
+/// Status after the reader of standard output has left: 128 and the number of the signal, as shells
+/// tell it.
+const READER_LEFT: i32 = 128 + SIGPIPE;
+
 fn main() -> ExitCode {
+    // Rust ignores the signal, and printing would panic. No measurement writes to another pipe.
+    let ends = Arc::new(AtomicBool::new(true));
+    if let Err(error) = signal_hook::flag::register_conditional_shutdown(SIGPIPE, READER_LEFT, ends)
+    {
+        println!("{error}");
+        return ExitCode::FAILURE;
+    }
     match Command::parse() {
         Command::Arrays(arguments) => {
             if let Err(error) = arrays::run(&arguments) {

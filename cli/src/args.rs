@@ -191,6 +191,12 @@ pub(crate) struct TopArguments {
     /// Write the counts to this file at the end, for --load
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Print the rows as JSON, an object a line, instead of a table
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print the rows as CSV instead of a table
+    #[arg(long)]
+    pub(crate) csv: bool,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

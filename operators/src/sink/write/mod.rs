@@ -141,6 +141,11 @@ pub struct Write {
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
+    /// Columns to sort the rows of a table by, such as ["-similarity", "left"]: a minus sign before
+    /// a name lets the column descend. Nulls are last. The rows that are kept are sorted, the first
+    /// `rows_max` of the stream.
+    #[serde(default)]
+    sort: Vec<String>,
     /// Append rows to the file while the stream runs. Existing content stays, and so do rows
     /// written before a failure. An incomplete last line, left by a failed machine, gets a line
     /// end first. Not for tables.
@@ -295,6 +300,7 @@ impl Write {
             columns: None,
             cell_max: None,
             rows_max: default_rows_max(),
+            sort: Vec::new(),
             append: false,
             rotate: None,
             flush_seconds: None,
@@ -322,6 +328,13 @@ impl Write {
         self
     }
 
+    /// Sorts the rows of a table by these columns; one with a minus sign before its name descends.
+    #[must_use]
+    pub fn sort(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.sort = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Appends rows to the file while the stream runs.
     #[must_use]
     pub fn append(mut self) -> Self {
@@ -343,7 +356,32 @@ impl Write {
         self
     }
 
+    /// The columns to sort by; true for one that descends. A name that begins with a minus sign is
+    /// found as it is.
+    fn sort_columns(&self, schema: &SchemaRef) -> Result<Vec<(usize, bool)>, BindError> {
+        if !self.sort.is_empty() && self.format != WriteFormat::Table {
+            let value = format!("the format {:?}", self.format).to_lowercase();
+            let allowed = "only a `table` keeps its rows to sort them".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("sort"));
+        }
+        let column = |name: &String| {
+            let (name, descends) = match name.strip_prefix('-') {
+                Some(rest) if schema.index_of(name).is_err() => (rest, true),
+                _ => (name.as_str(), false),
+            };
+            match find_column(schema, name, "sort")? {
+                (_, found) if found.is_nested() => {
+                    let (column, expected) = (name.to_owned(), "a plain value");
+                    Err(BindErrorKind::ColumnType { column, found, expected }.at("sort"))
+                }
+                (index, _) => Ok((index, descends)),
+            }
+        };
+        self.sort.iter().map(column).collect()
+    }
+
     fn form(&self, schema: &SchemaRef, memory: &MemoryBudget) -> Result<Form, BindError> {
+        let sort = self.sort_columns(schema)?;
         match self.format {
             WriteFormat::Jsonl => Ok(Form::Rows(Encoding::Jsonl)),
             WriteFormat::Csv => {
@@ -362,7 +400,7 @@ impl Write {
                 let line_width = (self.path == "-").then(terminal_width).flatten();
                 let rows =
                     TableRows::new(self.rows_max, cell_max, line_width, memory.reservation());
-                Ok(Form::Table(rows))
+                Ok(Form::Table(rows.sorted_by(sort)))
             }
         }
     }

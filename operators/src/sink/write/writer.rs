@@ -281,6 +281,9 @@ impl Operator for Writer {
         if self.reader == Reader::Reads {
             self.target.begin().map_err(|error| self.fail(error))?;
         }
+        if let Form::Table(rows) = &mut self.form {
+            rows.sort(&self.schema)?;
+        }
         self.stage = Stage::LayingOut;
         self.resume(out)
     }
