@@ -24,6 +24,7 @@ mod supports;
 mod top;
 mod waves;
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -76,14 +77,22 @@ enum Command {
 const READER_LEFT: i32 = 128 + SIGPIPE;
 
 fn main() -> ExitCode {
-    // Rust ignores the signal, and printing would panic. No measurement writes to another pipe.
-    let ends = Arc::new(AtomicBool::new(true));
-    if let Err(error) = signal_hook::flag::register_conditional_shutdown(SIGPIPE, READER_LEFT, ends)
-    {
+    if let Err(error) = end_with_reader() {
         println!("{error}");
         return ExitCode::FAILURE;
     }
-    match Command::parse() {
+    run(Command::parse())
+}
+
+/// Lets the process end when the reader of standard output has left. Rust ignores the signal, and
+/// printing would panic. No measurement writes to another pipe.
+fn end_with_reader() -> io::Result<()> {
+    let ends = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(SIGPIPE, READER_LEFT, ends).map(drop)
+}
+
+fn run(command: Command) -> ExitCode {
+    match command {
         Command::Arrays(arguments) => {
             if let Err(error) = arrays::run(&arguments) {
                 println!("{error}");

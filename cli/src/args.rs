@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Log more
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub(crate) verbose: bool,
 }
 

@@ -34,7 +34,7 @@ pub struct BindError {
     /// The reason.
     pub kind: BindErrorKind,
     /// Further mistakes of the same stage.
-    pub others: Vec<BindError>,
+    pub others: Box<[BindError]>,
 }
 
 impl BindError {
@@ -58,7 +58,7 @@ impl BindError {
     pub fn collect(checks: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut mistakes = checks.into_iter().filter_map(Result::err);
         let Some(mut first) = mistakes.next() else { return Ok(()) };
-        first.others.extend(mistakes);
+        first.others = first.others.into_iter().chain(mistakes).collect();
         Err(first)
     }
 
@@ -137,13 +137,13 @@ impl BindErrorKind {
     /// Blames `parameter`.
     #[must_use]
     pub fn at(self, parameter: &'static str) -> BindError {
-        BindError { parameter: Some(parameter), kind: self, others: Vec::new() }
+        BindError { parameter: Some(parameter), kind: self, others: Box::default() }
     }
 }
 
 impl From<BindErrorKind> for BindError {
     fn from(kind: BindErrorKind) -> Self {
-        Self { parameter: None, kind, others: Vec::new() }
+        Self { parameter: None, kind, others: Box::default() }
     }
 }
 

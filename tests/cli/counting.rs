@@ -249,10 +249,10 @@ fn wrong_arguments_and_files_are_refused() {
     let missing = trommel(["top", "no/such/file"]).end().refused(1);
     assert_eq!(
         missing,
-        " WARN left out: cannot open no/such/file: No such file or directory (os error 2)\n\
-         there is nothing to count\n\
-         left out, wholly or from the damage on: 1 file; see the warnings\n"
+        " WARN left out: cannot open no/such/file: No such file or directory (os error 2)\n"
     );
+    let closed = crate::support::shell(&Files::new(), "trommel top <&-").refused(1);
+    assert_eq!(closed, " WARN left out: cannot open standard input: standard input is closed\n");
     let folder = trommel(["top", "configs"]).end().refused(2);
     assert_eq!(folder, "error: configs is a directory; `configs/*` names the files in it\n");
     for arguments in

@@ -100,6 +100,7 @@ fn a_pipe_that_nobody_reads_is_waited_for_and_a_limit_ends_the_wait() {
         (live, writer)
     };
     let (mut live, _writer) = start("0.2");
+    assert_eq!(live.error_line(), format!(" WARN {pipe} has no reader: waiting for one\n"));
     live.signal(Signal::TERM);
     assert_eq!(live.error_line(), STOPPING);
     assert_eq!(live.wait(), 1);
@@ -107,6 +108,18 @@ fn a_pipe_that_nobody_reads_is_waited_for_and_a_limit_ends_the_wait() {
     live.signal(Signal::TERM);
     assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "{\"line\":\"a line\"}\n");
     assert_eq!(live.end().status, 0);
+}
+
+#[test]
+fn a_pipe_without_a_writer_is_told_after_a_second() {
+    let files = Files::new();
+    let path = files.fifo("pipe");
+    let mut live = trommel(["top", "-q", &path]).start();
+    let said =
+        format!(" WARN {path} is a pipe that has sent nothing yet: waiting for its writer\n");
+    assert_eq!(live.error_line(), said);
+    std::fs::write(&path, "a line\n").unwrap();
+    assert!(live.end().ok().contains("a line"));
 }
 
 #[test]

@@ -157,11 +157,12 @@ fn print_rows(rows: &[RecordBatch], rows_max: usize, format: WriteFormat) -> Res
 }
 
 fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArguments) {
-    if rows.is_empty() {
+    let files = counter(metrics, "files_skipped");
+    if rows.is_empty() && files == 0 {
         crate::say("there is nothing to count");
     }
-    let files = counter(metrics, "files_skipped");
-    if files > 0 {
+    // The warning about the only input has said everything.
+    if files > 0 && (files > 1 || !rows.is_empty()) {
         let files = counted(files, "file");
         crate::say(&format!("left out, wholly or from the damage on: {files}; see the warnings"));
     }

@@ -31,7 +31,7 @@ use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec,
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
-use crate::files::{Destination, FileError, terminal_width};
+use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::check_range;
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
@@ -533,6 +533,7 @@ impl OperatorSpec for Write {
             reader: Reader::Reads,
             stage: Stage::Taking,
             look_at: None,
+            patience: Patience::default(),
         };
         Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(claim))
     }

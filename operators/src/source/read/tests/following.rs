@@ -196,7 +196,11 @@ fn what_cannot_be_followed_is_refused() {
         (read(&missing, ReadFormat::U32le), "follow", "`format` must be `lines` or `sets`"),
         (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
         (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
-        (read("a[", ReadFormat::Lines), "paths", "invalid pattern `a[`"),
+        (
+            read("a[", ReadFormat::Lines),
+            "paths",
+            "there is no file `a[`, and it is no pattern either: ",
+        ),
     ] {
         let (found, text) = message(spec);
         assert_eq!(found, parameter);
