@@ -17,9 +17,10 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// The signal after which files that grow are opened again.
 pub(crate) const REOPEN: i32 = SIGUSR1;
 
-/// Receives the signals while it lives; after that those that ask for the end do end the process, as
-/// by default, and [`REOPEN`] does nothing: a rotation of logs must not end a run that writes its
-/// report. A signal that was ignored when the process started, such as by `nohup`, stays ignored.
+/// Receives the signals while it lives. After that, those that ask for the end do end the process,
+/// as by default, and [`REOPEN`] does nothing: a rotation of logs must not end a run that writes
+/// its report. A signal that was ignored when the process started, such as by `nohup`, stays
+/// ignored.
 #[derive(Debug)]
 pub(crate) struct RunSignals {
     signals: SignalDelivery<UnixStream, SignalOnly>,

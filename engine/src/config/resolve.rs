@@ -254,8 +254,8 @@ fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// Describes the graph of the stages that can be loaded and whose inputs can be, too. The others are
-/// added to `mistakes`.
+/// Describes the graph of the stages that can be loaded and whose inputs can be, too. Those of the
+/// others that are wrong are added to `mistakes`.
 fn graph(
     mut raw: RawPipeline,
     document: &JsonNode,

@@ -110,8 +110,8 @@ fn check_cores(stages: &[Stage], errors: &mut Vec<GraphError>) {
     }
 }
 
-/// An order in which every stage comes after its inputs, otherwise in the order of addition. A stage
-/// of a cycle comes before one of its inputs, and so it is not bound.
+/// An order in which every stage comes after its inputs, otherwise in the order of addition. A
+/// stage of a cycle comes before one of its inputs, and so it is not bound.
 fn topological_order(stages: &[Stage], errors: &mut Vec<GraphError>) -> Vec<usize> {
     let mut order = Vec::with_capacity(stages.len());
     let mut state = vec![Visit::New; stages.len()];

@@ -160,7 +160,7 @@ impl RunningGroup {
         let requested = self.shared.reopenings();
         if mem::replace(&mut self.seen_reopenings, requested) != requested {
             for (index, node) in self.nodes.iter_mut().enumerate() {
-                // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
+                // Relaxed: only read to name the stage of a hang or a panic.
                 self.current.store(index, Ordering::Relaxed);
                 node.reopen()?;
             }

@@ -517,7 +517,7 @@ fn the_window_that_closed_last_is_asked_beside_the_open_one() {
         driven.batch(records(&[1, 1], None), Instant::now());
         let error = ask(&driven, top().with("window", "closed")).unwrap_err().to_string();
         assert_eq!(error, "the answer to `top` is not there yet: no window with items has closed");
-        // The window from item 6 to 12 is the last that has closed; the open one begins with item 9.
+        // The window from item 6 to 12 is the last that has closed; the open one begins at 9.
         driven.batch(records(&[1, 2, 2, 3, 3, 3, 3, 4, 4], None), Instant::now());
         driven.batch(records(&[5, 5], None), Instant::now());
         let rows = ask(&driven, top().with("window", "closed")).unwrap();

@@ -1,7 +1,8 @@
 //! Layout of rows in aligned columns.
 //!
-//! The rows are sorted first, if that is wanted. Two passes over the rows, one for the widths of the columns and one for the lines, some rows
-//! per call, so that a long table blocks no other stage and needs no memory besides its rows.
+//! The rows are sorted first, if that is wanted. Two passes over the rows, one for the widths of
+//! the columns and one for the lines, some rows per call, so that a long table blocks no other
+//! stage and needs no memory besides its rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;

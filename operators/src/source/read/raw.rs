@@ -1,6 +1,6 @@
 //! Bytes of one open file as the system returns them, without ever waiting for them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
@@ -72,7 +72,13 @@ impl Raw {
         } else {
             None
         };
-        let is_fifo = matches!(place, Place::File(_)) && metadata.file_type().is_fifo();
+        let is_fifo = match place {
+            Place::Stdin => false,
+            // A link such as `/dev/fd/3` leads to a pipe without a name, whose writer is there.
+            Place::File(path) => {
+                fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_fifo())
+            }
+        };
         Ok(Self { bytes_at_open, is_fifo, ..Self::new(Origin::File(file)) })
     }
 
