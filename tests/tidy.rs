@@ -302,7 +302,6 @@ const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
     "inverted",
-    "mapped",
     "overlap",
     "postings",
     "sieve",
