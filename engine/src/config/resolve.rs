@@ -8,7 +8,7 @@ use super::check::{Mistake, check};
 use super::document::{self, JsonNode, Place};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
-use super::raw::{RawPipeline, schema_beside};
+use super::raw::{RawPipeline, RawStage, schema_beside};
 use super::supplied::Supplied;
 use crate::channel::QueueLimits;
 use crate::error::{GraphError, GraphErrorKind, RunError};
@@ -185,6 +185,16 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
         }
         first.entry(id).or_insert(index);
     }
+    let absent = |name: &str| {
+        let hint = suggestion(name, ids.iter().copied())
+            .map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
+        format!("there is no stage {name:?}; stages: {}{hint}", ids.join(", "))
+    };
+    if let Some(name) = document.member("rejected").and_then(JsonNode::text)
+        && !ids.contains(&name)
+    {
+        mistakes.push(mistake(document, &["rejected"], absent(name)));
+    }
     for (index, stage) in stages.iter().enumerate() {
         let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
         for (position, input) in inputs.iter().enumerate() {
@@ -192,11 +202,8 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
             if ids.contains(&split_output(name, |id| ids.contains(&id)).0) {
                 continue;
             }
-            let hint = suggestion(name, ids.iter().copied())
-                .map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
-            let message = format!("there is no stage {name:?}; stages: {}{hint}", ids.join(", "));
             let steps = ["stages", &index.to_string(), "inputs", &position.to_string()];
-            mistakes.push(mistake(document, &steps, message));
+            mistakes.push(mistake(document, &steps, absent(name)));
         }
     }
 }
@@ -245,6 +252,8 @@ fn graph(
     let mut mistakes = Vec::new();
     let mut added: HashMap<String, Added> = HashMap::new();
     let mut inputs = Vec::new();
+    let mut rejecting = Vec::new();
+    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
     for stage in raw.stages {
         let index = stage_index(document, &stage.id);
         let loaded = match supplied.take(&stage.id) {
@@ -255,10 +264,13 @@ fn graph(
             }
         };
         match loaded {
-            Ok(spec) => {
+            Ok(mut spec) => {
+                let rejects = raw.rejected.is_some() && !kept.contains(&stage.id) && spec.reject();
                 let ports = spec.output_ports();
                 let id = graph.add_boxed(stage.id.clone(), spec);
                 graph.cores(id, stage.cores);
+                let port = ports.iter().position(|port| *port == "rejected").filter(|_| rejects);
+                rejecting.extend(port.map(|port| id.port(port)));
                 added.insert(stage.id, Added { id, ports });
                 inputs.push((index, id, stage.inputs));
             }
@@ -285,7 +297,32 @@ fn graph(
             }
         }
     }
+    if let Some(to) = raw.rejected {
+        let to = added[&to].id;
+        for output in rejecting {
+            graph.connect(output, to);
+        }
+    }
     if mistakes.is_empty() { Ok(graph) } else { Err(mistakes) }
+}
+
+/// The ids of the stage `first` and of all stages that its rows reach.
+fn fed_by(first: &str, stages: &[RawStage]) -> HashSet<String> {
+    let ids: HashSet<&str> = stages.iter().map(|stage| stage.id.as_str()).collect();
+    let mut readers: HashMap<&str, Vec<&str>> = HashMap::new();
+    for stage in stages {
+        for input in &stage.inputs {
+            let (from, _) = split_output(input, |id| ids.contains(id));
+            readers.entry(from).or_default().push(&stage.id);
+        }
+    }
+    let (mut fed, mut next) = (HashSet::new(), vec![first]);
+    while let Some(stage) = next.pop() {
+        if fed.insert(stage.to_owned()) {
+            next.extend(readers.get(stage).into_iter().flatten());
+        }
+    }
+    fed
 }
 
 /// Splits an input into stage and output port: `stage` or `stage.port`.
@@ -306,11 +343,14 @@ impl Added {
     /// The output that an input names.
     fn output(&self, stage: &str, port: Option<&str>) -> Result<OutputPort, String> {
         let choices = || {
-            let choices = self.ports.iter().map(|port| format!("\"{stage}.{port}\""));
+            let choices = self.ports.iter().map(|port| match *port {
+                "" => format!("{stage:?}"),
+                port => format!("\"{stage}.{port}\""),
+            });
             choices.collect::<Vec<_>>().join(", ")
         };
         match port {
-            None if self.ports.is_empty() => Ok(self.id.into()),
+            None if self.ports.is_empty() || self.ports[0].is_empty() => Ok(self.id.into()),
             None => Err(format!("stage {stage:?} has several outputs; name one: {}", choices())),
             Some(port) if self.ports.is_empty() => {
                 Err(format!("stage {stage:?} has one output, and no {port:?}; write {stage:?}"))
