@@ -141,6 +141,9 @@ pub(super) fn range(text: &str, span: Span) -> Range<usize> {
     }
     let (from, to) = (place(text, span.start), place(text, span.end));
     let to = to.max(from).min(end);
+    if text.chars().nth(from) == Some('\'') {
+        return from..to;
+    }
     let count =
         |wanted: char| text.chars().skip(from).take(to - from).filter(|c| *c == wanted).count();
     let open = count('(').saturating_sub(count(')'));
