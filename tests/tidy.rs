@@ -305,7 +305,6 @@ const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
     "inverted",
-    "mapped",
     "overlap",
     "postings",
     "sieve",

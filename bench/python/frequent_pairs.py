@@ -18,8 +18,8 @@ import pathlib
 
 import environment
 
-NUMPY, SCIPY, PANDAS = "numpy==2.3.5", "scipy==1.16.3", "pandas==2.3.3"
-PYFIM, MLXTEND = "pyfim==6.28", "mlxtend==0.23.4"
+NUMPY, SCIPY, PANDAS = "numpy==2.4.6", "scipy==1.17.1", "pandas==3.1.1"
+PYFIM, MLXTEND = "pyfim==6.28", "mlxtend==0.25.0"
 PACKAGES = [NUMPY, SCIPY, PANDAS, PYFIM, MLXTEND]
 CONSTRAINTS = [NUMPY, SCIPY, PANDAS]
 

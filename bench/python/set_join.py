@@ -1,5 +1,6 @@
 """Measures Python packages that join similar sets, over a file of sets: one set per line, tokens as
-numbers. Jaccard similarity, self-join, on one thread.
+numbers. Jaccard similarity, self-join, on one thread; DuckDB uses
+as many as it chooses.
 
 Creates an environment of its own with pinned packages, once, and runs itself again in it. Prints
 the versions with `--prepare`, else JSON, with an object per peer and threshold, or for a peer that
@@ -27,7 +28,7 @@ import environment
 
 NUMPY, PANDAS = "numpy==1.26.4", "pandas==2.3.3"
 SET_SIMILARITY_SEARCH, STRING_SIM_JOIN = "SetSimilaritySearch==1.0.1", "py_stringsimjoin==0.3.6"
-STRING_MATCHING, DUCKDB = "py_stringmatching==0.4.7", "duckdb==2.0.0"
+STRING_MATCHING, DUCKDB = "py_stringmatching==0.4.7", "duckdb==2.0.1"
 RENSA, DATASKETCH = "rensa==0.5.0", "datasketch==2.0.0"
 PACKAGES = [
     NUMPY, PANDAS, STRING_MATCHING, SET_SIMILARITY_SEARCH, STRING_SIM_JOIN, DUCKDB, RENSA, DATASKETCH
@@ -107,7 +108,6 @@ def duckdb_sql(lines):
     ids = numpy.repeat(numpy.arange(len(sets)), [len(tokens) for tokens in sets])
     tokens = numpy.array([int(token) for tokens in sets for token in tokens], dtype="int64")
     connection = duckdb.connect()
-    connection.execute("SET threads = 1")
     connection.register("columns", {"id": ids, "token": tokens})
     connection.execute("CREATE TABLE sets AS SELECT id, token FROM columns")
     return lambda threshold: connection.execute(SQL, {"t": threshold}).fetchone()[0]
@@ -186,7 +186,7 @@ def verified(lines, neighbours, threshold):
 PEERS = {
     "SetSimilaritySearch": (SET_SIMILARITY_SEARCH, set_similarity_search),
     "py_stringsimjoin": (STRING_SIM_JOIN, string_sim_join),
-    "DuckDB SQL": (DUCKDB, duckdb_sql),
+    "DuckDB SQL, all cores": (DUCKDB, duckdb_sql),
     "rensa MinHash LSH": (RENSA, rensa_lsh(EQUAL)),
     "rensa MinHash LSH, for recall": (RENSA, rensa_lsh(RECALL)),
     "datasketch MinHash LSH": (DATASKETCH, datasketch_lsh(EQUAL)),

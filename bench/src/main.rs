@@ -24,9 +24,13 @@ mod supports;
 mod top;
 mod waves;
 
+use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use signal_hook::consts::SIGPIPE;
 
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
@@ -68,8 +72,27 @@ enum Command {
     Top(top::Arguments),
 }
 
+/// Status after the reader of standard output has left: 128 and the number of the signal, as shells
+/// tell it.
+const READER_LEFT: i32 = 128 + SIGPIPE;
+
 fn main() -> ExitCode {
-    match Command::parse() {
+    if let Err(error) = end_with_reader() {
+        println!("{error}");
+        return ExitCode::FAILURE;
+    }
+    run(Command::parse())
+}
+
+/// Lets the process end when the reader of standard output has left. Rust ignores the signal, and
+/// printing would panic. No measurement writes to another pipe.
+fn end_with_reader() -> io::Result<()> {
+    let ends = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(SIGPIPE, READER_LEFT, ends).map(drop)
+}
+
+fn run(command: Command) -> ExitCode {
+    match command {
         Command::Arrays(arguments) => {
             if let Err(error) = arrays::run(&arguments) {
                 println!("{error}");

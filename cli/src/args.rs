@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Log more
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub(crate) verbose: bool,
 }
 
@@ -86,13 +86,15 @@ Examples:
   trommel run pipeline.json --listen :8080
 
 Ctrl-C, SIGTERM and SIGHUP stop the sources: everything that was read is processed, and results \
-are written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts.
+are written. Asking again changes nothing, except a Ctrl-C at least a second later, which aborts. \
+SIGUSR1 lets `write` open files that grow again by their names, as after a rotation of logs.
 
 With --listen, while the pipeline runs:
   GET  /                          the stages and their queries
   GET  /metrics                   the numbers so far, for Prometheus
   GET  /api/metrics               the same as JSON
   GET  /stages/ID/QUERY?name=...  asks an operator, such as /stages/top/top?n=5
+  POST /reopen                    as SIGUSR1
   POST /stop                      as the first Ctrl-C
   POST /abort                     as a Ctrl-C after that
 The address is of this machine only, unless --token-file is given. Nothing is encrypted.")]
@@ -191,6 +193,12 @@ pub(crate) struct TopArguments {
     /// Write the counts to this file at the end, for --load
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Print the rows as JSON, an object a line, instead of a table
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print the rows as CSV instead of a table
+    #[arg(long)]
+    pub(crate) csv: bool,
     /// Show no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -5,6 +5,8 @@
 //!                                                        --drain-seconds ──► aborted
 //! ```
 //!
+//! SIGUSR1 and POST /reopen let sinks open their files again, in any phase.
+//!
 //! A drain that is asked for twice goes on: supervisors repeat themselves, and a terminal sends its
 //! signals to all processes of a job. Only a Ctrl-C, some time after the drain was announced,
 //! aborts.
@@ -19,7 +21,7 @@ use trommel::{Metrics, RunOptions, Running, Topology};
 use crate::failure::{Failure, RUN_FAILED};
 use crate::growth::Growth;
 use crate::progress::Progress;
-use crate::signals::EndSignals;
+use crate::signals::{REOPEN, RunSignals};
 
 /// Time between two checks for a stop or an abort over HTTP.
 const LOOK: Duration = Duration::from_millis(500);
@@ -31,7 +33,7 @@ const INTERRUPTED: u8 = 130;
 /// A running pipeline and its signals.
 pub(crate) struct Session {
     running: Running,
-    signals: EndSignals,
+    signals: RunSignals,
     progress: Progress,
     /// Limit of a drain.
     drain: Option<Duration>,
@@ -50,7 +52,7 @@ impl Session {
         progress: Progress,
         drain: Option<Duration>,
     ) -> Result<Self, Failure> {
-        let signals = EndSignals::receive()
+        let signals = RunSignals::receive()
             .map_err(|error| Failure::run(format!("cannot receive signals: {error}")))?;
         let running = topology.start(options).map_err(Failure::run)?;
         let said = (RunPhase::Running, Instant::now());
@@ -96,6 +98,10 @@ impl Session {
 
     fn obey_signals(&mut self) {
         for signal in self.signals.pending() {
+            if signal == REOPEN {
+                self.running.handle().reopen();
+                continue;
+            }
             self.is_interrupted |= signal == SIGINT;
             let (said, at) = self.said;
             let is_announced = said == RunPhase::Draining && at.elapsed() >= SECOND_THOUGHT;

@@ -1,4 +1,4 @@
-//! Signals that ask for the end of a run.
+//! Signals that ask for the end of a run, or for its files to be opened again.
 
 use std::fs;
 use std::io;
@@ -7,29 +7,34 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
 /// The signals that end a run.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+/// The signal after which files that grow are opened again.
+pub(crate) const REOPEN: i32 = SIGUSR1;
 
-/// Receives the signals while it lives; after that they end the process, as they do by default. A
-/// signal that was ignored when the process started, such as by `nohup`, stays ignored.
+/// Receives the signals while it lives. After that, those that ask for the end do end the process,
+/// as by default, and [`REOPEN`] does nothing: a rotation of logs must not end a run that writes
+/// its report. A signal that was ignored when the process started, such as by `nohup`, stays
+/// ignored.
 #[derive(Debug)]
-pub(crate) struct EndSignals {
+pub(crate) struct RunSignals {
     signals: SignalDelivery<UnixStream, SignalOnly>,
     is_over: Arc<AtomicBool>,
 }
 
-impl EndSignals {
+impl RunSignals {
     pub(crate) fn receive() -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let ignored = ignored_signals();
-        let received = ENDING.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let all = ENDING.into_iter().chain([REOPEN]);
+        let received = all.filter(|signal| ignored & (1 << (signal - 1)) == 0);
         let received: Vec<i32> = received.collect();
-        for &signal in &received {
+        for &signal in received.iter().filter(|signal| ENDING.contains(signal)) {
             register_conditional_default(signal, Arc::clone(&is_over))?;
         }
         let (read, write) = UnixStream::pair()?;
@@ -48,7 +53,7 @@ impl EndSignals {
     }
 }
 
-impl Drop for EndSignals {
+impl Drop for RunSignals {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::SeqCst);
     }

@@ -33,6 +33,43 @@ pub struct BindError {
     pub parameter: Option<&'static str>,
     /// The reason.
     pub kind: BindErrorKind,
+    /// Further mistakes of the same stage.
+    pub others: Box<[BindError]>,
+}
+
+impl BindError {
+    /// The mistakes of several checks, as one error that has them all.
+    ///
+    /// # Errors
+    /// If a check has failed.
+    ///
+    /// # Examples
+    /// ```
+    /// use trommel_engine::error::{BindError, BindErrorKind};
+    ///
+    /// let wrong = |value: u32, at: &'static str| -> Result<(), BindError> {
+    ///     let (value, allowed) = (value.to_string(), "expected 0".to_owned());
+    ///     Err(BindErrorKind::Value { value, allowed }.at(at))
+    /// };
+    /// let error = BindError::collect([wrong(7, "n"), Ok(()), wrong(8, "k")]).unwrap_err();
+    /// let parameters: Vec<_> = error.flatten().iter().map(|e| e.parameter).collect();
+    /// assert_eq!(parameters, [Some("n"), Some("k")]);
+    /// ```
+    pub fn collect(checks: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
+        let mut mistakes = checks.into_iter().filter_map(Result::err);
+        let Some(mut first) = mistakes.next() else { return Ok(()) };
+        first.others = first.others.into_iter().chain(mistakes).collect();
+        Err(first)
+    }
+
+    /// The mistakes one by one, each without others.
+    #[must_use]
+    pub fn flatten(mut self) -> Vec<Self> {
+        let others = std::mem::take(&mut self.others);
+        let mut flat = vec![self];
+        flat.extend(others.into_iter().flat_map(Self::flatten));
+        flat
+    }
 }
 
 /// A mismatch between an operator, its parameters and its inputs.
@@ -100,13 +137,13 @@ impl BindErrorKind {
     /// Blames `parameter`.
     #[must_use]
     pub fn at(self, parameter: &'static str) -> BindError {
-        BindError { parameter: Some(parameter), kind: self }
+        BindError { parameter: Some(parameter), kind: self, others: Box::default() }
     }
 }
 
 impl From<BindErrorKind> for BindError {
     fn from(kind: BindErrorKind) -> Self {
-        Self { parameter: None, kind }
+        Self { parameter: None, kind, others: Box::default() }
     }
 }
 

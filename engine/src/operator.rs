@@ -372,6 +372,17 @@ pub trait Operator: Send {
         true
     }
 
+    /// Opens the files that grow again by their names, which other programs may have given to new
+    /// ones, as for a rotation of logs. Called when the program asks for it
+    /// ([`RunHandle::reopen`](crate::runtime::RunHandle::reopen)), between two other calls, until
+    /// the operator has ended.
+    ///
+    /// # Errors
+    /// As [`Operator::process`].
+    fn reopen(&mut self) -> Result<(), OperatorError> {
+        Ok(())
+    }
+
     /// The device that its work may go to besides its own thread, in words for the plan. Asked
     /// when the plan is shown.
     fn device(&self) -> Option<String> {

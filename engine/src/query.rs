@@ -92,6 +92,14 @@ impl Request {
         Err(QueryError::TooLarge { request, bytes, limit })
     }
 
+    /// The value of a parameter, if it is there, and the request without it; for operators that
+    /// read it apart from the others.
+    #[must_use]
+    pub fn split_off(mut self, parameter: &str) -> (Option<Value>, Self) {
+        let value = Arc::make_mut(&mut self.parameters).remove(parameter);
+        (value, self)
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -220,6 +228,14 @@ pub enum QueryError {
         stage: String,
         /// Time that the caller would wait.
         limit: Duration,
+    },
+    /// The operator has not come to what is asked for.
+    #[error("the answer to `{request}` is not there yet: {awaited}")]
+    NotYet {
+        /// The name of the query.
+        request: String,
+        /// What has to come first.
+        awaited: &'static str,
     },
     /// The stage has ended and answers no more.
     #[error("stage `{stage}` has finished; its results are at its outputs")]

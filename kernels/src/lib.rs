@@ -20,7 +20,6 @@
 //! | [`inverted`] | conjunctive queries over inverted lists |
 //! | [`text`] | the bytes of a text by what they are, its lower case, lines of integers, columns of texts |
 //! | [`vectors`] | pairs of vectors within a distance |
-//! | [`mapped`] | files that are mapped into memory |
 //! | [`memory`] | huge pages for large tables, and pages back to the system |
 //! | [`stdio`] | standard streams that were closed when the program started |
 //!
@@ -35,7 +34,6 @@ pub mod cuda;
 pub mod filter;
 pub mod inverted;
 mod isa;
-pub mod mapped;
 pub mod memory;
 pub mod overlap;
 pub mod postings;

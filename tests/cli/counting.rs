@@ -71,6 +71,27 @@ fn lines_of_standard_input_are_counted() {
 }
 
 #[test]
+fn rows_are_printed_as_json_or_csv_for_programs() {
+    let text = "b\na \"x\", y\nb\n";
+    let top = |options: &[&str]| trommel(["top"].iter().chain(options)).input(text).end().ok();
+    let json = concat!(
+        r#"{"rank":1,"item":"b","count":2,"error":0}"#,
+        "\n",
+        r#"{"rank":2,"item":"a \"x\", y","count":1,"error":0}"#,
+        "\n"
+    );
+    assert_eq!(top(&["--json"]), json);
+    assert_eq!(top(&["--csv", "-n", "1"]), "rank,item,count,error\n1,b,2,0\n");
+    let files = Files::new();
+    let state = files.path("state");
+    top(&["--save", &state]);
+    let csv = "rank,item,count,error\n1,b,4,0\n2,\"a \"\"x\"\", y\",2,0\n";
+    assert_eq!(top(&["--csv", "--load", &state]), csv);
+    let said = trommel(["top", "--json", "--csv"]).end().refused(2);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
 fn files_are_counted_together_and_decompressed() {
     let files = Files::new();
     let text = log(40_000);
@@ -228,10 +249,10 @@ fn wrong_arguments_and_files_are_refused() {
     let missing = trommel(["top", "no/such/file"]).end().refused(1);
     assert_eq!(
         missing,
-        " WARN left out: cannot open no/such/file: No such file or directory (os error 2)\n\
-         there is nothing to count\n\
-         left out, wholly or from the damage on: 1 file; see the warnings\n"
+        " WARN left out: cannot open no/such/file: No such file or directory (os error 2)\n"
     );
+    let closed = crate::support::shell(&Files::new(), "trommel top <&-").refused(1);
+    assert_eq!(closed, " WARN left out: cannot open standard input: standard input is closed\n");
     let folder = trommel(["top", "configs"]).end().refused(2);
     assert_eq!(folder, "error: configs is a directory; `configs/*` names the files in it\n");
     for arguments in

@@ -100,6 +100,7 @@ fn a_pipe_that_nobody_reads_is_waited_for_and_a_limit_ends_the_wait() {
         (live, writer)
     };
     let (mut live, _writer) = start("0.2");
+    assert_eq!(live.error_line(), format!(" WARN {pipe} has no reader: waiting for one\n"));
     live.signal(Signal::TERM);
     assert_eq!(live.error_line(), STOPPING);
     assert_eq!(live.wait(), 1);
@@ -107,6 +108,18 @@ fn a_pipe_that_nobody_reads_is_waited_for_and_a_limit_ends_the_wait() {
     live.signal(Signal::TERM);
     assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "{\"line\":\"a line\"}\n");
     assert_eq!(live.end().status, 0);
+}
+
+#[test]
+fn a_pipe_without_a_writer_is_told_after_a_second() {
+    let files = Files::new();
+    let path = files.fifo("pipe");
+    let mut live = trommel(["top", "-q", &path]).start();
+    let said =
+        format!(" WARN {path} is a pipe that has sent nothing yet: waiting for its writer\n");
+    assert_eq!(live.error_line(), said);
+    std::fs::write(&path, "a line\n").unwrap();
+    assert!(live.end().ok().contains("a line"));
 }
 
 #[test]
@@ -159,6 +172,35 @@ fn one_signal_ends_a_run_whose_pipes_have_no_writer() {
         let ended = live.end();
         assert_eq!((ended.status, ended.stdout.as_str()), (0, ""), "{name}: {}", ended.stderr);
     }
+}
+
+#[test]
+fn a_signal_opens_a_file_that_was_renamed_again_by_its_name() {
+    let files = Files::new();
+    let (input, rows) = (files.fifo("in"), files.path("rows.jsonl"));
+    let pipeline = crate::support::reading(&input, "lines");
+    let set = [("append", "true"), ("flush_seconds", "0"), ("path", &rows)]
+        .map(|(name, value)| format!("stages.out.with.{name}={value}"));
+    let arguments = ["run", "-q", "-", "--set", &set[0], "--set", &set[1], "--set", &set[2]];
+    let live = trommel(arguments).input(pipeline).start();
+    let mut writer = std::fs::File::options().write(true).open(&input).unwrap();
+    let mut send = |line: &str| std::io::Write::write_all(&mut writer, line.as_bytes()).unwrap();
+    send("before\n");
+    live.wait_for_signals();
+    while !std::fs::read(&rows).is_ok_and(|rows| !rows.is_empty()) {
+        std::thread::yield_now();
+    }
+    let old = files.path("rows.1.jsonl");
+    std::fs::rename(&rows, &old).unwrap();
+    live.signal(Signal::USR1);
+    // No row comes: the signal alone makes the new file and closes the old one.
+    live.wait_for_open(&rows);
+    assert!(!live.has_open(&old));
+    send("after\n");
+    drop(writer);
+    assert_eq!(live.end().ok(), "");
+    assert_eq!(files.read("rows.1.jsonl"), "{\"line\":\"before\"}\n");
+    assert_eq!(files.read("rows.jsonl"), "{\"line\":\"after\"}\n");
 }
 
 #[test]

@@ -101,13 +101,9 @@ fn what_cannot_be_answered_is_an_error_in_json() {
     check("GET /stages/top/top?n=many", "", 400, "expected a whole number from 0 on");
     check("GET /stages/top/top?n=5&n=1", "", 400, "the parameter `n` is given more than once");
     check("GET /stages/top/top?m=1", "", 400, "unknown field `m`");
-    check("POST /stop", "Origin: http://example.org\r\n", 403, "a web page cannot stop a pipeline");
-    check(
-        "POST /abort",
-        "Origin: http://example.org\r\n",
-        403,
-        "a web page cannot stop a pipeline",
-    );
+    check("POST /stop", "Origin: http://example.org\r\n", 403, "a web page cannot change a run");
+    check("POST /abort", "Origin: http://example.org\r\n", 403, "a web page cannot change a run");
+    check("POST /reopen", "Origin: http://example.org\r\n", 403, "a web page cannot change a run");
     check("GET /", "Host: evil.example:80\r\n", 403, "\"evil.example:80\" is not served");
     check("POST /stop", "Content-Length: 50000000\r\n", 413, "50000000 bytes is too large");
     live.signal(Signal::INT);
@@ -176,6 +172,30 @@ fn counters_of_operators_are_live() {
     }
     live.signal(Signal::INT);
     assert_eq!(live.end().status, 130);
+}
+
+#[test]
+fn a_request_opens_a_file_that_was_renamed_again_by_its_name() {
+    let files = Files::new();
+    let (rows, old) = (files.path("rows.jsonl"), files.path("rows.1.jsonl"));
+    let pipeline = format!(
+        r#"{{ "stages": [
+            {{ "id": "items", "operator": "generate", "with": {{ "rate": 1e3, "batch": 1 }} }},
+            {{ "id": "out", "operator": "write", "inputs": ["items"],
+               "with": {{ "path": "{rows}", "append": true, "flush_seconds": 3600 }} }} ] }}"#
+    );
+    let (live, address) = listening(trommel(["run", "-", "--listen", ":0"]).input(pipeline));
+    live.wait_for_open(&rows);
+    std::fs::rename(&rows, &old).unwrap();
+    let (status, answer) = ask(&address, "POST /reopen", "");
+    assert_eq!((status, answer), (200, json!({ "reopening": true })));
+    // The rows wait for an hour: nothing but the request makes the new file.
+    live.wait_for_open(&rows);
+    assert!(!live.has_open(&old));
+    ask(&address, "POST /stop", "");
+    assert_eq!(live.end().status, 0);
+    assert_eq!(files.read("rows.1.jsonl"), "");
+    assert!(files.read("rows.jsonl").ends_with("}\n"));
 }
 
 #[test]

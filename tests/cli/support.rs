@@ -117,14 +117,16 @@ impl Live {
 
     /// Waits until it has opened a file.
     pub(crate) fn wait_for_open(&self, path: &str) {
-        let folder = format!("/proc/{}/fd", self.child.id());
-        let is_open = || {
-            let mut links = fs::read_dir(&folder).expect("it is running").flatten();
-            links.any(|link| fs::read_link(link.path()).is_ok_and(|file| file == Path::new(path)))
-        };
-        while !is_open() {
+        while !self.has_open(path) {
             thread::yield_now();
         }
+    }
+
+    /// Whether it has opened a file that is still there.
+    pub(crate) fn has_open(&self, path: &str) -> bool {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let mut links = fs::read_dir(&folder).expect("it is running").flatten();
+        links.any(|link| fs::read_link(link.path()).is_ok_and(|file| file == Path::new(path)))
     }
 
     /// Waits until it takes the signals that end it.

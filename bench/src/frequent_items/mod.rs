@@ -163,7 +163,7 @@ const FROM_JSON: &str = "sieve, in a pipeline from JSON";
 const PARTITION: &str = "sieve, partition, 2 cores";
 const FILTER: &str = "filter, 16 bins";
 const PLAIN: &str = "space_saving";
-const CLICKHOUSE: &str = "ClickHouse topK";
+const CLICKHOUSE: &str = "ClickHouse topK, all cores";
 
 fn candidates() -> Vec<Candidate> {
     vec![

@@ -1,7 +1,7 @@
 //! `trommel top`: the most frequent lines, words or fields, without a pipeline file.
 //!
 //! ```text
-//! read ──► [words, or a field] ──► frequent_items ──► memory;   then memory ──► table
+//! read ──► [words, or a field] ──► frequent_items ──► memory;   then memory ──► print
 //! ```
 //!
 //! The rows go through memory, because they are looked at before they are printed, and the progress
@@ -54,7 +54,12 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
         return Ok(status);
     }
     let rows = rows.take();
-    print_table(&rows, arguments.n)?;
+    let format = match arguments {
+        TopArguments { json: true, .. } => WriteFormat::Jsonl,
+        TopArguments { csv: true, .. } => WriteFormat::Csv,
+        _ => WriteFormat::Table,
+    };
+    print_rows(&rows, arguments.n, format)?;
     say_what_to_know(&rows, &outcome.metrics, arguments);
     // As for grep: the rows are printed, but a script learns that inputs were left out.
     let left_out = ["files_skipped", "skipped"].map(|name| counter(&outcome.metrics, name));
@@ -141,22 +146,23 @@ fn mistakes(errors: GraphErrors) -> Failure {
     Failure::usage(kinds.join("\n"))
 }
 
-fn print_table(rows: &[RecordBatch], rows_max: usize) -> Result<(), Failure> {
+fn print_rows(rows: &[RecordBatch], rows_max: usize, format: WriteFormat) -> Result<(), Failure> {
     let Some(first) = rows.first() else { return Ok(()) };
     let mut graph = Graph::new();
     let memory = graph.add("rows", Memory::new(first.schema(), rows.to_vec()));
-    graph.add_after(memory, "table", Write::new(STDIN, WriteFormat::Table).rows_max(rows_max));
+    graph.add_after(memory, "print", Write::new(STDIN, format).rows_max(rows_max));
     let topology = graph.build().map_err(Failure::run)?;
     topology.run(RunOptions::new()).map_err(|error| Failure::run(error.cause))?;
     Ok(())
 }
 
 fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArguments) {
-    if rows.is_empty() {
+    let files = counter(metrics, "files_skipped");
+    if rows.is_empty() && files == 0 {
         crate::say("there is nothing to count");
     }
-    let files = counter(metrics, "files_skipped");
-    if files > 0 {
+    // The warning about the only input has said everything.
+    if files > 0 && (files > 1 || !rows.is_empty()) {
         let files = counted(files, "file");
         crate::say(&format!("left out, wholly or from the damage on: {files}; see the warnings"));
     }

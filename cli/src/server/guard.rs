@@ -46,7 +46,7 @@ impl Guard {
     /// Whether a request with these headers may change the run: a web page may not.
     pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refusal> {
         if headers.contains_key(ORIGIN) {
-            let message = "a web page cannot stop a pipeline".to_owned();
+            let message = "a web page cannot change a run".to_owned();
             return Err((StatusCode::FORBIDDEN, message));
         }
         Ok(())

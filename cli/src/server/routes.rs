@@ -48,6 +48,7 @@ pub(super) fn router(served: Served) -> Router {
         .route("/metrics", get(metrics))
         .route("/api/metrics", get(report))
         .route("/stages/{id}/{query}", get(query))
+        .route("/reopen", post(reopen))
         .route("/stop", post(stop))
         .route("/abort", post(abort))
         .fallback(unknown)
@@ -89,6 +90,7 @@ async fn help(State(served): State<Served>) -> Response {
                 "GET /metrics": "the numbers of every stage so far, as text for Prometheus",
                 "GET /api/metrics": "the same as JSON, in the form of the report",
                 "GET /stages/{id}/{query}?name=value": "asks an operator; an unknown query lists the known ones",
+                "POST /reopen": "opens the files that grow again by their names, as after a rotation of logs",
                 "POST /stop": "drains: sources end, everything that was read is processed; further calls change nothing",
                 "POST /abort": "ends the run at once; batches in flight are lost",
             },
@@ -174,6 +176,14 @@ fn ask(
         answer => answer,
     }
     .map_err(|refusal| (status_of(&refusal), refusal.to_string()))
+}
+
+async fn reopen(State(served): State<Served>, headers: HeaderMap) -> Response {
+    if let Err((status, message)) = Guard::check_change(&headers) {
+        return error(status, message);
+    }
+    served.run.reopen();
+    answer(StatusCode::OK, &json!({ "reopening": true }))
 }
 
 async fn stop(State(served): State<Served>, headers: HeaderMap) -> Response {

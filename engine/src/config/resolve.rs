@@ -11,8 +11,9 @@ use super::overrides::Override;
 use super::raw::{RawPipeline, RawStage, schema_beside};
 use super::supplied::Supplied;
 use crate::channel::QueueLimits;
-use crate::error::{GraphError, GraphErrorKind, RunError};
-use crate::graph::{Graph, OutputPort, StageId, Topology};
+use crate::error::{GraphError, GraphErrorKind, GraphErrors, RunError};
+use crate::graph::{Graph, StageId, Topology};
+use crate::operator::OperatorSpec;
 use crate::registry::Registry;
 use crate::runtime::{RunOptions, Running};
 use crate::suggest::suggestion;
@@ -90,17 +91,30 @@ fn load_source(
     let mut mistakes = check(&document, &schema_beside(registry, &supplied.operators()));
     check_references(&document, &mut mistakes);
     check_supplied(&document, &supplied, &mut mistakes);
-    if !mistakes.is_empty() {
-        mistakes.extend(mistakes_of_rest(&document, &mistakes, registry, supplied));
-        return Err(mistakes);
-    }
-    let raw = raw_pipeline(document.to_value());
+    let raw = match mistakes.is_empty() {
+        true => document.to_value(),
+        false => json!({ "stages": stages_without(&document, &mistakes) }),
+    };
+    let raw = raw_pipeline(raw);
     let name = raw.name.clone().unwrap_or_else(|| source.file.to_owned());
     let limits = QueueLimits { batches: raw.queue.batches, bytes: raw.queue.bytes };
-    let topology = graph(raw, &document, registry, supplied)?
-        .build()
-        .map_err(|errors| errors.0.iter().map(|e| locate(e, &document)).collect::<Vec<_>>())?;
-    Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
+    let graph = graph(raw, &document, registry, supplied, &mut mistakes);
+    let built = graph.build();
+    if let Err(GraphErrors(errors)) = &built {
+        // A stage that was left out may be the reader of an output, or the only stage.
+        let is_whole = mistakes.is_empty();
+        let is_told = |error: &&GraphError| match error.kind {
+            GraphErrorKind::UnusedOutput { .. } | GraphErrorKind::Empty => is_whole,
+            _ => true,
+        };
+        mistakes.extend(errors.iter().filter(is_told).map(|error| locate(error, &document)));
+    }
+    match built {
+        Ok(topology) if mistakes.is_empty() => {
+            Ok(Pipeline { name, topology, options: RunOptions::new().queue(limits) })
+        }
+        _ => Err(mistakes),
+    }
 }
 
 /// The structs of a document that fits the schema.
@@ -108,42 +122,52 @@ fn raw_pipeline(document: Value) -> RawPipeline {
     serde_json::from_value(document).expect("the schema of pipelines describes the same structs")
 }
 
-/// Mistakes that only binding finds, of the stages without `mistakes` whose inputs have none
-/// either.
-fn mistakes_of_rest(
-    document: &JsonNode,
-    mistakes: &[Mistake],
-    registry: &Registry,
-    supplied: Supplied,
-) -> Vec<Mistake> {
-    let is_wrong = |index: usize| {
-        let path = format!("stages[{index}]");
-        mistakes.iter().any(|mistake| mistake.path.starts_with(&path))
+/// The stages without `mistakes` whose inputs have none either. Mistakes that only binding finds
+/// are told of these.
+fn stages_without(document: &JsonNode, mistakes: &[Mistake]) -> Vec<Value> {
+    let all = stages(document);
+    let ids: HashSet<&str> = all.iter().filter_map(id).collect();
+    let stage_of = |name| split_output(name, |id| ids.contains(id)).0;
+    let named = |stage| -> (&str, Vec<&str>) {
+        let inputs = JsonNode::member(stage, "inputs").map_or(&[][..], JsonNode::elements);
+        let inputs = inputs.iter().filter_map(JsonNode::text).map(stage_of);
+        (id(stage).unwrap_or_default(), inputs.collect())
     };
-    let mut ids: HashSet<&str> = HashSet::new();
-    let mut rest = Vec::new();
-    for (index, stage) in stages(document).iter().enumerate() {
-        let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
-        let mut names = inputs.iter().filter_map(JsonNode::text);
-        // A stage may stand before its inputs; the mistakes of such a stage are told later.
-        let is_right = !is_wrong(index)
-            && names.all(|n| ids.contains(split_output(n, |id| ids.contains(id)).0));
-        if let Some(id) = id(stage).filter(|_| is_right) {
-            ids.insert(id);
-            rest.push(stage.to_value());
+    let named: Vec<_> = all.iter().map(named).collect();
+    let mut is_wrong = vec![false; all.len()];
+    for mistake in mistakes {
+        let index = mistake.path.strip_prefix("stages[").and_then(|path| path.split(']').next());
+        if let Some(index) = index.and_then(|index| index.parse::<usize>().ok()) {
+            is_wrong[index] = true;
         }
     }
-    if rest.is_empty() {
-        return Vec::new();
+    mark_readers(&named, &mut is_wrong);
+    let right = all.iter().zip(is_wrong).filter(|(_, is_wrong)| !is_wrong);
+    right.map(|(stage, _)| stage.to_value()).collect()
+}
+
+/// Marks the stages that read, over others or directly, a wrong one or one that is not there.
+/// `stages` are ids and the ids of inputs.
+fn mark_readers(stages: &[(&str, Vec<&str>)], is_wrong: &mut [bool]) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (index, (id, _)) in stages.iter().enumerate() {
+        places.entry(id).or_insert(index);
     }
-    match graph(raw_pipeline(json!({ "stages": rest })), document, registry, supplied) {
-        Err(mistakes) => mistakes,
-        Ok(graph) => {
-            let errors = graph.build().err().map_or_else(Vec::new, |errors| errors.0);
-            // The reader of an output may be one of the stages that were left out.
-            let is_told =
-                |error: &&GraphError| !matches!(error.kind, GraphErrorKind::UnusedOutput { .. });
-            errors.iter().filter(is_told).map(|error| locate(error, document)).collect()
+    let mut readers = vec![Vec::new(); stages.len()];
+    for (index, (_, inputs)) in stages.iter().enumerate() {
+        for input in inputs {
+            match places.get(input) {
+                Some(&place) => readers[place].push(index),
+                None => is_wrong[index] = true,
+            }
+        }
+    }
+    let mut waiting: Vec<usize> = (0..stages.len()).filter(|&index| is_wrong[index]).collect();
+    while let Some(index) = waiting.pop() {
+        for &reader in &readers[index] {
+            if !std::mem::replace(&mut is_wrong[reader], true) {
+                waiting.push(reader);
+            }
         }
     }
 }
@@ -237,73 +261,111 @@ fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// Describes the graph; loads every stage, so that all mistakes in parameters are found.
+/// Describes the graph of the stages that can be loaded and whose inputs can be, too. Those of the
+/// others that are wrong are added to `mistakes`.
 fn graph(
-    raw: RawPipeline,
+    mut raw: RawPipeline,
     document: &JsonNode,
     registry: &Registry,
     mut supplied: Supplied,
-) -> Result<Graph, Vec<Mistake>> {
+    mistakes: &mut Vec<Mistake>,
+) -> Graph {
     let mut graph = Graph::new();
     graph.placement(raw.placement).pin(raw.pin);
     if let Some(bytes) = raw.memory_max {
         graph.memory_max(bytes);
     }
-    let mut mistakes = Vec::new();
-    let mut added: HashMap<String, Added> = HashMap::new();
-    let mut inputs = Vec::new();
-    let mut rejecting = Vec::new();
     let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
-    for stage in raw.stages {
-        let index = stage_index(document, &stage.id);
-        let loaded = match supplied.take(&stage.id) {
+    let mut rejecting = HashSet::new();
+    let mut specs = Vec::with_capacity(raw.stages.len());
+    for stage in &mut raw.stages {
+        let mut loaded = match supplied.take(&stage.id) {
             Some(spec) => Ok(spec),
             None => {
                 let entry = registry.entry(&stage.operator);
-                entry.expect("the schema lists the operators").load(stage.with.into())
+                let with = std::mem::take(&mut stage.with);
+                entry.expect("the schema lists the operators").load(with.into())
             }
         };
-        match loaded {
-            Ok(mut spec) => {
-                let rejects = raw.rejected.is_some() && !kept.contains(&stage.id) && spec.reject();
-                let ports = spec.output_ports();
-                let id = graph.add_boxed(stage.id.clone(), spec);
-                graph.cores(id, stage.cores);
-                let port = ports.iter().position(|port| *port == "rejected").filter(|_| rejects);
-                rejecting.extend(port.map(|port| id.port(port)));
-                added.insert(stage.id, Added { id, ports });
-                inputs.push((index, id, stage.inputs));
+        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
+            && !kept.contains(&stage.id)
+            && spec.reject()
+        {
+            rejecting.insert(stage.id.clone());
+        }
+        specs.push(loaded.map_err(|error| {
+            let index = stage_index(document, &stage.id).to_string();
+            let mut steps = vec!["stages", &index, "with"];
+            steps.extend(error.path.iter().map(String::as_str));
+            mistakes.push(mistake(document, &steps, error.to_string()));
+        }));
+    }
+    let inputs = inputs(&raw.stages, &specs, document, mistakes);
+    let mut added: HashMap<&str, StageId> = HashMap::new();
+    let (mut connections, mut rejected) = (Vec::new(), Vec::new());
+    for ((stage, spec), inputs) in raw.stages.iter().zip(specs).zip(inputs) {
+        if let (Ok(spec), Some(inputs)) = (spec, inputs) {
+            let port = spec.output_ports().iter().position(|port| *port == "rejected");
+            if rejecting.contains(&stage.id) {
+                rejected.push((stage.id.as_str(), port));
             }
-            Err(error) => {
-                let index = index.to_string();
-                let mut steps = vec!["stages", &index, "with"];
-                steps.extend(error.path.iter().map(String::as_str));
-                mistakes.push(mistake(document, &steps, error.to_string()));
-            }
+            let id = graph.add_boxed(stage.id.clone(), spec);
+            graph.cores(id, stage.cores.clone());
+            added.insert(&stage.id, id);
+            connections.push((id, inputs));
         }
     }
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if let Some(reader) = raw.rejected.as_deref().and_then(|to| added.get(to)) {
+        connections.push((*reader, rejected));
     }
-    for (index, id, names) in inputs {
-        for (position, name) in names.iter().enumerate() {
-            let (stage, port) = split_output(name, |id| added.contains_key(id));
-            match added[stage].output(stage, port) {
-                Ok(output) => drop(graph.connect(output, id)),
+    for (reader, inputs) in connections {
+        for (stage, port) in inputs {
+            let stage = added[stage];
+            graph.connect(port.map_or_else(|| stage.into(), |port| stage.port(port)), reader);
+        }
+    }
+    graph
+}
+
+/// An input: the id of a stage, and the index of its output port if it has several.
+type Input<'a> = (&'a str, Option<usize>);
+
+/// The inputs of each stage; `None` for a stage that is wrong, or that reads such a stage.
+fn inputs<'a>(
+    stages: &'a [RawStage],
+    specs: &[Result<Box<dyn OperatorSpec>, ()>],
+    document: &JsonNode,
+    mistakes: &mut Vec<Mistake>,
+) -> Vec<Option<Vec<Input<'a>>>> {
+    let ids: HashSet<&str> = stages.iter().map(|stage| stage.id.as_str()).collect();
+    let loaded = stages.iter().zip(specs).filter_map(|(s, spec)| Some((s, spec.as_ref().ok()?)));
+    let ports: HashMap<&str, &[&str]> =
+        loaded.map(|(stage, spec)| (stage.id.as_str(), spec.output_ports())).collect();
+    let mut is_wrong: Vec<bool> = specs.iter().map(Result::is_err).collect();
+    let mut all = Vec::with_capacity(stages.len());
+    for (index, stage) in stages.iter().enumerate() {
+        let mut inputs = Vec::with_capacity(stage.inputs.len());
+        for (position, name) in stage.inputs.iter().enumerate() {
+            let (input, port) = split_output(name, |id| ids.contains(id));
+            match ports.get(input).map_or(Ok(None), |ports| port_of(ports, input, port)) {
+                Ok(port) => inputs.push((input, port)),
                 Err(message) => {
-                    let steps = ["stages", &index.to_string(), "inputs", &position.to_string()];
+                    let (place, position) =
+                        (stage_index(document, &stage.id), position.to_string());
+                    let steps = ["stages", &place.to_string(), "inputs", &position];
                     mistakes.push(mistake(document, &steps, message));
+                    is_wrong[index] = true;
                 }
             }
         }
+        all.push(inputs);
     }
-    if let Some(to) = raw.rejected {
-        let to = added[&to].id;
-        for output in rejecting {
-            graph.connect(output, to);
-        }
-    }
-    if mistakes.is_empty() { Ok(graph) } else { Err(mistakes) }
+    let named = stages
+        .iter()
+        .zip(&all)
+        .map(|(stage, inputs)| (stage.id.as_str(), inputs.iter().map(|(id, _)| *id).collect()));
+    mark_readers(&named.collect::<Vec<_>>(), &mut is_wrong);
+    all.into_iter().zip(is_wrong).map(|(inputs, is_wrong)| (!is_wrong).then_some(inputs)).collect()
 }
 
 /// The ids of the stage `first` and of all stages that its rows reach.
@@ -333,40 +395,32 @@ fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&
     }
 }
 
-/// A stage that is in the graph, with the names of its outputs if it has several.
-struct Added {
-    id: StageId,
-    ports: &'static [&'static str],
-}
-
-impl Added {
-    /// The output that an input names.
-    fn output(&self, stage: &str, port: Option<&str>) -> Result<OutputPort, String> {
-        let choices = || {
-            let choices = self.ports.iter().map(|port| match *port {
-                "" => format!("{stage:?}"),
-                port => format!("\"{stage}.{port}\""),
-            });
-            choices.collect::<Vec<_>>().join(", ")
-        };
-        match port {
-            None if self.ports.is_empty() || self.ports[0].is_empty() => Ok(self.id.into()),
-            None => Err(format!("stage {stage:?} has several outputs; name one: {}", choices())),
-            Some(port) if self.ports.is_empty() => {
-                Err(format!("stage {stage:?} has one output, and no {port:?}; write {stage:?}"))
-            }
-            Some(port) => match self.ports.iter().position(|name| *name == port) {
-                Some(port) => Ok(self.id.port(port)),
-                None => {
-                    let hint = suggestion(port, self.ports.iter().copied())
-                        .map_or_else(String::new, |hint| {
-                            format!("; did you mean `{stage}.{hint}`?")
-                        });
-                    let choices = choices();
-                    Err(format!("stage {stage:?} has no output {port:?}; outputs: {choices}{hint}"))
-                }
-            },
+/// The index of the output that an input names, of a stage with these `ports`; `None` if the stage
+/// has one output.
+fn port_of(ports: &[&str], stage: &str, port: Option<&str>) -> Result<Option<usize>, String> {
+    let choices = || {
+        let choices = ports.iter().map(|port| match *port {
+            "" => format!("{stage:?}"),
+            port => format!("\"{stage}.{port}\""),
+        });
+        choices.collect::<Vec<_>>().join(", ")
+    };
+    match port {
+        None if ports.is_empty() => Ok(None),
+        None if ports[0].is_empty() => Ok(Some(0)),
+        None => Err(format!("stage {stage:?} has several outputs; name one: {}", choices())),
+        Some(port) if ports.is_empty() => {
+            Err(format!("stage {stage:?} has one output, and no {port:?}; write {stage:?}"))
         }
+        Some(port) => match ports.iter().position(|name| *name == port) {
+            Some(port) => Ok(Some(port)),
+            None => {
+                let hint = suggestion(port, ports.iter().copied())
+                    .map_or_else(String::new, |hint| format!("; did you mean `{stage}.{hint}`?"));
+                let choices = choices();
+                Err(format!("stage {stage:?} has no output {port:?}; outputs: {choices}{hint}"))
+            }
+        },
     }
 }
 

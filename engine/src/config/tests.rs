@@ -31,7 +31,6 @@ struct Count {
     #[expect(dead_code, reason = "only its check matters")]
     order: Order,
     #[serde(default)]
-    #[expect(dead_code, reason = "only its check matters")]
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
     share: Option<f64>,
     #[serde(default)]
@@ -79,11 +78,22 @@ impl OperatorSpec for Count {
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        if self.by.is_some_and(|by| by > u64::from(self.to)) {
-            let value = self.by.unwrap_or_default().to_string();
-            let allowed = format!("at most `to`, which is {}", self.to);
-            return Err(BindErrorKind::Value { value, allowed }.at("by"));
-        }
+        let refuse = |value: String, allowed: String, parameter: &'static str| {
+            Err(BindErrorKind::Value { value, allowed }.at(parameter))
+        };
+        let by = match self.by {
+            Some(by) if by > u64::from(self.to) => {
+                refuse(by.to_string(), format!("at most `to`, which is {}", self.to), "by")
+            }
+            _ => Ok(()),
+        };
+        let share = match self.share {
+            Some(share) if share * f64::from(self.to) < 1.0 => {
+                refuse(share.to_string(), "at least one of `to`".to_owned(), "share")
+            }
+            _ => Ok(()),
+        };
+        BindError::collect([by, share])?;
         let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
         Ok(Fragment::source(Load::Heavy, Nothing, schema))
     }
@@ -267,6 +277,47 @@ fn mistakes_of_binding_are_told_beside_those_of_the_schema() {
     let paths: Vec<_> = errors.iter().map(path).collect();
     let expected = ["stages[0].with.by", "stages[1].cores", "stages[2].with.to", "stages[4].id"];
     assert_eq!(paths, expected, "{errors:#?}");
+}
+
+/// One round tells mistakes of the schema, of a reference, of ports, of binding (two of one stage,
+/// which stands before its input), and a cycle.
+#[test]
+fn mistakes_of_all_steps_are_told_in_one_round() {
+    let text = r#"{ "stages": [
+  { "id": "first", "operator": "swallow", "inputs": ["ok"], "cores": [4000] },
+  { "id": "ok", "operator": "count", "with": { "to": 3 } },
+  { "id": "two", "operator": "count", "with": { "to": 3, "by": 4, "share": 0.25 } },
+  { "id": "range", "operator": "count", "with": { "to": 0 } },
+  { "id": "nobody", "operator": "swallow", "inputs": ["nil"] },
+  { "id": "halves", "operator": "split", "inputs": ["ok"] },
+  { "id": "half", "operator": "swallow", "inputs": ["halves"] },
+  { "id": "x", "operator": "swallow", "inputs": ["y"] },
+  { "id": "y", "operator": "swallow", "inputs": ["x"] },
+  { "id": "after", "operator": "swallow", "inputs": ["two"] }
+] }"#;
+    let path = |error: &String| error.split([' ', ':']).nth(2).expect("a path").to_owned();
+    let paths: Vec<_> = errors(text).iter().map(path).collect();
+    let expected = [
+        "stages[0].cores",
+        "stages[2].with.by",
+        "stages[2].with.share",
+        "stages[3].with.to",
+        "stages[4].inputs[0]",
+        "stages[6].inputs[0]",
+        "stages[7].inputs",
+    ];
+    assert_eq!(paths, expected, "{:#?}", errors(text));
+}
+
+#[test]
+fn many_cycles_and_wrong_stages_take_linear_time() {
+    let stage = |i: usize| {
+        format!(r#"{{ "id": "s{i}", "operator": "swallow", "inputs": ["s{}", "s0"] }}"#, i + 1)
+    };
+    let stages: Vec<_> = (0..3_000).map(stage).collect();
+    let text = format!("{{ \"stages\": [{}] }}", stages.join(","));
+    assert_eq!(errors(&text.replace("\"s3000\"", "\"s1\"")).len(), 1);
+    assert_eq!(errors(&text).len(), 1, "the last input names no stage");
 }
 
 #[test]

@@ -41,13 +41,7 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     check_ids(&graph.stages, &mut errors);
     check_input_counts(&graph.stages, &mut errors);
     check_cores(&graph.stages, &mut errors);
-    let order = match topological_order(&graph.stages) {
-        Ok(order) => order,
-        Err(cycle) => {
-            errors.push(cycle);
-            return Err(GraphErrors(errors));
-        }
-    };
+    let order = topological_order(&graph.stages, &mut errors);
     let memory = graph.memory_max.map_or_else(MemoryBudget::of_process, MemoryBudget::new);
     let threads = match graph.placement {
         Placement::Auto => parallelism(),
@@ -116,16 +110,15 @@ fn check_cores(stages: &[Stage], errors: &mut Vec<GraphError>) {
     }
 }
 
-/// An order in which every stage comes after its inputs, otherwise in the order of addition; or a
-/// cycle.
-fn topological_order(stages: &[Stage]) -> Result<Vec<usize>, GraphError> {
+/// An order in which every stage comes after its inputs, otherwise in the order of addition. A
+/// stage of a cycle comes before one of its inputs, and so it is not bound.
+fn topological_order(stages: &[Stage], errors: &mut Vec<GraphError>) -> Vec<usize> {
     let mut order = Vec::with_capacity(stages.len());
     let mut state = vec![Visit::New; stages.len()];
     for index in 0..stages.len() {
-        let mut path = Vec::new();
-        visit(stages, index, &mut state, &mut order, &mut path)?;
+        errors.extend(visit(stages, index, &mut state, &mut order));
     }
-    Ok(order)
+    order
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,14 +129,15 @@ enum Visit {
 }
 
 /// Depth-first with a stack on the heap, so that a long chain of stages cannot exhaust the
-/// thread's.
+/// thread's. Returns the first cycle: naming each of many would take time by the square of the
+/// number of stages.
 fn visit(
     stages: &[Stage],
     root: usize,
     state: &mut [Visit],
     order: &mut Vec<usize>,
-    path: &mut Vec<(usize, usize)>,
-) -> Result<(), GraphError> {
+) -> Option<GraphError> {
+    let (mut path, mut cycle): (Vec<(usize, usize)>, Option<GraphError>) = (Vec::new(), None);
     if state[root] == Visit::New {
         state[root] = Visit::OnPath;
         path.push((root, 0));
@@ -158,6 +152,7 @@ fn visit(
         };
         *next_input += 1;
         match state[input] {
+            Visit::OnPath if cycle.is_some() => {}
             Visit::Done => {}
             Visit::New => {
                 state[input] = Visit::OnPath;
@@ -168,11 +163,11 @@ fn visit(
                 let mut ids: Vec<String> =
                     path[start..].iter().rev().map(|&(i, _)| stages[i].id.clone()).collect();
                 ids.insert(0, stages[input].id.clone());
-                return Err(error(&stages[input].id, GraphErrorKind::Cycle { path: ids }));
+                cycle = Some(error(&stages[input].id, GraphErrorKind::Cycle { path: ids }));
             }
         }
     }
-    Ok(())
+    cycle
 }
 
 /// The topology while stages are bound one after the other.
@@ -219,6 +214,9 @@ impl Binding {
     ) {
         match self.try_bind(index, stage, requests) {
             Ok(bound) => self.bound[index] = bound,
+            Err(GraphError { stage, kind: GraphErrorKind::Bind(bind) }) => {
+                errors.extend(bind.flatten().into_iter().map(|bind| error(&stage, bind.into())));
+            }
             Err(error) => errors.push(error),
         }
         self.has_failures |= self.bound[index].is_none();

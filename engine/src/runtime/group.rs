@@ -69,6 +69,8 @@ pub(super) struct RunningGroup {
     output: Output,
     pub(super) now: Instant,
     pub(super) seen_phase: Phase,
+    /// Requests to open files again that were obeyed.
+    seen_reopenings: usize,
     pub(super) mail: VecDeque<Control>,
     pub(super) has_watches: bool,
     /// Queries of callers that wait, at all nodes.
@@ -107,6 +109,7 @@ impl RunningGroup {
             output: Output::new(),
             now,
             seen_phase: Phase::Running,
+            seen_reopenings: 0,
             mail: VecDeque::new(),
             has_watches: false,
             asked: 0,
@@ -123,6 +126,7 @@ impl RunningGroup {
         self.bell.own();
         loop {
             self.look_at_phase()?;
+            self.look_at_reopenings()?;
             if self.take_turn()? {
                 continue;
             }
@@ -148,6 +152,18 @@ impl RunningGroup {
             && let Some(node) = self.nodes.iter().find(|node| !node.is_done())
         {
             return Err(node.error(RunErrorCause::Aborted));
+        }
+        Ok(())
+    }
+
+    fn look_at_reopenings(&mut self) -> Result<(), RunError> {
+        let requested = self.shared.reopenings();
+        if mem::replace(&mut self.seen_reopenings, requested) != requested {
+            for (index, node) in self.nodes.iter_mut().enumerate() {
+                // Relaxed: only read to name the stage of a hang or a panic.
+                self.current.store(index, Ordering::Relaxed);
+                node.reopen()?;
+            }
         }
         Ok(())
     }
@@ -432,7 +448,9 @@ impl RunningGroup {
     }
 
     fn is_ready(&self) -> bool {
-        if !self.mailbox.is_empty() || self.shared.phase() != self.seen_phase {
+        let has_requests = self.shared.phase() != self.seen_phase
+            || self.shared.reopenings() != self.seen_reopenings;
+        if !self.mailbox.is_empty() || has_requests {
             return true;
         }
         self.nodes.iter().enumerate().any(|(index, node)| {

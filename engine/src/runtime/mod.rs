@@ -193,6 +193,12 @@ impl RunHandle {
         self.stop();
     }
 
+    /// Lets every sink open the files that grow again by their names, also while no rows come: for
+    /// programs that rename logs and then want them closed.
+    pub fn reopen(&self) {
+        self.shared.reopen();
+    }
+
     /// Ends the run at the next batch boundary of every stage; batches in flight are dropped, and
     /// [`Running::join`] returns an error.
     pub fn abort(&self) {

@@ -153,6 +153,18 @@ impl Node {
         if self.pace.is_stopping() { Ending::Stopped } else { self.inputs.ending() }
     }
 
+    /// Lets an operator that has not ended open its files again.
+    pub(super) fn reopen(&mut self) -> Result<(), RunError> {
+        let Body::Operator(operator) = &mut self.body else { return Ok(()) };
+        if self.life == Life::Done {
+            return Ok(());
+        }
+        self.is_dirty = true;
+        let reopened = operator.reopen();
+        self.wake_at = operator.wake_at();
+        reopened.map_err(|error| self.error(RunErrorCause::Failed(error)))
+    }
+
     /// Whether it has work in the background.
     pub(super) fn has_background(&self) -> bool {
         self.flow == Flow::Background && !self.is_done()

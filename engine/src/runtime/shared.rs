@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     needy_sinks: AtomicUsize,
     /// Whether the run drains because no sink does.
     is_sated: AtomicBool,
+    /// Requests to open files again, counted.
+    reopenings: AtomicUsize,
     bells: Vec<Arc<Doorbell>>,
 }
 
@@ -74,6 +76,7 @@ impl Shared {
             commits: Mutex::new(Commits::default()),
             needy_sinks: AtomicUsize::new(needy_sinks),
             is_sated: AtomicBool::new(false),
+            reopenings: AtomicUsize::new(0),
             bells,
         }
     }
@@ -108,6 +111,22 @@ impl Shared {
         if phase == Phase::Aborted {
             self.commits().discard();
         }
+        self.ring_all();
+    }
+
+    /// Asks all threads to let their operators open files again.
+    pub(crate) fn reopen(&self) {
+        // Relaxed: the number carries no data, and the doorbell orders it against a wait.
+        self.reopenings.fetch_add(1, Ordering::Relaxed);
+        self.ring_all();
+    }
+
+    /// Number of requests to open files again so far.
+    pub(crate) fn reopenings(&self) -> usize {
+        self.reopenings.load(Ordering::Relaxed)
+    }
+
+    fn ring_all(&self) {
         for bell in &self.bells {
             bell.ring();
         }

@@ -42,6 +42,14 @@ pub(super) fn bytes(lines: &[Line]) -> &[u8] {
     bytes
 }
 
+/// The bytes of `lines`.
+pub(super) fn bytes_mut(lines: &mut [Line]) -> &mut [u8] {
+    // SAFETY: a line is an array of words without padding, every byte is valid, and bytes need no
+    // alignment, so nothing is left over.
+    let (_, bytes, _) = unsafe { lines.align_to_mut() };
+    bytes
+}
+
 /// The words of `lines`.
 pub(super) fn words_mut(lines: &mut [Line]) -> &mut [u32] {
     // SAFETY: a line is an array of words without padding, and every word is valid, so nothing is

@@ -1,8 +1,9 @@
 //! Lists into the words of a segment.
 
 use std::fmt;
+use std::io::{self, Read};
 
-use super::cast::{LINE, Line, bytes, halves_mut, words_mut};
+use super::cast::{LINE, Line, bytes, bytes_mut, halves_mut, words_mut};
 use super::groups::encode_groups;
 use super::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
 use super::list::low;
@@ -14,7 +15,23 @@ use crate::memory::prefer_huge_pages;
 pub struct SegmentBytes(Vec<Line>);
 
 impl SegmentBytes {
-    /// An aligned copy of bytes, for example of a file that was read and not mapped.
+    /// The next `len` bytes of a reader, such as those of a file.
+    ///
+    /// # Errors
+    ///
+    /// If reading fails or ends too early, or if `len` is not a multiple of 64. The content is
+    /// checked by [`Segment::new`](super::Segment::new).
+    pub fn read_from(reader: &mut impl Read, len: usize) -> io::Result<Self> {
+        if !len.is_multiple_of(size_of::<Line>()) {
+            let error = SegmentError::Alignment { bytes: len };
+            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        }
+        let mut lines = zeroed(len / size_of::<Line>());
+        reader.read_exact(bytes_mut(&mut lines))?;
+        Ok(Self(lines))
+    }
+
+    /// An aligned copy of bytes.
     ///
     /// # Errors
     ///

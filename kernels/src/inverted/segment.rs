@@ -8,7 +8,7 @@ use super::view::View;
 /// The inverted lists of documents, in memory as in its file.
 ///
 /// Documents are numbered from 0, terms from 0; the list of a term has the ascending ids of its
-/// documents. `B` owns or maps the bytes. A [`SegmentBuilder`](super::SegmentBuilder) and
+/// documents. `B` has the bytes. A [`SegmentBuilder`](super::SegmentBuilder) and
 /// [`merge`](super::merge) make [`SegmentBytes`](super::SegmentBytes).
 ///
 /// # Examples

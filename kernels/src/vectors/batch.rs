@@ -11,7 +11,7 @@ const AHEAD: usize = 16;
 
 /// Bits of the number of a point in its part.
 pub(super) const POINT_BITS: u32 = 8;
-const POINT_MASK: u32 = (1 << POINT_BITS) - 1;
+pub(super) const POINT_MASK: u32 = (1 << POINT_BITS) - 1;
 
 /// Tests that are done at once.
 pub(super) const BATCH: usize = 256;

@@ -118,7 +118,9 @@ impl Level {
             let rows = children.start * dims..children.end * dims;
             form.store(isa, &corners.low[rows.clone()], dims, words, low);
             form.store(isa, &corners.high[rows], dims, words, high);
-            let is_small = |&lane: &usize| form.diagonal(low, high, lane) <= diagonal_max;
+            let is_small = |&lane: &usize| {
+                form.diagonal(low, high, lane) <= diagonal_max && form.is_straight(low, high, lane)
+            };
             (0..children.len()).filter(is_small).fold(0, |small, lane| small | 1 << lane)
         });
         let small = small.collect();

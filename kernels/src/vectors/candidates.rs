@@ -52,12 +52,30 @@ pub(super) struct Sides<'a> {
 /// Kinds of joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Points with themselves.
+    /// Points with themselves, each pair from one of its points.
     Within,
+    /// Points with themselves, each pair from both of its points.
+    Each,
     /// Two sides, of which the left one is looked up.
     Between,
     /// Two sides, of which the right one is looked up.
     Swapped,
+}
+
+impl Kind {
+    /// Whether points are looked up in all that they may join with, so that a sink may have enough
+    /// pairs of one.
+    pub(super) fn may_stop(self) -> bool {
+        matches!(self, Self::Each | Self::Swapped)
+    }
+}
+
+impl Sides<'_> {
+    /// Whether a sink needs no more pairs of a point that is looked up.
+    #[inline(always)]
+    pub(super) fn are_enough<S: Sink>(self, sink: &S, probe: u32) -> bool {
+        S::STOPS && self.kind.may_stop() && sink.has_enough(self.probe.place(probe))
+    }
 }
 
 /// Pairs that passed the filters, as positions. Both lists have room for [`LANES`] more than are
@@ -96,7 +114,7 @@ impl Candidates {
 
     /// Drops the pairs from `from` on that float32 proves not to join.
     pub(super) fn sift(&mut self, isa: Isa, sides: Sides<'_>, from: usize) {
-        let limits = Form::Float { scale: 1.0 }.limits(
+        let limits = Form::Float { scale: 1.0, bend: None }.limits(
             sides.dims,
             sides.epsilon.reach(),
             sides.epsilon.core(),
@@ -138,6 +156,9 @@ impl Candidates {
                 self.next = index;
                 return false;
             }
+            if sides.are_enough(sink, probe) || sides.kind == Kind::Each && probe == build {
+                continue;
+            }
             let ahead = self.builds[(index + AHEAD).min(self.len - 1)] as usize;
             prefetch(sides.build.rows, ahead * sides.dims);
             prefetch(sides.build.order, ahead);
@@ -149,7 +170,7 @@ impl Candidates {
             let (probe, build) = (sides.probe.place(probe), sides.build.place(build));
             if build != NO_ROW {
                 let is_turned = match sides.kind {
-                    Kind::Within => probe > build,
+                    Kind::Within | Kind::Each => probe > build,
                     Kind::Between => false,
                     Kind::Swapped => true,
                 };

@@ -2,9 +2,8 @@
 //!
 //! ```text
 //! round      task
-//! measure    the greatest value of some rows                      ┐ in more than
-//! choose     the components of a sample, one task                 │ 16 dimensions
-//! map        the coordinates of some rows                         ┘
+//! choose     the components of a sample, one task                 ┐ in more than
+//! map        the coordinates of some rows                         ┘ 16 dimensions
 //! survey     the extent of some rows, if points may be in strips: the next round is to sort them
 //! plant      the kd tree of a sample, one task
 //! sort       the extent of some rows, and the bucket of each, or its strip
@@ -30,7 +29,7 @@ use super::lanes::{LANES, Line, as_u32};
 use super::order::{NO_ROW, Run, positions_of};
 use super::parted::{Part, joined, parted};
 use super::plan::Algorithm;
-use super::principal::{Principal, largest};
+use super::principal::Principal;
 use super::rows::Vectors;
 use super::strips::{Bounds, STRIP_DIMS_MAX, Strips};
 use super::tree::Tree;
@@ -79,8 +78,7 @@ pub struct Construction {
 /// The next round.
 #[derive(Debug)]
 enum Step {
-    Measure,
-    Choose { largest: f32 },
+    Choose,
     Map,
     Survey,
     Plant,
@@ -140,8 +138,7 @@ pub struct BuildTask {
 /// Work of a task, and then its result.
 #[derive(Debug)]
 enum Work {
-    Measure { rows: Range<usize>, largest: f32 },
-    Choose { largest: f32, reach: f64, chosen: Option<(Principal, f64)> },
+    Choose { reach: f64, chosen: Option<(Principal, f64)> },
     Map { rows: Range<usize>, principal: Arc<Principal>, mapped: Part<f32>, moved: f64 },
     Survey { rows: Range<usize>, extent: Option<Extent> },
     Plant(Option<Tree>),
@@ -196,7 +193,7 @@ impl Construction {
         let most = Directory::POINTS_MAX;
         assert!(len <= most, "{len} points of at most {most}");
         let has_map = dims > PLAIN_DIMS_MAX && len > 0;
-        let step = if has_map { Step::Measure } else { Step::Plant };
+        let step = if has_map { Step::Choose } else { Step::Plant };
         let (form, mapped) = (Form::choose, Mapped::default());
         Self { isa, dims, len, epsilon, form, step, map: None, mapped, share: 0.0 }
     }
@@ -252,7 +249,7 @@ impl Construction {
     /// Whether a later round decides how a directory filters, and [`Self::algorithm`] is not known.
     #[must_use]
     pub fn is_choosing(&self) -> bool {
-        matches!(self.step, Step::Measure | Step::Choose { .. })
+        matches!(self.step, Step::Choose)
     }
 
     /// The faster way to join these vectors, many of them, by what their sample has told.
@@ -274,9 +271,8 @@ impl Construction {
         let len = self.len;
         let rows = (0..pieces).map(|piece| piece * len / pieces..(piece + 1) * len / pieces);
         let works: Vec<Work> = match &self.step {
-            Step::Measure => rows.map(|rows| Work::Measure { rows, largest: 0.0 }).collect(),
-            &Step::Choose { largest } => {
-                vec![Work::Choose { largest, reach: self.epsilon.reach(), chosen: None }]
+            Step::Choose => {
+                vec![Work::Choose { reach: self.epsilon.reach(), chosen: None }]
             }
             Step::Map => self.mappings(rows),
             Step::Survey => rows.map(|rows| Work::Survey { rows, extent: None }).collect(),
@@ -345,13 +341,7 @@ impl Construction {
     pub fn complete(&mut self, tasks: Vec<BuildTask>) -> Option<Directory> {
         let mut works = tasks.into_iter().map(|task| task.work);
         self.step = match &self.step {
-            Step::Measure => Step::Choose {
-                largest: works.fold(0.0, |greatest, work| match work {
-                    Work::Measure { largest, .. } => largest.max(greatest),
-                    _ => greatest,
-                }),
-            },
-            Step::Choose { .. } => {
+            Step::Choose => {
                 let Some(Work::Choose { chosen, .. }) = works.next() else { return None };
                 let (principal, share) = chosen.expect(HAS_RUN);
                 (self.map, self.share) = (Some((Arc::new(principal), 0.0)), share);
@@ -583,11 +573,8 @@ impl BuildTask {
         let Self { isa, mapped, work } = self;
         let filtered = mapped.or(vectors);
         match work {
-            Work::Measure { rows, largest: found } => {
-                *found = largest(*isa, vectors.part(rows.clone()));
-            }
-            Work::Choose { largest, reach, chosen } => {
-                *chosen = Some(Principal::choose(*isa, vectors, *largest, *reach));
+            Work::Choose { reach, chosen } => {
+                *chosen = Some(Principal::choose(*isa, vectors, *reach));
             }
             Work::Map { rows, principal, mapped, moved } => {
                 *moved = principal.map(*isa, vectors.part(rows.clone()).values(), mapped);

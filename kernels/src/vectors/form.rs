@@ -17,7 +17,7 @@
 //! the box of all points is below 46,000 units, so with the rounding, at most one unit for each of
 //! at most 64 dimensions, no sum exceeds 46,008^2 < 2^31.
 //!
-//! **Float.** `t(x) = x * 2^k` in float32, with `k` such that `|t(x)| < 2^55`: differences, squares
+//! **Float.** `t(x) = x * 2^k` in float32, with `k` such that `|t(x)| <= 2^55`: differences, squares
 //! and sums are finite. The product is exact unless it is subnormal, else off by at most 2^-150.
 //! With `u = 2^-24` each difference, square and sum is off by a part of `u`, and each square by
 //! 2^-150 besides, if it underflows. Sums in any order, and fused ones, have fewer roundings. So
@@ -27,9 +27,18 @@
 //! S <= (2^k |x - y| + sqrt(D) 2^-149)^2 * (1 + u)^(D + 3) + D * 2^-149
 //! ```
 //!
-//! and `(1 + u)^(D + 3) <= 1 + (D + 4) * 2^-23` for `D` <= 4,096. If each `t(x)` is zero or at
-//! least 2^-36, a difference is zero or at least 2^-60: nothing is subnormal, all errors are
-//! relative, and the other direction holds too, with the inverse factor.
+//! and `(1 + u)^(D + 3) <= 1 + (D + 4) * 2^-23` for `D` <= 4,096. The other direction holds too,
+//! with the inverse factor and both small terms subtracted.
+//!
+//! **Bent floats.** Where one coordinate is 2^115 times epsilon or more, as a mark of missing data
+//! is, a `k` that fits it makes all squares of near points underflow, and the filter passes
+//! everything. So `k` follows epsilon: with `R < 2^e`, `2^(k + e) = 2^-60`. Numbers beyond
+//! `b = 2^(25 + e)` are *bent*: their bits beyond those of `b` are shifted right until the greatest
+//! one fits, which is monotone and keeps numbers distinct but for up to four neighbours. No pair is
+//! lost: below, at and beyond `b`, distinct float32 are at least `2^-24 b = 2^(e + 1)` apart if one
+//! of them is at least `b`. So they do not join, and a bent coordinate of a pair that joins is
+//! equal in both points. For the same reason, no point with a bent coordinate seems to be within
+//! epsilon of a box without one; pairs of boxes with bent coordinates are never known to join.
 //!
 //! **Boxes.** A box has the least and greatest stored coordinates of its points. The distance of a
 //! stored point to a box is at most that to each stored point in it, for each dimension: the same
@@ -59,8 +68,15 @@ const _: () = {
 const SHORT_EPSILON_MIN: f64 = 3.0;
 /// Exponent of the largest coordinate of [`Form::Float`].
 const FLOAT_EXPONENT: i32 = 55;
-/// Least coordinate above zero of [`Form::Float`] whose differences have squares that are normal.
-const FLOAT_EXACT_MIN: f64 = 1.0 / (1_u64 << 36) as f64;
+/// Exponent of the reach of epsilon in [`Form::Float`], at least: its square is far above what
+/// underflows.
+const REACH_EXPONENT_MIN: i32 = -60;
+/// Exponent of the first bent number, from that of the reach of epsilon.
+const BENT_FROM: i32 = 25;
+/// Less than half of the least distance of two float32. Only equal ones join by a smaller epsilon.
+const LEAST_REACH: f64 = 1.0 / (1_u128 << 127) as f64 / (1_u64 << 23) as f64;
+/// Least difference of [`Form::Float`] whose square is not zero.
+const FLOAT_DIFFERENCE_MIN: f64 = 1.0 / (1_u128 << 74) as f64;
 /// Units that the rounding of two points moves them, for each root of a dimension.
 const SHORT_MOVED: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
 /// Relative widening of limits.
@@ -82,7 +98,28 @@ pub(super) enum Form {
     Float {
         /// The power of two that coordinates are multiplied by.
         scale: f64,
+        /// How greater numbers become smaller, if some have to.
+        bend: Option<Bend>,
     },
+}
+
+/// A monotone map of the numbers beyond a border.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bend {
+    /// The border, in stored units.
+    border: f64,
+    /// Bits by which the bits of numbers beyond those of the border are shifted.
+    shift: u32,
+}
+
+impl Bend {
+    /// The image of a number.
+    #[inline(always)]
+    fn map(self, number: f64) -> f64 {
+        let (bits, border) = (number.abs().to_bits(), self.border.to_bits());
+        let bent = border + ((bits.max(border) - border) >> self.shift);
+        f64::from_bits(bits.min(bent)).copysign(number)
+    }
 }
 
 /// Limits of sums of squares, as bits of an `i32` of [`Form::Short`] or an `f32` of
@@ -173,7 +210,7 @@ impl Form {
                 return form;
             }
         }
-        Self::float(extent)
+        Self::float(extent, reach)
     }
 
     /// Whole numbers for the points of an extent of at most [`SHORT_DIMS_MAX`] dimensions.
@@ -187,15 +224,22 @@ impl Form {
         Self::Short { low, top, scale }
     }
 
-    /// Floats for the points of an extent.
-    pub(super) fn float(extent: &Extent) -> Self {
+    /// Floats for the points of an extent, of which those at a distance of at most `reach` join.
+    pub(super) fn float(extent: &Extent, reach: f64) -> Self {
         let values = extent.low.iter().chain(&extent.high);
-        let largest = values.fold(0.0, |largest, value| value.abs().max(largest));
-        // The exponent of a float64, which has no subnormal numbers here.
-        let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
-        #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
-        let exponent = if largest > 0.0 { exponent as i32 } else { 0 };
-        Self::Float { scale: 2.0_f64.powi(FLOAT_EXPONENT - exponent) }
+        let largest = values.fold(0.0_f32, |largest, value| value.abs().max(largest)).into();
+        let by_largest = if largest > 0.0 { exponent_above(largest) } else { 0 };
+        let by_largest = 2.0_f64.powi(FLOAT_EXPONENT - by_largest);
+        let by_reach = exponent_above(reach.max(LEAST_REACH));
+        let by_reach = 2.0_f64.powi(REACH_EXPONENT_MIN.saturating_sub(by_reach));
+        if by_reach <= by_largest {
+            return Self::Float { scale: by_largest, bend: None };
+        }
+        let border = 2.0_f64.powi(REACH_EXPONENT_MIN + BENT_FROM);
+        let beyond = |number: f64| number.to_bits().saturating_sub(border.to_bits());
+        let (most, needed) = (beyond(2.0_f64.powi(FLOAT_EXPONENT)), beyond(largest * by_reach));
+        let shift = needed.div_ceil(most).next_power_of_two().ilog2();
+        Self::Float { scale: by_reach, bend: Some(Bend { border, shift }) }
     }
 
     /// Words of a point of `dims` dimensions: a power of two, so that there is a loop for each
@@ -224,23 +268,40 @@ impl Form {
                 let bits = |sum: f64| (sum as i32).cast_unsigned();
                 Limits { within: bits(within), inside: bits(inside.max(-1.0)) }
             }
-            Self::Float { scale } => {
+            Self::Float { scale, bend } => {
                 let tiny = 2.0_f64.powi(-149);
                 let rounded = (1.0 + (dims + 4.0) * 2.0_f64.powi(-23)) * WIDER;
                 let moved = dims_root * tiny * WIDER;
                 let within = (reach * scale + moved).powi(2) * rounded + dims * tiny;
-                let inside = (core * scale).powi(2) / rounded;
+                let inside = (core * scale - moved).max(0.0).powi(2) / rounded - dims * tiny;
                 // Rounded to nearest, so the neighbour is on the safe side.
                 let within = (within as f32).next_up();
-                let inside = if core > 0.0 { (inside as f32).next_down() } else { 0.0 };
+                let inside = if inside > 0.0 {
+                    (inside as f32).next_down()
+                } else if tiny * scale >= FLOAT_DIFFERENCE_MIN {
+                    // A sum is zero only of equal points.
+                    0.0
+                } else {
+                    -1.0
+                };
+                let is_far = |bend: Bend| reach * scale * 2.0_f64.powi(BENT_FROM) > bend.border;
+                // Bends are for a smaller reach.
+                let within = if bend.is_some_and(is_far) { f32::MAX } else { within };
                 Limits { within: within.to_bits(), inside: inside.to_bits() }
             }
         }
     }
 
+    /// Whether a box may be known to be within epsilon of a point: no coordinate of its greatest
+    /// and least ones is bent.
+    pub(super) fn is_straight(&self, low: &[Line], high: &[Line], lane: usize) -> bool {
+        let Self::Float { bend: Some(bend), .. } = self else { return true };
+        let is_bent = |line: &Line| f64::from(f32::from_bits(line.0[lane])).abs() >= bend.border;
+        !low.iter().chain(high).any(is_bent)
+    }
+
     /// Writes rows into the lanes of consecutive lines, `words` lines for sixteen rows; lanes past
-    /// the last row repeat it. Returns whether all rows are exact: not clamped, and not so small
-    /// that squares would underflow.
+    /// the last row repeat it. Returns whether all rows are exact, which clamped ones are not.
     pub(super) fn store(
         &self,
         isa: Isa,
@@ -300,9 +361,16 @@ fn store<const D: usize>(call: Store<'_>) -> bool {
                         store_short(column(rows, dims, dim), low, top, *scale, dim % 2, line);
                 }
             }
-            Form::Float { scale } => {
+            Form::Float { scale, bend: None } => {
                 for (dim, line) in lines[..dims].iter_mut().enumerate() {
-                    is_exact &= store_float(column(rows, dims, dim), *scale, &mut line.0);
+                    let numbers = column(rows, dims, dim).map(|value| value * scale);
+                    is_exact &= store_float(numbers, &mut line.0);
+                }
+            }
+            Form::Float { scale, bend: Some(bend) } => {
+                for (dim, line) in lines[..dims].iter_mut().enumerate() {
+                    let numbers = column(rows, dims, dim).map(|value| bend.map(value * scale));
+                    is_exact &= store_float(numbers, &mut line.0);
                 }
             }
         }
@@ -336,16 +404,21 @@ fn store_short(
 
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
-fn store_float(values: [f64; LANES], scale: f64, line: &mut [u32; LANES]) -> bool {
+fn store_float(numbers: [f64; LANES], line: &mut [u32; LANES]) -> bool {
     let largest = 2.0_f64.powi(FLOAT_EXPONENT);
     let mut is_exact = true;
-    for (value, word) in values.into_iter().zip(line) {
-        let exact = value * scale;
-        let clamped = exact.max(-largest).min(largest);
-        is_exact &= exact == clamped && (exact == 0.0 || exact.abs() >= FLOAT_EXACT_MIN);
+    for (number, word) in numbers.into_iter().zip(line) {
+        let clamped = number.max(-largest).min(largest);
+        is_exact &= number == clamped;
         *word = (clamped as f32).to_bits();
     }
     is_exact
+}
+
+/// The least exponent of a power of two that is greater than a positive number, which is not
+/// subnormal.
+fn exponent_above(number: f64) -> i32 {
+    (number.to_bits() >> 52) as i32 - 1022
 }
 
 /// The root of a number of dimensions.

@@ -26,7 +26,8 @@
 //! a join of two looks up the points of the smaller one in the larger one. A part is up to sixteen
 //! leaves of neighbours, and threads can take parts in any order. For a sink that only counts,
 //! children of a node all of whose points are within epsilon of a point are counted without tests,
-//! so that duplicates are not compared.
+//! so that duplicates are not compared. A sink that needs some pairs of each point ends the lookup
+//! of a point when it has them.
 //!
 //! Above 16 dimensions a directory is over few coordinates of the points, to which `principal`
 //! maps them without stretching a distance; candidates are sifted in float32 then, dimension by

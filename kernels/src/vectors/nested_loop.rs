@@ -83,7 +83,7 @@ impl<'a> NestedLoop<'a> {
     fn new(isa: Isa, [left, right]: [Vectors<'a>; 2], epsilon: Epsilon, is_within: bool) -> Self {
         let dims = right.dims();
         assert!(left.dims() == dims, "vectors of {} and {dims} dimensions", left.dims());
-        let form = Form::float(&Extent::of(isa, right));
+        let form = Form::float(&Extent::of(isa, right), epsilon.reach());
         let mut tiles = vec![Line([0; LANES]); right.len().div_ceil(LANES) * dims];
         form.store(isa, right.values(), dims, dims, &mut tiles);
         let limit = form.limits(dims, epsilon.reach(), epsilon.core()).within;

@@ -3,8 +3,14 @@
 //! A point `x` is mapped to `k + 1` numbers that a directory orders and filters by:
 //!
 //! ```text
-//! z = x * 2^e - centre         p = V z, k numbers         t = |z - V^T p|, one number
+//! z = (y - centre) * 2^e       p = V z, k numbers         t = |z - V^T p|, one number
 //! ```
+//!
+//! `y` is `x` with each coordinate moved into a range about the median of its dimension, which
+//! stretches no distance. Rounding, below, is relative to the greatest `|z|`, so that without the
+//! range one mark of missing data, such as 3.4e38, would leave nothing of all other points. The
+//! range is 2^7 times the spread of the values of the widest dimension, counted so that outliers
+//! do not tell it until three of four values are some: few other points are moved.
 //!
 //! The rows of `V` are the components of a sample, by subspace iteration from a fixed start. They
 //! need not be exact, only measured: let `h` be at least the norm of `V V^T - I`, in float64. Rows
@@ -35,6 +41,10 @@ use crate::simd::{Base, Call, RunOn, dispatch};
 
 /// Rows of the sample.
 const SAMPLE_MAX: usize = 2048;
+/// Rows of the sample that tell the ranges of the dimensions.
+const RANGE_ROWS: usize = 256;
+/// Half of the width of a range, in the spread of values.
+const RANGE_WIDTH: f64 = 128.0;
 /// Numbers of components: with the norm of the rest, all words of a directory are used.
 const COMPONENTS: [usize; 3] = [7, 15, 31];
 /// Candidates of a point, counted at both points of a pair, up to which the fewest components are
@@ -56,7 +66,10 @@ const DEVIATION_MAX: f64 = 0.01;
 pub(super) struct Principal {
     dims: usize,
     /// The power of two that coordinates are multiplied by, so that they are below one.
-    scale: f64,
+    scale: f32,
+    /// The range of each dimension, and the mean in it.
+    low: Vec<f32>,
+    high: Vec<f32>,
     centre: Vec<f32>,
     /// The components, one after the other, padded with zeros to whole lines.
     axes: Vec<f32>,
@@ -68,11 +81,10 @@ pub(super) struct Principal {
 
 impl Principal {
     /// A map for a join by this distance, and the share of pairs that pass its filter. The fewer
-    /// components, the cheaper is the map, and the more pairs pass, which a sample tells. `largest`
-    /// is the greatest absolute value.
-    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, largest: f32, reach: f64) -> (Self, f64) {
+    /// components, the cheaper is the map, and the more pairs pass, which a sample tells.
+    pub(super) fn choose(isa: Isa, vectors: Vectors<'_>, reach: f64) -> (Self, f64) {
         let [few, some, many] = COMPONENTS;
-        let mut principal = Self::of(isa, vectors, largest, some);
+        let mut principal = Self::of(isa, vectors, reach, some);
         let len = vectors.len() as f64;
         let mapped = principal.mapped_sample(isa, vectors, 1);
         let share = |components| principal.share_within(&mapped, components, reach);
@@ -84,7 +96,7 @@ impl Principal {
         if of_some * len <= CANDIDATES_MANY {
             return (principal, of_some);
         }
-        let principal = Self::of(isa, vectors, largest, many);
+        let principal = Self::of(isa, vectors, reach, many);
         let mapped = principal.mapped_sample(isa, vectors, SHARE_STEP);
         let of_many = principal.share_within(&mapped, many, reach);
         (principal, of_many)
@@ -105,22 +117,14 @@ impl Principal {
 
     /// The `components` directions of greatest variance of a sample; fewer if there is no variance
     /// in more.
-    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, largest: f32, components: usize) -> Self {
+    pub(super) fn of(isa: Isa, vectors: Vectors<'_>, reach: f64, components: usize) -> Self {
         let dims = vectors.dims();
-        // The exponent of a float64, which is not subnormal.
-        let exponent = (f64::from(largest).to_bits() >> 52).cast_signed() - 1022;
-        #[expect(clippy::cast_possible_truncation, reason = "an exponent of a float32")]
-        let scale = if largest > 0.0 { 2.0_f64.powi(-exponent as i32) } else { 1.0 };
         let stride = dims.next_multiple_of(LANES);
         let sample: Vec<&[f32]> = sample(vectors).collect();
-        let mut principal = Self {
-            dims,
-            scale,
-            centre: centre(&sample, dims, scale),
-            axes: Vec::new(),
-            stride,
-            stretch: 1.0,
-        };
+        let Range { low, high, scale } = Range::of(&sample, dims, reach);
+        let centre = centre(&sample, &low, &high);
+        let axes = Vec::new();
+        let mut principal = Self { dims, scale, low, high, centre, axes, stride, stretch: 1.0 };
         let mut points = vec![0.0; sample.len() * stride];
         for (&row, point) in sample.iter().zip(points.chunks_exact_mut(stride)) {
             principal.place(row, point);
@@ -141,12 +145,15 @@ impl Principal {
         principal
     }
 
-    /// The scaled and centred coordinates of a row.
+    /// The scaled and centred coordinates of a row in its range.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
     fn place(&self, row: &[f32], point: &mut [f32]) {
-        for ((place, &value), &centre) in point.iter_mut().zip(row).zip(&self.centre) {
-            *place = (f64::from(value) * self.scale) as f32 - centre;
+        let range = self.low.iter().zip(&self.high).zip(&self.centre);
+        for ((place, &value), ((&low, &high), &centre)) in point.iter_mut().zip(row).zip(range) {
+            // Comparisons that vectors have.
+            let value = if value > low { value } else { low };
+            let value = if value < high { value } else { high };
+            *place = (value - centre) * self.scale;
         }
     }
 
@@ -167,7 +174,7 @@ impl Principal {
 
     /// A bound of the distance of the maps of points at this distance, before rounding.
     pub(super) fn reach(&self, reach: f64) -> f64 {
-        reach * self.scale * self.stretch
+        reach * f64::from(self.scale) * self.stretch
     }
 }
 
@@ -197,40 +204,60 @@ fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f6
     f64::from(within) / f64::from(pairs.max(1))
 }
 
-/// The greatest absolute value of rows.
-pub(super) fn largest(isa: Isa, vectors: Vectors<'_>) -> f32 {
-    dispatch::<Base, _>(isa, FindLargest(vectors.values()))
+/// The range of each dimension that coordinates are moved into.
+struct Range {
+    low: Vec<f32>,
+    high: Vec<f32>,
+    /// A power of two, by which all differences in a range are below one.
+    scale: f32,
 }
 
-/// Finds the greatest absolute value.
-struct FindLargest<'a>(&'a [f32]);
-
-impl Call for FindLargest<'_> {
-    type Output = f32;
-}
-
-impl<L> RunOn<L> for FindLargest<'_> {
-    #[inline(always)]
-    fn run_on(self, _: L) -> f32 {
-        let (lines, rest) = self.0.as_chunks::<LANES>();
-        let mut largest = [0.0_f32; LANES];
-        for line in lines {
-            for lane in 0..LANES {
-                let value = line[lane].abs();
-                largest[lane] = if value > largest[lane] { value } else { largest[lane] };
-            }
+impl Range {
+    /// The range of a sample, for pairs at a distance of at most `reach`.
+    #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+    fn of(sample: &[&[f32]], dims: usize, reach: f64) -> Self {
+        let rows: Vec<&[f32]> =
+            sample.iter().step_by(sample.len().div_ceil(RANGE_ROWS)).copied().collect();
+        let mut medians = Vec::with_capacity(dims);
+        let (mut spread, mut apart) = (0.0_f64, Vec::new());
+        for dim in 0..dims {
+            let mut values: Vec<f32> = rows.iter().map(|row| row[dim]).collect();
+            let half = values.len() / 2;
+            let median = *values.select_nth_unstable_by(half, f32::total_cmp).1;
+            let distance = |value: f32| (f64::from(value) - f64::from(median)).abs();
+            let mut distances: Vec<f64> = values.into_iter().map(distance).collect();
+            spread = spread.max(quarter(&mut distances));
+            // One of each dimension, for points most of whose coordinates are alike.
+            apart.extend(distances.into_iter().filter(|&distance| distance > 0.0).take(1));
+            medians.push(median);
         }
-        largest.iter().chain(rest).fold(0.0, |largest, value| value.abs().max(largest))
+        if spread == 0.0 && !apart.is_empty() {
+            spread = quarter(&mut apart);
+        }
+        // Differences of float32 do not overflow.
+        let most = f64::from(f32::MAX) / 4.0;
+        let width = ((spread.max(reach) * RANGE_WIDTH).min(most) as f32).max(f32::MIN_POSITIVE);
+        let bound = |median: f32, width: f32| (median + width).clamp(-f32::MAX, f32::MAX);
+        let low = medians.iter().map(|&median| bound(median, -width)).collect();
+        let high = medians.iter().map(|&median| bound(median, width)).collect();
+        let exponent = (width.to_bits() >> 23).cast_signed() - 127 + 2;
+        Self { low, high, scale: 2.0_f32.powi((-exponent).clamp(-126, 126)) }
     }
 }
 
-/// The mean of rows.
+/// The number that a quarter of some numbers do not exceed.
+fn quarter(numbers: &mut [f64]) -> f64 {
+    let place = numbers.len() / 4;
+    *numbers.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// The mean of rows in their range.
 #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
-fn centre(rows: &[&[f32]], dims: usize, scale: f64) -> Vec<f32> {
-    let mut sums = vec![0.0_f64; dims];
+fn centre(rows: &[&[f32]], low: &[f32], high: &[f32]) -> Vec<f32> {
+    let mut sums = vec![0.0_f64; low.len()];
     for row in rows {
-        for (sum, &value) in sums.iter_mut().zip(*row) {
-            *sum += f64::from(value) * scale;
+        for (((sum, &value), &low), &high) in sums.iter_mut().zip(*row).zip(low).zip(high) {
+            *sum += f64::from(value.max(low).min(high));
         }
     }
     sums.iter().map(|sum| (sum / rows.len() as f64) as f32).collect()

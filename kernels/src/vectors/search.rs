@@ -1,6 +1,6 @@
 //! The search of the points of a part in a directory, in batches of tests.
 
-use super::batch::{BATCH, Kept, POINT_BITS, Probes, TestBoxes, TestPoints};
+use super::batch::{BATCH, Kept, POINT_BITS, POINT_MASK, Probes, TestBoxes, TestPoints};
 use super::candidates::{Candidates, Kind, Sides};
 use super::directory::{Directory, PART_LEAVES};
 use super::form::Limits;
@@ -26,6 +26,18 @@ impl Tests {
     fn new() -> Self {
         // Batches are added only while there is less than one.
         Self { tests: Kept::new(), len: 0 }
+    }
+
+    /// Keeps those tests of the next batch whose point is needed.
+    fn retain(&mut self, is_needed: impl Fn(u32) -> bool) {
+        let begin = self.len.saturating_sub(BATCH);
+        let mut kept = begin;
+        for at in begin..self.len {
+            let test = self.tests.0[at];
+            self.tests.0[kept] = test;
+            kept += usize::from(is_needed(test & POINT_MASK));
+        }
+        self.len = kept;
     }
 
     /// Takes a batch off.
@@ -96,6 +108,30 @@ impl<'a> Join<'a> {
         Self { probe: directory, build: directory, kind: Kind::Within }
     }
 
+    /// The pairs of points of one directory, each from both of its points, for a sink that needs
+    /// [some](Sink::STOPS) pairs of each.
+    ///
+    /// # Panics
+    ///
+    /// If the directory was made to be joined with itself only: its points are not looked up.
+    #[must_use]
+    pub fn each(directory: &'a Directory) -> Self {
+        assert!(directory.strips.is_none(), "a directory for pairs of its own points");
+        Self { probe: directory, build: directory, kind: Kind::Each }
+    }
+
+    /// As [`Self::between`], for a sink that needs [some](Sink::STOPS) pairs of each point of
+    /// `right`.
+    ///
+    /// # Panics
+    ///
+    /// As `between`.
+    #[must_use]
+    pub fn of_right(left: &'a Directory, right: &'a Directory) -> Self {
+        check_two(left, right);
+        Self { probe: right, build: left, kind: Kind::Swapped }
+    }
+
     /// The pairs of a point of `left` and one of `right`.
     ///
     /// # Panics
@@ -104,10 +140,7 @@ impl<'a> Join<'a> {
     /// only.
     #[must_use]
     pub fn between(left: &'a Directory, right: &'a Directory) -> Self {
-        assert!(left.dims == right.dims, "{} and {} dimensions", left.dims, right.dims);
-        assert!(left.epsilon == right.epsilon, "{:?} and {:?}", left.epsilon, right.epsilon);
-        let is_other = |directory: &Directory| directory.strips.is_none();
-        assert!(is_other(left) && is_other(right), "a directory for pairs of its own points");
+        check_two(left, right);
         if left.len() <= right.len() {
             Self { probe: left, build: right, kind: Kind::Between }
         } else {
@@ -145,7 +178,7 @@ impl<'a> Join<'a> {
         let tiles = &mut search.tiles[..points.div_ceil(LANES) * words];
         search.is_exact = build.is_exact;
         let mut moved = build.map.as_ref().map_or(0.0, |&(_, moved)| moved);
-        if kind == Kind::Within {
+        if matches!(kind, Kind::Within | Kind::Each) {
             tiles.copy_from_slice(&build.tiles[positions.start / LANES * words..][..tiles.len()]);
             search.nodes.clear();
             let mut node = as_u32(part);
@@ -175,6 +208,15 @@ impl<'a> Join<'a> {
             *test = point;
         }
         root.len = points;
+        if kind == Kind::Each {
+            // Its own leaf has a partner of most points that have many.
+            let leaf = |point: u32| (as_u32(positions.start) + point) / as_u32(LANES);
+            let own = &mut search.stages[0];
+            for (test, point) in own.tests.0[..points].iter_mut().zip(0..) {
+                *test = leaf(point) << POINT_BITS | point;
+            }
+            own.len = points;
+        }
     }
 
     /// Goes on with the part that was begun in `search`, until it is finished, which it returns, or
@@ -196,7 +238,7 @@ impl<'a> Join<'a> {
             while search.candidates.len() < CANDIDATES_MIN {
                 let has_tests = match &self.build.strips {
                     Some(strips) => self.test_leaves(isa, search, strips),
-                    None => self.test(isa, search, sides, takes_all),
+                    None => self.test(isa, search, sides, takes_all, sink),
                 };
                 match has_tests {
                     false if search.candidates.len() == 0 => return true,
@@ -209,11 +251,22 @@ impl<'a> Join<'a> {
     }
 
     /// Tests a batch; returns whether there was one.
-    fn test(self, isa: Isa, search: &mut Search, sides: Sides<'_>, takes_all: bool) -> bool {
-        match search.stage() {
-            None => return false,
-            Some(0) => self.test_points(isa, search, sides),
-            Some(stage) => self.test_boxes(isa, search, stage, takes_all),
+    fn test<S: Sink>(
+        self,
+        isa: Isa,
+        search: &mut Search,
+        sides: Sides<'_>,
+        takes_all: bool,
+        sink: &S,
+    ) -> bool {
+        let Some(stage) = search.stage() else { return false };
+        if S::STOPS && self.kind.may_stop() {
+            let first = as_u32(self.probe.positions(search.part).start);
+            search.stages[stage].retain(|point| !sides.are_enough(sink, first + point));
+        }
+        match stage {
+            0 => self.test_points(isa, search, sides),
+            _ => self.test_boxes(isa, search, stage, takes_all),
         }
         true
     }
@@ -295,6 +348,14 @@ impl<'a> Join<'a> {
             is_within: self.kind == Kind::Within,
         }
     }
+}
+
+/// Checks that two directories can be joined with each other.
+fn check_two(left: &Directory, right: &Directory) {
+    assert!(left.dims == right.dims, "{} and {} dimensions", left.dims, right.dims);
+    assert!(left.epsilon == right.epsilon, "{:?} and {:?}", left.epsilon, right.epsilon);
+    let is_other = |directory: &Directory| directory.strips.is_none();
+    assert!(is_other(left) && is_other(right), "a directory for pairs of its own points");
 }
 
 impl Search {

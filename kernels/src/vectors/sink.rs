@@ -22,13 +22,22 @@ pub enum Side {
     Right,
 }
 
-/// Takes the pairs of a join, each once.
+/// Takes the pairs of a join, each once but for [`Join::each`](super::Join::each).
 pub trait Sink {
     /// Whether it takes many pairs at once, by [`Self::take_all`].
     const TAKES_ALL: bool;
+    /// Whether some pairs of a point that is looked up are enough, as [`Self::has_enough`] says.
+    const STOPS: bool = false;
 
     /// Whether it takes no more pairs now; the join stops, and goes on later.
     fn is_full(&self) -> bool {
+        false
+    }
+
+    /// Whether no more pairs of this row are needed, in a join by [`Join::each`](super::Join::each)
+    /// or [`Join::of_right`](super::Join::of_right), which looks it up; called only if
+    /// [`Self::STOPS`].
+    fn has_enough(&self, _row: u32) -> bool {
         false
     }
 

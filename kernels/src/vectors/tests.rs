@@ -1,6 +1,9 @@
 //! Joins on all levels and in all forms, compared with a loop over all pairs in float64.
 
 use std::cell::RefCell;
+use std::iter::Zip;
+use std::ops::Range;
+use std::slice::Iter;
 
 mod counterexamples;
 
@@ -8,8 +11,9 @@ use proptest::prelude::*;
 
 use super::form::{Extent, Form};
 use super::grid::STRIP_POINTS_MAX;
-use super::lanes::as_u32;
-use super::principal::{Principal, largest};
+use super::lanes::{LANES, as_u32};
+use super::order::NO_ROW;
+use super::principal::Principal;
 use super::*;
 use crate::Isa;
 
@@ -95,6 +99,48 @@ fn scanned(isa: Isa, join: &NestedLoop<'_>, room: usize) -> Pairs {
     found(join.parts(), room, begin, |sink| join.advance(isa, &mut scan.borrow_mut(), sink))
 }
 
+/// Rows that have a partner before them, of a sink that needs one of each; counts what it takes.
+struct Later {
+    has_earlier: Vec<bool>,
+    taken: usize,
+}
+
+impl Sink for Later {
+    const TAKES_ALL: bool = false;
+    const STOPS: bool = true;
+
+    fn has_enough(&self, row: u32) -> bool {
+        self.has_earlier[row as usize]
+    }
+
+    fn take(&mut self, pair: Pair) {
+        self.has_earlier[pair.right as usize] = true;
+        self.taken += 1;
+    }
+
+    fn take_all(&mut self, _: u32, _: Side, _: Range<u32>, _: u32) {
+        unreachable!("pairs are taken one by one");
+    }
+}
+
+/// The rows of the right vectors that have a partner, and the number of pairs that tell it.
+fn later(isa: Isa, join: Join<'_>, rows: usize) -> (Vec<bool>, usize) {
+    let mut later = Later { has_earlier: vec![false; rows], taken: 0 };
+    let mut search = Search::default();
+    for part in 0..join.parts() {
+        join.begin(isa, part, &mut search);
+        assert!(join.advance(isa, &mut search, &mut later));
+    }
+    (later.has_earlier, later.taken)
+}
+
+/// The right rows of pairs.
+fn later_of(pairs: &Pairs, rows: usize) -> Vec<bool> {
+    let mut later = vec![false; rows];
+    pairs.iter().for_each(|&(_, right, _)| later[right as usize] = true);
+    later
+}
+
 /// The number of pairs of a join, and the partners of both sides.
 fn counted(isa: Isa, join: Join<'_>, mut partners: Partners) -> (usize, [Vec<u32>; 2]) {
     let (mut search, mut count) = (Search::default(), PairCount(0));
@@ -125,7 +171,7 @@ fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u
 fn form_of(way: usize) -> fn(&Extent, f64) -> Form {
     match way {
         0 => Form::choose,
-        1 => |extent, _| Form::float(extent),
+        1 => Form::float,
         _ => |extent, _| Form::short(extent),
     }
 }
@@ -141,8 +187,8 @@ fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Di
     let form = form_of(way);
     let has_map = way == 3 || vectors.dims() > 16;
     let map = (has_map && !vectors.is_empty()).then(|| match way {
-        0 => Principal::choose(isa, vectors, largest(isa, vectors), epsilon.reach()).0,
-        _ => Principal::of(isa, vectors, largest(isa, vectors), vectors.dims().min(7) / 2),
+        0 => Principal::choose(isa, vectors, epsilon.reach()).0,
+        _ => Principal::of(isa, vectors, epsilon.reach(), vectors.dims().min(7) / 2),
     });
     let construction = Construction::new(isa, vectors.dims(), vectors.len(), epsilon);
     construction.with_map(map).with_form(form).run(vectors)
@@ -184,6 +230,8 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
             assert!(searched(isa, join, room) == within, "{name}");
             let counts = counted(isa, join, Partners::within(vectors.len()));
             assert!(counts == counts_of(&within, vectors.len(), None), "{name}");
+            let found = later(isa, Join::each(&whole), vectors.len()).0;
+            assert!(found == later_of(&within, vectors.len()), "{name}");
             let left_directory = directory(isa, way, left, threshold);
             // A map may be that of other points.
             let ways = if way == 3 && !left.is_empty() {
@@ -196,6 +244,8 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
             assert!(searched(isa, join, 1000) == between, "{name}");
             let counts = counted(isa, join, Partners::between(left.len(), right.len()));
             assert!(counts == counts_of(&between, left.len(), Some(right.len())), "{name}");
+            let found = later(isa, Join::of_right(&ways[0], &ways[1]), right.len()).0;
+            assert!(found == later_of(&between, right.len()), "{name}");
             let join = Join::between(&ways[1], &ways[0]);
             assert!(searched(isa, join, 1000) == turned, "{name}");
             let counts = counted(isa, join, Partners::between(right.len(), left.len()));
@@ -323,6 +373,84 @@ fn huge_tiny_and_mixed_scales_match() {
             .collect();
         for epsilon in [0.0, 1e-45, 1e-38, 1e-30, f64::from(scale) * 0.3] {
             check(&mixed, 3, epsilon);
+        }
+    }
+}
+
+/// A sink that needs one pair of each point gets few of a crowd.
+#[test]
+fn points_with_many_partners_are_left_at_the_first_one() {
+    let isa = Isa::selected().unwrap();
+    for dims in [1, 8, 40] {
+        let values = Random(31).rows(20_000, dims);
+        let vectors = Vectors::new(&values, dims);
+        let epsilon = Epsilon::new((dims as f64).sqrt()).unwrap();
+        let directory = Directory::new(isa, vectors, epsilon);
+        let (found, taken) = later(isa, Join::each(&directory), 20_000);
+        assert!(!found[0] && found[1..].iter().all(|&found| found));
+        assert!(taken < 20 * 20_000, "{taken} of {dims} dimensions");
+        let part = Directory::like(isa, vectors.part(0..9_000), &directory);
+        let (found, taken) = later(isa, Join::of_right(&directory, &part), 9_000);
+        assert!(found.iter().all(|&found| found) && taken == 9_000, "{taken}");
+    }
+}
+
+/// The number of pairs of points of a directory that pass the filter of their stored form.
+fn passing(directory: &Directory) -> usize {
+    let Directory { form, words, tiles, order, .. } = directory;
+    let positions = (0..order.len()).filter(|&position| order[position] != NO_ROW);
+    let points: Vec<Vec<f32>> = positions
+        .map(|position| {
+            let lines = &tiles[position / LANES * words..][..*words];
+            let words = lines.iter().map(|line| line.0[position % LANES]);
+            match form {
+                Form::Short { .. } => words
+                    .flat_map(|word| [word & 0xffff, word >> 16])
+                    .map(|half| half as f32)
+                    .collect(),
+                Form::Float { .. } => words.map(f32::from_bits).collect(),
+            }
+        })
+        .collect();
+    let bits = directory.limits(0.0).within;
+    let limit = match form {
+        Form::Short { .. } => bits as f32,
+        Form::Float { .. } => f32::from_bits(bits),
+    };
+    let pairs = points
+        .iter()
+        .enumerate()
+        .flat_map(|(at, left)| points[..at].iter().map(move |right| left.iter().zip(right)));
+    let sum = |pair: Zip<Iter<'_, f32>, Iter<'_, f32>>| {
+        pair.map(|(left, right)| (left - right) * (left - right)).sum::<f32>()
+    };
+    pairs.map(sum).filter(|&sum| sum <= limit).count()
+}
+
+/// Marks of missing data, in few points or all, do not make other points look alike.
+#[test]
+fn coordinates_far_beyond_others_leave_filters_sharp() {
+    let mut random = Random(21);
+    let isa = Isa::selected().unwrap();
+    for (dims, epsilon) in [(1, 1e-3), (2, 0.01), (3, 0.03), (8, 0.2), (20, 0.4), (100, 1.5)] {
+        let even = random.rows(500, dims);
+        let threshold = Epsilon::new(epsilon).unwrap();
+        let most = passing(&Directory::new(isa, Vectors::new(&even, dims), threshold));
+        for (far, every) in [(f32::MAX, 500), (-3.4e38, 10), (1e30, 2), (3e12, 2), (3.4e38, 1)] {
+            let mut values = even.clone();
+            for (at, row) in values.chunks_exact_mut(dims).step_by(every).enumerate() {
+                // Of all of a column, or of some of each.
+                row[if every == 1 { 0 } else { at % dims }] = far * (1.0 - 0.01 * random.unit());
+            }
+            let vectors = Vectors::new(&values, dims);
+            let pairs = naive(vectors, vectors, epsilon, true);
+            for make in [Directory::within, Directory::new] {
+                let directory = make(isa, vectors, threshold);
+                let name = format!("{far} in 1 of {every}, {dims} dimensions");
+                assert!(searched(isa, Join::within(&directory), 1000) == pairs, "{name}");
+                let passing = passing(&directory);
+                assert!(passing <= 2 * most + 5_000, "{name}: {passing} of {most}");
+            }
         }
     }
 }

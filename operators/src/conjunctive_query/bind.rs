@@ -66,10 +66,10 @@ impl OperatorSpec for ConjunctiveQuery {
         };
         let kernels = kernels.min(KERNELS_MAX);
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let begin = self.begin(has_documents, &names)?;
+        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let begin = self.begin(has_documents, &names, memory.bytes())?;
         let is_reused = begin.is_some() && self.restore.is_none();
         let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
         let rules = self.rules(kernels, isa, is_reused, memory.bytes());
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
@@ -101,18 +101,19 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
 
 impl ConjunctiveQuery {
     fn check(&self) -> Result<(), BindError> {
-        if let Some(bytes) = &self.device_memory_max {
-            check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
-        }
-        check_range("batch_queries", &self.batch_queries, &(1..=1 << 16))?;
-        check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0))?;
-        if self.index == IndexSource::Reuse && self.index_path.is_none() {
-            return Err(refuse("index", "\"reuse\"", "name the file as `index_path`"));
-        }
-        if self.index == IndexSource::Reuse && self.restore.is_some() {
-            return Err(refuse("index", "\"reuse\"", "omit `restore`"));
-        }
-        Ok(())
+        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
+        let is_reused = self.index == IndexSource::Reuse;
+        let reuse = |is_wrong: bool, allowed: &str| match is_reused && is_wrong {
+            true => Err(refuse("index", "\"reuse\"", allowed)),
+            false => Ok(()),
+        };
+        BindError::collect([
+            check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)),
+            check_range("batch_queries", &self.batch_queries, &(1..=1 << 16)),
+            check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0)),
+            reuse(self.index_path.is_none(), "name the file as `index_path`"),
+            reuse(self.restore.is_some(), "omit `restore`"),
+        ])
     }
 
     /// Index of the column of terms, and names for its items.
@@ -166,6 +167,7 @@ impl ConjunctiveQuery {
         &self,
         has_documents: bool,
         names: &ItemNames,
+        memory_max: usize,
     ) -> Result<Option<OpenedIndex>, BindError> {
         let restore = self.missing.present(self.restore.as_deref());
         let (path, parameter) = match (restore, self.index_path.as_deref()) {
@@ -180,18 +182,26 @@ impl ConjunctiveQuery {
                 return Err(refuse("index_path", "no file", allowed));
             }
         };
-        let opened = self.open(path, names).and_then(|opened| match parameter {
+        let opened = self.open(path, names, memory_max).and_then(|opened| match parameter {
             // A state of `restore` may be a part of the documents.
             "index_path" if opened.is_stopped => {
                 Err(IndexFileError::Stopped(opened.segment.lists.documents()))
             }
             _ => Ok(opened),
         });
-        Ok(Some(opened.map_err(|error| blame(parameter, named(path, error)))?))
+        Ok(Some(opened.map_err(|error| match error {
+            IndexFileError::Full(_) => blame("memory_max", named(path, error)),
+            _ => blame(parameter, named(path, error)),
+        })?))
     }
 
-    fn open(&self, path: &Path, names: &ItemNames) -> Result<OpenedIndex, IndexFileError> {
-        let opened = open(path, &names.item_type())?;
+    fn open(
+        &self,
+        path: &Path,
+        names: &ItemNames,
+        memory_max: usize,
+    ) -> Result<OpenedIndex, IndexFileError> {
+        let opened = open(path, &names.item_type(), memory_max)?;
         match (&self.name, &opened.segment.names) {
             _ if opened.segment.lists.documents() == 0 => Ok(opened),
             (Some(_), None) => Err(IndexFileError::Names("no names")),

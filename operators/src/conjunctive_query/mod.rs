@@ -31,7 +31,7 @@
 //! | `segments`, `bytes`, `growth` | segments of documents, their bytes, and the index that grows |
 //! | `index` | answers over several segments |
 //! | `waiting`, `queries`, `buckets` | queries that wait for their index; queries that are answered together, and when |
-//! | `stored` | the index as a file that is mapped into memory |
+//! | `stored` | the index as a file |
 //! | `question` | queries of a running stage |
 //! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
 //! | `device`, `cost`, `limits` | the choice of a device for a batch, by costs and limits |
@@ -41,7 +41,6 @@
 
 mod bind;
 mod buckets;
-mod bytes;
 mod chunk;
 mod collect;
 mod cost;

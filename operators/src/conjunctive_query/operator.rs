@@ -46,9 +46,9 @@ use crate::wave::Device;
 ///
 /// At the end of the documents, `index_path` and `snapshot` write the index to a file, whose every
 /// byte is under a checksum; the file is written under another name and renamed. `index_path` opens
-/// it in later runs, for queries alone: lists stay in the file, which is mapped into memory, terms
-/// and names are read. `restore` begins with the documents of such a file, and goes on with the
-/// input. A file is written as a whole each time.
+/// it in later runs, for queries alone: the file is read into memory as a whole, so that nothing
+/// that happens to the file reaches a run that serves from it. `restore` begins with the documents
+/// of such a file, and goes on with the input. A file is written as a whole each time.
 ///
 /// # Division
 /// By documents: each part has an index of some of them, and gets all queries. Counts of parts add

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, LargeStringArray};
-use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, merge};
+use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes, merge};
 
-use super::bytes::IndexBytes;
 use crate::names::UNKNOWN;
 
 /// Documents that have arrived, which a kernel makes a segment of.
@@ -75,7 +74,7 @@ fn narrow(place: usize) -> u32 {
 /// An immutable part of an index, with the names of its documents.
 #[derive(Debug)]
 pub(super) struct IndexSegment {
-    pub(super) lists: Segment<IndexBytes>,
+    pub(super) lists: Segment<SegmentBytes>,
     terms: SegmentTerms,
     /// A name for each document, or none at all.
     pub(super) names: Option<LargeStringArray>,
@@ -83,7 +82,7 @@ pub(super) struct IndexSegment {
 
 impl IndexSegment {
     /// A segment that has all terms.
-    pub(super) fn whole(lists: Segment<IndexBytes>, names: Option<LargeStringArray>) -> Self {
+    pub(super) fn whole(lists: Segment<SegmentBytes>, names: Option<LargeStringArray>) -> Self {
         Self { lists, terms: SegmentTerms::All, names }
     }
 
@@ -104,7 +103,7 @@ impl IndexSegment {
         }
     }
 
-    /// Bytes of memory, or of the file that is mapped.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let terms = match &self.terms {
             SegmentTerms::All => 0,
@@ -156,7 +155,7 @@ impl SegmentFactory {
             builder.push(&terms[begin..end]);
             begin = end;
         }
-        let lists = open(builder.finish(narrow(numbers.len())).into());
+        let lists = open(builder.finish(narrow(numbers.len())));
         IndexSegment { lists, terms: SegmentTerms::new(numbers), names: join_names(names) }
     }
 
@@ -198,7 +197,7 @@ pub(super) fn merge_segments(parts: &[Arc<IndexSegment>]) -> IndexSegment {
         .zip(&places)
         .map(|(part, terms)| MergePart { segment: &part.lists, terms })
         .collect();
-    let lists = open(merge(&merged, narrow(all.len())).into());
+    let lists = open(merge(&merged, narrow(all.len())));
     let names: Vec<LargeStringArray> = parts.iter().filter_map(|part| part.names.clone()).collect();
     IndexSegment { lists, terms: SegmentTerms::new(all), names: join_names(&names) }
 }
@@ -213,7 +212,7 @@ fn places_in(all: &[u32], numbers: &[u32]) -> Vec<u32> {
     numbers.iter().map(&mut place).collect()
 }
 
-fn open(bytes: IndexBytes) -> Segment<IndexBytes> {
+fn open(bytes: SegmentBytes) -> Segment<SegmentBytes> {
     Segment::new(bytes).expect("a builder and a merge make segments")
 }
 

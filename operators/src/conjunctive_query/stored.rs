@@ -1,4 +1,4 @@
-//! The index as a file, which can be mapped into memory.
+//! The index as a file.
 //!
 //! ```text
 //! offset  bytes
@@ -18,24 +18,25 @@
 //!                  8  number of names, and the names
 //! ```
 //!
-//! All numbers are little-endian. Every byte is under a checksum, and checksums are compared before
-//! anything is allocated. Terms and names are read into memory; the segment stays in the file.
+//! All numbers are little-endian. Every byte is under a checksum, and the length of the file is
+//! compared with the header before anything is allocated. The whole file is read into memory and
+//! checked there. A map of the file would be no cheaper, since the check reads every byte anyway,
+//! and a program that overwrites the file would change or end the process that serves from it.
 
-use std::fs::File;
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 
 use arrow_array::{Array, LargeStringArray};
 use arrow_schema::DataType;
 use thiserror::Error;
 use trommel_engine::operator::{Ending, OperatorError};
-use trommel_kernels::inverted::{Segment, SegmentError};
-use trommel_kernels::mapped::MappedFile;
+use trommel_kernels::inverted::{Segment, SegmentBytes, SegmentError};
 
-use super::bytes::IndexBytes;
 use super::index::{DOCUMENTS_MAX, Index};
 use super::segments::{DocumentBlock, IndexSegment, SegmentFactory};
+use crate::budget::{Budget, BudgetFull};
 use crate::items::Text;
 use crate::names::ItemNames;
 use crate::state::{
@@ -51,14 +52,14 @@ const CHECKSUM: usize = HEADER_BYTES - size_of::<u32>();
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IndexFileError {
-    /// Opening or mapping failed.
+    /// Opening or reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is shorter than a header.
     #[error("invalid index of {bytes} bytes: the shortest one has more than {HEADER_BYTES}")]
     TooShort {
         /// Its bytes.
-        bytes: usize,
+        bytes: u64,
     },
     /// The file does not begin as an index.
     #[error("invalid index: it begins with {found:02x?}, not with {MAGIC:02x?}")]
@@ -88,7 +89,7 @@ pub enum IndexFileError {
         /// Bytes by the header.
         expected: u64,
         /// Bytes of the file.
-        found: usize,
+        found: u64,
     },
     /// The index has terms of another type.
     #[error("the index has terms of another type than `set`: type {found}; expected {expected}")]
@@ -98,6 +99,12 @@ pub enum IndexFileError {
         /// Number of the type of the column.
         expected: u8,
     },
+    /// Another program wrote to the file.
+    #[error("the file was changed while it was read; begin again when it is complete")]
+    Changed,
+    /// The lists take more memory than is allowed.
+    #[error(transparent)]
+    Full(#[from] BudgetFull),
     /// The lists are invalid.
     #[error(transparent)]
     Lists(#[from] SegmentError),
@@ -164,21 +171,47 @@ fn encode(
     (header, description)
 }
 
-/// Opens the index in the file at `path`, of terms of the type `item`.
-pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFileError> {
-    let file = Arc::new(MappedFile::new(&File::open(path)?)?);
-    let bytes = file.bytes();
+/// Opens the index in the file at `path`, of terms of the type `item`, whose lists take at most
+/// `memory_max` bytes.
+pub(super) fn open(
+    path: &Path,
+    item: &DataType,
+    memory_max: usize,
+) -> Result<OpenedIndex, IndexFileError> {
+    let file = File::open(path)?;
+    let before = file.metadata()?;
+    read(&file, before.len(), item, memory_max)
+        .map_err(|error| if has_changed(&file, &before) { IndexFileError::Changed } else { error })
+}
+
+/// Whether a file was written to since it was looked at.
+fn has_changed(file: &File, before: &Metadata) -> bool {
+    let times = |file: &Metadata| {
+        (file.len(), file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec())
+    };
+    file.metadata().is_ok_and(|now| times(&now) != times(before))
+}
+
+/// The index of a file of `bytes` bytes, all of which are compared with their checksums.
+fn read(
+    mut file: impl Read,
+    bytes: u64,
+    item: &DataType,
+    memory_max: usize,
+) -> Result<OpenedIndex, IndexFileError> {
     let mut names = ItemNames::new(item).expect("the type was checked");
-    // All checksums are compared before anything is allocated.
-    let [lists, description] = sections(bytes, names.stored_type())?;
-    let description = &bytes[description..];
-    let mut reader = Reader::new(description, StateKind::Documents, names.stored_type())?;
+    let sizes = Sizes::read(&mut file, bytes, names.stored_type())?;
+    Budget::new(memory_max).take("the index", sizes.lists)?;
+    let lists = SegmentBytes::read_from(&mut file, sizes.lists)?;
+    check("lists", lists.as_ref(), sizes.checksum)?;
+    let mut description = vec![0; sizes.description];
+    file.read_exact(&mut description)?;
+    let mut reader = Reader::new(&description, StateKind::Documents, names.stored_type())?;
     names.read(&mut reader)?;
     let documents = read_documents(&mut reader)?;
     reader.finish()?;
-    let is_stopped = Stamp::of(description)?.is_stopped();
-    let range = HEADER_BYTES..HEADER_BYTES + lists;
-    let lists = Segment::new(IndexBytes::Mapped(Arc::clone(&file), range))?;
+    let is_stopped = Stamp::of(&description)?.is_stopped();
+    let lists = Segment::new(lists)?;
     let count = lists.documents();
     if count > DOCUMENTS_MAX {
         return Err(IndexFileError::TooMany(count));
@@ -194,34 +227,45 @@ pub(super) fn open(path: &Path, item: &DataType) -> Result<OpenedIndex, IndexFil
     Ok(OpenedIndex { names, segment, is_stopped })
 }
 
-/// Bytes of the lists, and offset of the description. Header, length and lists have the right
-/// checksums then.
-fn sections(bytes: &[u8], item: u8) -> Result<[usize; 2], IndexFileError> {
-    let found = bytes.len();
-    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(IndexFileError::TooShort { bytes: found });
-    };
-    let magic = field(header, 0);
-    if magic != MAGIC {
-        return Err(IndexFileError::Magic { found: magic });
+/// Bytes of the sections of an index, and the checksum of its lists.
+struct Sizes {
+    lists: usize,
+    description: usize,
+    checksum: u32,
+}
+
+impl Sizes {
+    /// Reads the header of a file of `found` bytes. The header has the right checksum then, and the
+    /// file the right length: nothing is allocated for sections that are not there.
+    fn read(file: &mut impl Read, found: u64, item: u8) -> Result<Self, IndexFileError> {
+        if found < HEADER_BYTES as u64 {
+            return Err(IndexFileError::TooShort { bytes: found });
+        }
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact(&mut header)?;
+        let magic = field(&header, 0);
+        if magic != MAGIC {
+            return Err(IndexFileError::Magic { found: magic });
+        }
+        check("header", &header[..CHECKSUM], u32::from_le_bytes(field(&header, CHECKSUM)))?;
+        let version = u16::from_le_bytes(field(&header, 8));
+        if version != VERSION {
+            return Err(IndexFileError::Version { found: version });
+        }
+        let sections = [16, 24].map(|offset| u64::from_le_bytes(field(&header, offset)));
+        let expected = sections.into_iter().fold(HEADER_BYTES as u64, u64::saturating_add);
+        if expected != found {
+            return Err(IndexFileError::Length { expected, found });
+        }
+        if header[10] != item {
+            return Err(IndexFileError::Terms { found: header[10], expected: item });
+        }
+        let checksum = u32::from_le_bytes(field(&header, 32));
+        let [lists, description] = sections.map(|bytes| {
+            usize::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))
+        });
+        Ok(Self { lists: lists?, description: description?, checksum })
     }
-    check("header", &header[..CHECKSUM], u32::from_le_bytes(field(header, CHECKSUM)))?;
-    let version = u16::from_le_bytes(field(header, 8));
-    if version != VERSION {
-        return Err(IndexFileError::Version { found: version });
-    }
-    let [lists, description] = [16, 24].map(|offset| u64::from_le_bytes(field(header, offset)));
-    let expected = lists.saturating_add(description).saturating_add(HEADER_BYTES as u64);
-    if expected != found as u64 {
-        return Err(IndexFileError::Length { expected, found });
-    }
-    if header[10] != item {
-        return Err(IndexFileError::Terms { found: header[10], expected: item });
-    }
-    let lists = usize::try_from(lists).expect("the file is in memory");
-    let end = HEADER_BYTES + lists;
-    check("lists", &bytes[HEADER_BYTES..end], u32::from_le_bytes(field(header, 32)))?;
-    Ok([lists, end])
 }
 
 fn field<const N: usize>(header: &[u8; HEADER_BYTES], offset: usize) -> [u8; N] {
@@ -310,5 +354,25 @@ impl Destinations {
     /// The first failure.
     pub(super) fn result(&mut self) -> Result<(), OperatorError> {
         Ok(self.not_saved.take().map_or(Ok(()), Err)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_another_program_writes_to_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index");
+        let mut writer = File::create(&path).unwrap();
+        writer.write_all(b"trom").unwrap();
+        let file = File::open(&path).unwrap();
+        let before = file.metadata().unwrap();
+        assert!(!has_changed(&file, &before));
+        writer.write_all(b"inv").unwrap();
+        assert!(has_changed(&file, &before));
     }
 }

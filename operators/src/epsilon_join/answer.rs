@@ -98,6 +98,12 @@ impl LaterRows {
 
 impl Sink for LaterRows {
     const TAKES_ALL: bool = false;
+    const STOPS: bool = true;
+
+    #[inline(always)]
+    fn has_enough(&self, row: u32) -> bool {
+        self.contains(row as usize)
+    }
 
     #[inline(always)]
     fn take(&mut self, pair: Pair) {

@@ -81,8 +81,8 @@ pub(super) enum Progress {
 }
 
 impl Progress {
-    /// Begins to make vectors ready, with tasks for each kernel. `is_alone` says that they are the
-    /// only input.
+    /// Begins to make vectors ready, with tasks for each kernel. `is_alone` says that they are
+    /// only joined with themselves, each pair once.
     pub(super) fn new(rules: &Rules, collected: Collected, is_alone: bool) -> Self {
         if !collected.has_directory {
             return Self::Built(Arc::new(collected.ready(None)));

@@ -154,6 +154,8 @@ pub(super) struct Sides {
     pub(super) left: Arc<Built>,
     /// `None` if the left vectors are joined with themselves.
     pub(super) right: Option<Arc<Built>>,
+    /// Whether each right vector is looked up, until it has a partner.
+    pub(super) are_looked_up: bool,
 }
 
 impl Sides {

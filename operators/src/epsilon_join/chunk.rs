@@ -154,6 +154,12 @@ struct Filtered<'a, S, F> {
 
 impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
     const TAKES_ALL: bool = false;
+    const STOPS: bool = S::STOPS;
+
+    #[inline(always)]
+    fn has_enough(&self, row: u32) -> bool {
+        self.sink.has_enough(row)
+    }
 
     #[inline(always)]
     fn is_full(&self) -> bool {

@@ -26,7 +26,11 @@ impl<'a> PartedJoin<'a> {
     pub(super) fn new(sides: &'a Sides, block_rows: usize) -> Self {
         let directories = (sides.left.directory(), sides.right.as_deref().map(Built::directory));
         match directories {
+            (Some(one), None) if sides.are_looked_up => Self::Directory(Join::each(one)),
             (Some(one), None) => Self::Directory(Join::within(one)),
+            (Some(left), Some(Some(right))) if sides.are_looked_up => {
+                Self::Directory(Join::of_right(left, right))
+            }
             (Some(left), Some(Some(right))) => Self::Directory(Join::between(left, right)),
             _ => Self::Loop { sides, rows: block_rows },
         }

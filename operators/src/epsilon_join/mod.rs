@@ -49,6 +49,7 @@ mod chunk;
 mod collect;
 mod copies;
 mod cost;
+mod crowds;
 mod device;
 mod error;
 mod flights;

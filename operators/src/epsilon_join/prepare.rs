@@ -21,6 +21,7 @@ use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Kept, Task};
 use super::copies::{Copies, copies_bytes};
 use super::cost::Shape;
+use super::crowds::are_crowded;
 use super::device::DeviceChoice;
 use super::flights::BLOCKS;
 use super::job::{DeviceJob, DevicePlan, Outcome};
@@ -67,6 +68,8 @@ pub(super) struct EpsilonProducer {
     joining: usize,
     /// Pairs that a lost device has not found, and the partners that it has counted.
     rest: (Kept, Option<PartnerCounts>),
+    /// Whether each vector is looked up until it has an earlier partner.
+    are_looked_up: bool,
     counters: [u64; 3],
 }
 
@@ -81,6 +84,7 @@ impl EpsilonProducer {
             phase: Phase::Collecting,
             joining: 0,
             rest: (Kept::All, None),
+            are_looked_up: false,
             counters: [0; 3],
         }
     }
@@ -109,14 +113,14 @@ impl EpsilonProducer {
     /// Begins to build directories, if there are to be some.
     fn begin_building(&mut self, mut collected: Vec<Collected>) -> Result<(), OperatorError> {
         let shape = shape_of(&collected);
-        if self.rules.has_directory(shape.pairs(), shape.dims) {
+        if self.are_looked_up || self.rules.has_directory(shape.pairs(), shape.dims) {
             for one in &mut collected {
                 let bytes = directory_bytes(one.len(), one.dims);
                 self.budget.take("the directory", bytes)?;
                 one.has_directory = true;
             }
         }
-        let is_alone = collected.len() == 1;
+        let is_alone = collected.len() == 1 && !self.are_looked_up;
         let inputs = collected.into_iter().map(|one| Progress::new(&self.rules, one, is_alone));
         self.phase = Phase::Building(inputs.collect());
         Ok(())
@@ -125,7 +129,7 @@ impl EpsilonProducer {
     /// Begins with the join on a device.
     fn begin_blocks(&mut self, collected: Vec<Collected>, plan: DevicePlan) {
         let built = collected.into_iter().map(|one| Arc::new(one.build(self.rules.isa, None)));
-        let Some(sides) = sides_of(built) else { return };
+        let Some(sides) = sides_of(built, false) else { return };
         let right = sides.right.as_ref().map(|right| right.len());
         let blocks = BlockPlan::new(sides.left.len(), right, plan.shift);
         let partners = self.partners(&sides);
@@ -164,7 +168,10 @@ impl EpsilonProducer {
     fn begin_join(&mut self) {
         let Phase::Building(inputs) = &self.phase else { return };
         let built: Option<Vec<_>> = inputs.iter().map(|input| input.built().cloned()).collect();
-        let Some(sides) = built.and_then(|built| sides_of(built.into_iter())) else { return };
+        let Some(sides) = built.and_then(|built| sides_of(built.into_iter(), self.are_looked_up))
+        else {
+            return;
+        };
         let Rules { kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
         let (kept, counted) = std::mem::replace(&mut self.rest, (Kept::All, None));
@@ -248,9 +255,14 @@ impl Producer for EpsilonProducer {
         let take = |mut side: Side| side.take(&self.rules, false, Vec::new());
         let mut collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
         let has_weights = self.join_copies_once(&mut collected)?;
-        // A device does not weigh pairs.
-        let plan =
-            if has_weights { None } else { self.device.choose(&self.rules, &shape_of(&collected)) };
+        self.are_looked_up = self.rules.output == EpsilonOutput::First
+            && self.rules.algorithm != EpsilonAlgorithm::NestedLoop
+            && collected.iter().any(|one| are_crowded(&self.rules, &one.coordinates, one.dims));
+        // A device does not weigh pairs, and finds all of them.
+        let plan = match has_weights || self.are_looked_up {
+            true => None,
+            false => self.device.choose(&self.rules, &shape_of(&collected)),
+        };
         match plan {
             Some(plan) => {
                 self.begin_blocks(collected, plan);
@@ -306,7 +318,8 @@ impl Producer for EpsilonProducer {
                     let was_choosing = inputs[of].is_choosing();
                     inputs[of].landed(number, task);
                     let is_chosen = was_choosing && !inputs.iter().any(Progress::is_choosing);
-                    let is_free = self.rules.algorithm == EpsilonAlgorithm::Auto;
+                    let is_free =
+                        self.rules.algorithm == EpsilonAlgorithm::Auto && !self.are_looked_up;
                     if is_chosen && is_free && inputs.iter().any(Progress::is_slow) {
                         inputs.iter_mut().for_each(Progress::leave_directory);
                     }
@@ -331,8 +344,8 @@ impl Producer for EpsilonProducer {
 }
 
 /// The vectors of all inputs, the left ones first.
-fn sides_of(mut built: impl Iterator<Item = Arc<Built>>) -> Option<Sides> {
-    Some(Sides { left: built.next()?, right: built.next() })
+fn sides_of(mut built: impl Iterator<Item = Arc<Built>>, are_looked_up: bool) -> Option<Sides> {
+    Some(Sides { left: built.next()?, right: built.next(), are_looked_up })
 }
 
 /// The sizes of the join.

@@ -252,14 +252,16 @@ impl StreamProducer {
 
     /// Lists the work of a micro-batch whose newest stamp is `last`.
     fn list_tasks(&mut self, built: &Arc<Built>, last: u64) {
-        let within = Sides { left: Arc::clone(built), right: None };
+        let are_looked_up = self.rules.output == EpsilonOutput::First;
+        let within = Sides { left: Arc::clone(built), right: None, are_looked_up };
         // All vectors of a cell are in the window together.
         self.list_join(&within, None);
         for pane in 0..self.panes.len() {
             let left = Arc::clone(&self.panes[pane].built);
             let oldest = left.stamps.first().copied().unwrap_or_default();
             let window = (!self.window.reaches(oldest, last)).then_some(self.window);
-            self.list_join(&Sides { left, right: Some(Arc::clone(built)) }, window);
+            let right = Some(Arc::clone(built));
+            self.list_join(&Sides { left, right, are_looked_up }, window);
         }
         if self.rules.output == EpsilonOutput::First {
             self.tasks.push_back(Task::Report { sides: within, partners: None });

@@ -107,6 +107,7 @@ impl Run {
         is_device_forced: true,
         copies_sampled: 1_000,
         copies_min: 1,
+        crowd: 1 << 40,
         micro_batch: 8,
         merge_numbers: 40,
         merge_pace: 8,
@@ -189,6 +190,8 @@ fn check_outputs(
     check_partners(join(), inputs, dims, expected, how);
     if inputs.len() == 1 {
         check_first(join(), inputs, dims, expected, how);
+        let crowded = Run { tuning: Tuning { crowd: 0, ..how.tuning }, ..how };
+        check_first(join(), inputs, dims, expected, crowded);
     }
 }
 

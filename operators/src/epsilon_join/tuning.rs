@@ -24,6 +24,8 @@ pub(super) struct Tuning {
     pub(super) copies_sampled: usize,
     /// Copies in the sample from which on equal vectors are joined once.
     pub(super) copies_min: usize,
+    /// Mean partners of a vector from which on `first` looks for one of each.
+    pub(super) crowd: usize,
     /// Maximum vectors of a micro-batch of a stream.
     pub(super) micro_batch: usize,
     /// Maximum coordinates that a task of a merge processes.
@@ -53,6 +55,8 @@ impl Default for Tuning {
             // Of 100,000 vectors, a group of 500 has 20 in the sample.
             copies_sampled: 4_096,
             copies_min: 8,
+            // A vector is looked up in the time of about 100 pairs.
+            crowd: 128,
             micro_batch: 4_096,
             // A millisecond. A vector is merged about six times, each time in three rounds.
             merge_numbers: 1 << 17,

@@ -21,6 +21,7 @@ mod descriptor;
 mod direct;
 mod identity;
 mod new_file;
+mod patience;
 mod printable;
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ pub(crate) use identity::{FileId, name_of};
 pub use identity::{input_claims, stdin_claims};
 pub use new_file::NewFile;
 use new_file::{Replacement, Staged};
+pub(crate) use patience::Patience;
 pub use printable::{is_unprintable, printable, printable_lines};
 
 /// Maximum links followed in a row, as in Linux.

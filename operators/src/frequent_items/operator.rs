@@ -79,14 +79,16 @@ pub enum Emit {
 /// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a
 /// counter the most that it can have occurred. `snapshot`: the state in one row with one column of
 /// bytes, for [`Sieve::restore`](super::Sieve::restore) and its like; not with `window` or `decay`.
-/// With `window`, answers are about the window that is open. An answer of more than 1 GiB is
-/// refused.
+/// With `window`, answers are about the window that is open, or with the parameter `window` =
+/// `closed` about the last one with items that has closed; then with the columns of the window. An
+/// answer of more than 1 GiB is refused.
 ///
 /// # State
 /// That of one summary, see its `state_bytes`, and for text at most `item_bytes_max` for each
 /// item that it monitors. With `window`, each slide that has ended adds a list of at most as many
 /// entries as the summary has counters and the slide had items, and some 70 lists hold sums of
-/// them; an entry takes 24 bytes, and 48 and the text for text.
+/// them; an entry takes 24 bytes, and 48 and the text for text. The
+/// window that closed last is one more list.
 ///
 /// # Examples
 /// ```
@@ -170,7 +172,7 @@ pub struct FrequentItems {
     #[serde(default)]
     pub(super) decay: Option<Decay>,
     /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same
-    /// algorithm, counters and type of items.
+    /// algorithm, counters and type of items. Not with `window` or `decay`.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
@@ -179,7 +181,8 @@ pub struct FrequentItems {
     pub(super) missing: MissingState,
     /// Write the state to this file when the input has ended, as a whole or not at all: the file
     /// keeps its content until then. A link, a pipe or a device stays one. When the state cannot
-    /// be written, the rows go on all the same, and the run fails at its end.
+    /// be written, the rows go on all the same, and the run fails at its end. Not with `window` or
+    /// `decay`.
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
     #[serde(skip)]

@@ -5,6 +5,8 @@
 //! when the engine says that the time has passed; a batch that entered before and arrives later
 //! than that counts in the next window.
 //!
+//! The window that closed last is kept for queries.
+//!
 //! Each call sends a bounded number of rows: a batch that closes many windows is gone through in
 //! several calls.
 
@@ -14,6 +16,9 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde_json::Value;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -29,9 +34,88 @@ use crate::window::borders::{Borders, WindowSpan};
 
 /// The rows that are emitted: the columns of the window, and the columns of [`ranked_schema`].
 pub(super) fn window_schema(item: DataType, borders: Borders) -> SchemaRef {
-    let ranked = ranked_schema(item);
-    let fields = borders.fields().into_iter().chain(ranked.fields().iter().map(Arc::clone));
+    spanned_schema(&ranked_schema(item), borders)
+}
+
+/// The columns of the window, and others.
+fn spanned_schema(others: &Schema, borders: Borders) -> SchemaRef {
+    let fields = borders.fields().into_iter().chain(others.fields().iter().map(Arc::clone));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Rows of `schema`: the columns of the window, and those of `rows`.
+fn spanned(
+    schema: &SchemaRef,
+    borders: Borders,
+    span: WindowSpan,
+    rows: &RecordBatch,
+) -> RecordBatch {
+    let window = borders.columns(span, rows.num_rows()).into_iter();
+    let columns = window.chain(rows.columns().iter().map(Arc::clone)).collect();
+    RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
+}
+
+const NO_WINDOW: &str = "no window with items has closed";
+
+/// The window that a query asks about.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Asked {
+    /// The window that is open.
+    #[default]
+    Open,
+    /// The last window with items that has closed.
+    Closed,
+}
+
+impl Asked {
+    /// Takes the parameter `window` out of a request.
+    fn split_off(request: Request) -> Result<(Self, Request), QueryError> {
+        let (window, request) = request.split_off("window");
+        let asked = window.map_or(Ok(Self::Open), |window| {
+            let read = |window: Value| Self::deserialize(window.into_deserializer());
+            read(window).map_err(|source: serde_json::Error| QueryError::Parameters {
+                request: request.name().to_owned(),
+                source,
+            })
+        });
+        Ok((asked?, request))
+    }
+}
+
+/// A window that has closed.
+struct ClosedWindow<K> {
+    span: WindowSpan,
+    counted: Vec<Counted<K>>,
+    observed: u64,
+    count_min: u64,
+}
+
+impl<K: Column> ClosedWindow<K> {
+    fn bytes(&self) -> usize {
+        let items = self.counted.iter().map(|counted| counted.item.column_bytes());
+        size_of_val(&self.counted[..]) + items.sum::<usize>()
+    }
+
+    /// The answer to a question, with the columns of the window.
+    fn answer(
+        &self,
+        question: &Question<K>,
+        request: &Request,
+        ranked: &SchemaRef,
+        borders: Borders,
+    ) -> Result<Response, QueryError> {
+        let monitored = self.counted.iter().map(Counted::as_ref);
+        let response =
+            question.answer(request, ranked, monitored, self.observed, || self.count_min)?;
+        let span = self.span;
+        // The thread that asked adds the columns, as it may have to rank the rows.
+        Ok(Response::Compute(Box::new(move || {
+            let rows = response.compute()?;
+            let schema = spanned_schema(rows.schema_ref(), borders);
+            Ok(spanned(&schema, borders, span, &rows))
+        })))
+    }
 }
 
 /// A batch of which some items are counted.
@@ -58,6 +142,7 @@ pub(super) struct Windows<K, S> {
     /// Rows of the window that closed last, and its extent.
     rows: Rows<K>,
     span: WindowSpan,
+    last: Option<ClosedWindow<K>>,
     _item: PhantomData<K>,
 }
 
@@ -85,6 +170,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             work: None,
             rows: Rows::default(),
             span: WindowSpan::default(),
+            last: None,
             _item: PhantomData,
         }
     }
@@ -94,7 +180,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         let mut budget = Budget::new();
         loop {
             while let Some(rows) = self.rows.next_batch(&self.ranked, &mut budget) {
-                out.send(self.with_span(&rows));
+                out.send(spanned(&self.schema, self.borders, self.span, &rows));
             }
             if !self.rows.is_empty() {
                 return Flow::HaveOutput;
@@ -142,16 +228,19 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
 
     /// Emits the window that ends with the live pane, and goes on to the next pane.
     fn close(&mut self) {
-        self.emit(true);
+        let (counted, count_min) = self.panes.counted_and_min();
+        self.emit(&counted, true);
+        let span = self.borders.span(self.pane_count, true);
+        let observed = self.panes.observed();
+        self.last = Some(ClosedWindow { span, counted, observed, count_min });
         self.panes.turn();
         self.borders.turn();
     }
 
     /// Makes the rows of the window that ends with the live pane.
-    fn emit(&mut self, is_closed: bool) {
-        let counted = self.panes.counted();
-        let selected =
-            self.report.select(counted.iter().map(Counted::as_ref), self.panes.observed());
+    fn emit(&mut self, counted: &[Counted<K>], is_closed: bool) {
+        let counted = counted.iter().map(Counted::as_ref);
+        let selected = self.report.select(counted, self.panes.observed());
         if selected.is_empty() {
             return;
         }
@@ -159,14 +248,13 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         self.span = self.borders.span(self.pane_count, is_closed);
         self.rows = Rows::new(selected);
     }
+}
 
-    /// Rows of [`window_schema`].
-    fn with_span(&self, ranked: &RecordBatch) -> RecordBatch {
-        let window = self.borders.columns(self.span, ranked.num_rows()).into_iter();
-        let columns = window.chain(ranked.columns().iter().map(Arc::clone)).collect();
-        let rows = RecordBatch::try_new(SchemaRef::clone(&self.schema), columns);
-        rows.expect("built to this schema")
-    }
+fn state_bytes<K: Column, S: Summary<K>>(
+    panes: &PaneQueue<K, S>,
+    last: Option<&ClosedWindow<K>>,
+) -> usize {
+    panes.state_bytes() + last.map_or(0, ClosedWindow::bytes)
 }
 
 impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
@@ -178,7 +266,8 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let observations = self.input.read(&input.into_records())?;
-        self.memory.counted(&observations.items, || self.panes.state_bytes())?;
+        let state_bytes = || state_bytes(&self.panes, self.last.as_ref());
+        self.memory.counted(&observations.items, state_bytes)?;
         self.borders.enter(entered);
         self.passed = Some(entered);
         self.work = Some(Work { observations, done: 0 });
@@ -201,7 +290,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         // The last window is not emitted twice.
         if self.panes.live().observed() > 0 {
-            self.emit(false);
+            self.emit(&self.panes.counted(), false);
         }
         Ok(self.advance(out))
     }
@@ -220,17 +309,27 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        let question = Question::<K>::read(request, QUERIES)?;
+        let (asked, request) = Asked::split_off(request.clone())?;
+        let question = Question::<K>::read(&request, QUERIES)?;
+        if let Asked::Closed = asked {
+            let Some(closed) = &self.last else {
+                return Err(QueryError::NotYet {
+                    request: request.name().to_owned(),
+                    awaited: NO_WINDOW,
+                });
+            };
+            return closed.answer(&question, &request, &self.ranked, self.borders);
+        }
         let counted = self.panes.counted();
         let monitored = counted.iter().map(Counted::as_ref);
         let (observed, unmonitored) = (self.panes.observed(), || self.panes.count_min());
-        question.answer(request, &self.ranked, monitored, observed, unmonitored)
+        question.answer(&request, &self.ranked, monitored, observed, unmonitored)
     }
 
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
         counters.push(("windows", self.closed));
-        counters.push(("state_bytes", self.panes.state_bytes() as u64));
+        counters.push(("state_bytes", state_bytes(&self.panes, self.last.as_ref()) as u64));
         counters
     }
 }

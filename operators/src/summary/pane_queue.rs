@@ -179,12 +179,19 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
 
     /// The monitored items of the window, in no particular order.
     pub(crate) fn counted(&self) -> Vec<Counted<K>> {
+        self.counted_and_min().0
+    }
+
+    /// The monitored items of the window, and the most that an unmonitored one can have been seen.
+    pub(crate) fn counted_and_min(&self) -> (Vec<Counted<K>>, u64) {
+        let live_min = self.live.count_min();
         if self.ended_max == 0 {
-            return self.live.iter().map(|counted| counted.cloned()).collect();
+            return (self.live.iter().map(|counted| counted.cloned()).collect(), live_min);
         }
         let mut window = self.ended();
+        let count_min = window.unmonitored().saturating_add(live_min);
         window.add(&Bounds::of(&self.live));
-        window.into_monitored()
+        (window.into_monitored(), count_min)
     }
 
     /// N of the window.

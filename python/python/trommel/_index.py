@@ -87,8 +87,7 @@ class ConjunctiveIndex:
     ) -> ConjunctiveIndex:
         """Open an index that `save` or a pipeline (`index_path`) wrote, for queries.
 
-        The lists of documents stay in the file, which is mapped into memory; so an index that is
-        larger than the memory opens at once.
+        The file is read into memory as a whole, and may be replaced or overwritten afterwards.
 
         Raises
         ------

@@ -44,10 +44,14 @@ impl Pair<'_> {
         });
         let [within, inside] = [limits[0].within, limits[1].inside].map(|bits| self.number(bits));
         let (stored, are_exact) = self.stored();
+        // A point, and a box that is the other point.
+        let are_exact =
+            are_exact && stored.iter().any(|lines| self.form.is_straight(lines, lines, 0));
+        let stored = stored.map(|lines| lines.iter().map(|line| line.0[0]).collect());
         let sum = self.sum(&stored);
         assert!(sum <= within, "lost: {:?}, {sum} of {within}", self.values);
         assert!(!are_exact || sum > inside, "joined: {:?}, {sum} of {inside}", self.values);
-        let (Form::Short { scale, .. } | Form::Float { scale }) = self.form;
+        let (Form::Short { scale, .. } | Form::Float { scale, .. }) = self.form;
         let distance = exact.sqrt() * scale;
         match which {
             0 => (sum.sqrt() - distance) / (within.sqrt() - distance),
@@ -57,14 +61,14 @@ impl Pair<'_> {
     }
 
     /// The words of both points, and whether both are exact.
-    fn stored(&self) -> ([Vec<u32>; 2], bool) {
+    fn stored(&self) -> ([Vec<Line>; 2], bool) {
         let words = self.form.words(self.dims);
         let mut are_exact = true;
         let (left, right) = self.values.split_at(self.dims);
         let stored = [left, right].map(|row| {
             let mut lines = vec![Line([0; LANES]); words];
             are_exact &= self.form.store(Isa::Scalar, row, self.dims, words, &mut lines);
-            lines.iter().map(|line| line.0[0]).collect()
+            lines
         });
         (stored, are_exact)
     }
@@ -123,8 +127,8 @@ fn walk(random: &mut Random, form: &Form, extent: &Extent, which: usize) -> f64 
     share
 }
 
-/// Walks in some extents; returns the largest share of each slack.
-fn search(dims: usize, form_of: fn(&Extent) -> Form) -> [f64; 2] {
+/// Walks in some extents, with forms for a distance; returns the largest share of each slack.
+fn search(dims: usize, form_of: fn(&Extent, f64) -> Form) -> [f64; 2] {
     let mut random = Random(dims as u64);
     let mut shares = [0.0_f64; 2];
     for _ in 0..WALKS {
@@ -132,7 +136,7 @@ fn search(dims: usize, form_of: fn(&Extent) -> Form) -> [f64; 2] {
         let low: Vec<f32> = (0..dims).map(|_| (random.unit() - 0.5) * size).collect();
         let high = low.iter().map(|low| low + (0.2 + random.unit()) * size).collect();
         let extent = Extent { low, high };
-        let form = form_of(&extent);
+        let form = form_of(&extent, f64::from(size) * 2.0 * (dims as f64).sqrt());
         for (which, share) in shares.iter_mut().enumerate() {
             *share = share.max(walk(&mut random, &form, &extent, which));
         }
@@ -143,7 +147,7 @@ fn search(dims: usize, form_of: fn(&Extent) -> Form) -> [f64; 2] {
 #[test]
 fn no_bound_of_whole_numbers_has_a_counterexample() {
     for dims in [1, 2, 3, 5, 8, 16, 31] {
-        let shares = search(dims, Form::short);
+        let shares = search(dims, |extent, _| Form::short(extent));
         // The search is a sharp one: it uses most of the slack.
         assert!(shares.iter().all(|&share| share > 0.8), "{dims} dimensions: {shares:?}");
     }
@@ -154,5 +158,56 @@ fn no_bound_of_floats_has_a_counterexample() {
     for dims in [1, 2, 3, 5, 8, 16, 31] {
         let shares = search(dims, Form::float);
         assert!(shares.iter().all(|&share| share > 0.05), "{dims} dimensions: {shares:?}");
+    }
+}
+
+/// A form for points of which one has a coordinate that is a mark of missing data.
+fn bent(extent: &Extent, reach: f64) -> Form {
+    let mut extent = extent.clone();
+    extent.high[0] = f32::MAX;
+    let form = Form::float(&extent, reach);
+    assert!(reach > 4096.0 || matches!(form, Form::Float { bend: Some(_), .. }));
+    form
+}
+
+#[test]
+fn no_bound_of_bent_floats_has_a_counterexample() {
+    for dims in [1, 2, 3, 5, 8, 16, 31] {
+        let shares = search(dims, bent);
+        assert!(shares.iter().all(|&share| share > 0.05), "{dims} dimensions: {shares:?}");
+    }
+}
+
+/// Numbers about the border of a bend and far beyond it, in pairs of neighbours.
+#[test]
+fn bends_keep_neighbours_in_order_and_apart_from_each_other() {
+    let extent = Extent { low: vec![-f32::MAX], high: vec![f32::MAX] };
+    for reach in [0.0, 1e-40, 1e-5, 0.01, 1.0] {
+        let form = Form::float(&extent, reach);
+        let limit = f32::from_bits(form.limits(1, reach, reach).within);
+        let twice = |size: &f32| Some(size * 2.0).filter(|size| size.is_finite());
+        let sizes = std::iter::successors(Some(f32::from_bits(1)), twice);
+        let mut values: Vec<f32> = sizes
+            .flat_map(|value| {
+                [value.next_down(), value, value.next_up(), (value * 1.3).min(f32::MAX)]
+            })
+            .flat_map(|value| [value, -value])
+            .chain([f32::MAX, -f32::MAX])
+            .collect();
+        values.sort_by(f32::total_cmp);
+        let stored: Vec<f32> = values
+            .iter()
+            .map(|&value| {
+                let mut lines = [Line([0; LANES])];
+                form.store(Isa::Scalar, &[value], 1, 1, &mut lines);
+                f32::from_bits(lines[0].0[0])
+            })
+            .collect();
+        assert!(stored.is_sorted(), "{reach}");
+        // Seven neighbours at most come together, and so do numbers that may join.
+        for (values, stored) in values.windows(8).zip(stored.windows(8)) {
+            let is_near = f64::from(values[7]) - f64::from(values[0]) <= 1.01 * reach;
+            assert!(is_near || (stored[7] - stored[0]).powi(2) > limit, "{reach}: {values:?}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Indexes in files: a stream in two runs against one, queries of a file, and damaged files.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 use tempfile::tempdir;
 
@@ -93,11 +94,13 @@ fn a_damaged_file_is_an_error() {
     let (_, ended) = run(Some(&corpus(12)), &[], spec().index_path(&file).name("label"), RUN);
     ended.unwrap();
     let bytes = fs::read(&file).unwrap();
-    let opened = stored::open(&file, &DataType::UInt32).map(|opened| opened.names.len());
+    let opened =
+        stored::open(&file, &DataType::UInt32, usize::MAX).map(|opened| opened.names.len());
     assert!(opened.unwrap() > 0);
     let refused = |bytes: &[u8]| {
         fs::write(&damaged, bytes).unwrap();
-        let error = stored::open(&damaged, &DataType::UInt32).err().expect("it is damaged");
+        let error =
+            stored::open(&damaged, &DataType::UInt32, usize::MAX).err().expect("it is damaged");
         assert!(!error.to_string().is_empty());
     };
     for at in 0..bytes.len() {
@@ -107,7 +110,52 @@ fn a_damaged_file_is_an_error() {
         refused(&flipped);
     }
     refused(&[&bytes[..], b"x"].concat());
-    assert!(stored::open(&file, &DataType::Utf8).is_err(), "terms of another type");
+    assert!(stored::open(&file, &DataType::Utf8, usize::MAX).is_err(), "terms of another type");
+}
+
+#[test]
+fn a_file_that_is_overwritten_in_place_leaves_a_running_stage_alone() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("index");
+    let (documents, queries) = (corpus(2_000), questions(20));
+    let (_, ended) = run(Some(&documents), &[], spec().index_path(&file), RUN);
+    ended.unwrap();
+    let bytes = fs::read(&file).unwrap();
+    for is_cut in [false, true] {
+        fs::write(&file, &bytes).unwrap();
+        let mut graph = Graph::new();
+        let (feed, feeder) = Feed::new(batch(&[], 0, false).schema(), 4).unwrap();
+        let asked = graph.add("queries", feed);
+        let search = graph.add_after(asked, "search", spec().index_path(&file));
+        let (sink, rows) = Collect::new();
+        graph.add_after(search, "rows", sink);
+        let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+        // The same inode, as `cp` leaves it: other bytes, or none past the header.
+        let other = fs::File::options().write(true).open(&file).unwrap();
+        if is_cut {
+            other.set_len(64).unwrap();
+        } else {
+            other.write_all_at(&vec![0xa5; bytes.len()], 0).unwrap();
+        }
+        feeder.send(batch(&queries, 0, false), WATCHDOG).unwrap();
+        drop(feeder);
+        assert!(running.wait(WATCHDOG), "the run hangs");
+        running.join().unwrap();
+        let expected = by_hand(&documents, &queries);
+        assert_eq!(documents_of(&rows.take(), queries.len()), expected);
+        let error = stored::open(&file, &DataType::UInt32, usize::MAX).err();
+        assert!(error.is_some(), "the next run is told");
+    }
+}
+
+#[test]
+fn lists_that_exceed_the_memory_are_refused_before_they_are_read() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("index");
+    let (_, ended) = run(Some(&corpus(500)), &[], spec().index_path(&file), RUN);
+    ended.unwrap();
+    let error = stored::open(&file, &DataType::UInt32, 1_000).err().expect("no room");
+    assert!(error.to_string().contains("1000 allowed (`memory_max`)"), "{error}");
 }
 
 /// Runs a pipeline whose documents are fed, and which is stopped after all that were fed or ends.
@@ -154,7 +202,8 @@ fn a_run_that_is_stopped_leaves_no_index_and_a_state_that_says_so() {
     }
     let (rows, ended) = run(None, &queries, spec().restore(&state), RUN);
     ended.unwrap();
-    let taken = stored::open(&state, &DataType::UInt32).unwrap().segment.lists.documents();
+    let taken =
+        stored::open(&state, &DataType::UInt32, usize::MAX).unwrap().segment.lists.documents();
     let expected = by_hand(&documents[..taken as usize], &queries);
     assert_eq!(documents_of(&rows, queries.len()), expected);
     // A state of all documents is an index.

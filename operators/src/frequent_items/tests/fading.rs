@@ -495,3 +495,51 @@ fn a_window_takes_memory_by_what_its_panes_hold() {
         assert!(state_bytes(&driven) < 1 << 20, "{}", state_bytes(&driven));
     }
 }
+
+/// Values of a column of numbers.
+fn numbers_of<T: arrow_array::types::ArrowPrimitiveType>(
+    rows: &RecordBatch,
+    name: &str,
+) -> Vec<T::Native> {
+    rows.column_by_name(name).expect(name).as_primitive::<T>().values().to_vec()
+}
+
+#[test]
+fn the_window_that_closed_last_is_asked_beside_the_open_one() {
+    for algorithm in ALGORITHMS {
+        let spec = FrequentItems::new().algorithm(algorithm).counters(8).filter_bins(2).n(1);
+        let spec = spec.window(Window::items(6).slide(3.0));
+        let mut driven = Driven::new(spec, &records(&[], None));
+        let ask = |driven: &Driven, request: Request| {
+            driven.operator.query(&request, None).and_then(|response| response.compute())
+        };
+        let top = || Request::new("top");
+        driven.batch(records(&[1, 1], None), Instant::now());
+        let error = ask(&driven, top().with("window", "closed")).unwrap_err().to_string();
+        assert_eq!(error, "the answer to `top` is not there yet: no window with items has closed");
+        // The window from item 6 to 12 is the last that has closed; the open one begins at 9.
+        driven.batch(records(&[1, 2, 2, 3, 3, 3, 3, 4, 4], None), Instant::now());
+        driven.batch(records(&[5, 5], None), Instant::now());
+        let rows = ask(&driven, top().with("window", "closed")).unwrap();
+        assert_eq!(numbers_of::<UInt32Type>(&rows, "item"), [3, 4, 5], "{algorithm:?}");
+        assert_eq!(numbers_of::<UInt64Type>(&rows, "count"), [3, 2, 1]);
+        assert_eq!(numbers_of::<UInt64Type>(&rows, "window_start"), [6; 3]);
+        assert_eq!(numbers_of::<UInt64Type>(&rows, "window_end"), [12; 3]);
+        let estimate = |item: u32| Request::new("estimate").with("item", item);
+        let rows = ask(&driven, estimate(4).with("window", "closed")).unwrap();
+        assert_eq!(numbers_of::<UInt64Type>(&rows, "count"), [2]);
+        let share = Request::new("at_least").with("share", "1/2").with("window", "closed");
+        assert_eq!(numbers_of::<UInt32Type>(&ask(&driven, share).unwrap(), "item"), [3]);
+        for open in [estimate(5), estimate(5).with("window", "open")] {
+            let rows = ask(&driven, open).unwrap();
+            assert_eq!(numbers_of::<UInt64Type>(&rows, "count"), [2]);
+            assert!(rows.column_by_name("window_start").is_none());
+        }
+        let error = ask(&driven, top().with("window", "next")).unwrap_err().to_string();
+        assert!(error.contains("unknown variant `next`"), "{error}");
+    }
+    let mut whole = Driven::new(FrequentItems::new(), &records(&[], None));
+    whole.batch(records(&[1], None), Instant::now());
+    let asked = whole.operator.query(&Request::new("top").with("window", "closed"), None);
+    assert!(asked.unwrap_err().to_string().contains("unknown field `window`"));
+}

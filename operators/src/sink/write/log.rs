@@ -8,17 +8,13 @@
 //! line of a file has no end, because the machine failed, it gets one first, so that the rows
 //! after it are whole.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, Utc};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
+use super::rotated::Rotated;
 use crate::files::{Destination, FileError, sync_folder, write_all};
 
 /// Limits of one file.
@@ -28,6 +24,10 @@ pub(super) struct Limits {
     pub(super) bytes: Option<u64>,
     /// Files end at whole multiples of this period since 1970.
     pub(super) period: Option<Duration>,
+    /// Time after these multiples at which the files end.
+    pub(super) delay: Duration,
+    /// Maximum number of full files.
+    pub(super) keep: Option<usize>,
 }
 
 /// File that grows; opened by the first row.
@@ -39,7 +39,7 @@ pub(super) struct Log {
     /// Bytes at the beginning of every file.
     header: Vec<u8>,
     open: Option<Open>,
-    rotated: u64,
+    rotated: Rotated,
     reopened: u64,
 }
 
@@ -72,7 +72,8 @@ impl Log {
                 return Err(LogError::Header { path, header });
             }
         }
-        Ok(Self { destination, path, limits, header, open: None, rotated: 0, reopened: 0 })
+        let rotated = Rotated::new(limits.keep);
+        Ok(Self { destination, path, limits, header, open: None, rotated, reopened: 0 })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -85,7 +86,7 @@ impl Log {
 
     /// Number of files rotated.
     pub(super) fn rotated(&self) -> u64 {
-        self.rotated
+        self.rotated.count()
     }
 
     /// Number of files that another program moved or removed while they grew.
@@ -123,6 +124,17 @@ impl Log {
         open.append(bytes).map_err(|error| self.destination.error(error))
     }
 
+    /// Opens the file again by its name, if that leads to another file now.
+    pub(super) fn reopen(&mut self) -> Result<(), FileError> {
+        if self.open.as_ref().is_none_or(|open| has_path(&open.file, &self.path)) {
+            return Ok(());
+        }
+        self.reopened += 1;
+        self.open = None;
+        self.begin()?;
+        Ok(())
+    }
+
     /// Time at which the open file will be old enough.
     pub(super) fn until(&self) -> Option<Instant> {
         self.open.as_ref().and_then(|open| open.until)
@@ -150,9 +162,10 @@ impl Log {
         // Another program may have renamed the file; its name may now belong to a file that is
         // not ours.
         if is_there {
-            rename_full(&self.path).map_err(|error| self.destination.error(error))?;
+            self.rotated.rename(&self.path).map_err(|error| self.destination.error(error))?;
+        } else {
+            self.rotated.count_renamed();
         }
-        self.rotated += 1;
         Ok(())
     }
 
@@ -167,8 +180,7 @@ impl Log {
             if len > 0 && self.limits.is_old(metadata.modified()?) {
                 // Written by an earlier run.
                 drop(file);
-                rename_full(&self.path)?;
-                self.rotated += 1;
+                self.rotated.rename(&self.path)?;
                 continue;
             }
             let begin: &[u8] = if len == 0 {
@@ -215,21 +227,23 @@ impl Limits {
     fn until(&self) -> Option<Instant> {
         let period = self.period?.as_nanos();
         // Counted from 1970 and not from the first row, so that files of all runs end together.
-        let left = period - since_1970(SystemTime::now()) % period;
+        let left = period - self.since_border(SystemTime::now()) % period;
         Instant::now().checked_add(Duration::from_nanos(u64::try_from(left).ok()?))
     }
 
     /// True if a file last written at `written` belongs to an earlier period.
     fn is_old(&self, written: SystemTime) -> bool {
         self.period.is_some_and(|period| {
-            let index = |time| since_1970(time) / period.as_nanos();
+            let index = |time| self.since_border(time) / period.as_nanos();
             index(written) < index(SystemTime::now())
         })
     }
-}
 
-fn since_1970(time: SystemTime) -> u128 {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+    /// Nanoseconds from the border of 1970 to a time.
+    fn since_border(&self, time: SystemTime) -> u128 {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        since.saturating_sub(self.delay).as_nanos()
+    }
 }
 
 /// True if `path` still leads to `file`.
@@ -246,44 +260,6 @@ fn ends_a_line(file: &File, len: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Renames a full file to an unused name that contains the current time.
-fn rename_full(path: &Path) -> io::Result<()> {
-    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%dT%H%M%S%.3fZ").to_string();
-    for number in 1_u64.. {
-        let to = full_name(path, &time, number);
-        match renameat_with(CWD, path, CWD, &to, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) => {}
-            // The file system cannot rename without replacing. The check before it suffices: no
-            // other program uses names like these.
-            Err(Errno::INVAL | Errno::NOSYS) if !to.exists() => {
-                fs::rename(path, &to)?;
-                break;
-            }
-            Err(Errno::INVAL | Errno::NOSYS) => {}
-            renamed => {
-                renamed?;
-                break;
-            }
-        }
-    }
-    sync_folder(path)
-}
-
-/// Name of a full file: `rows.TIME.jsonl` for `rows.jsonl`, `rows.TIME-2.jsonl` if that exists.
-fn full_name(path: &Path, time: &str, number: u64) -> PathBuf {
-    let mut name = OsString::from(path.file_stem().unwrap_or_default());
-    name.push(".");
-    name.push(time);
-    if number > 1 {
-        name.push(format!("-{number}"));
-    }
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
-}
-
 /// Reason why rows cannot be appended to a file.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogError {
@@ -293,4 +269,30 @@ pub(super) enum LogError {
     Header { path: String, header: String },
     #[error(transparent)]
     File(#[from] FileError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_ends_its_delay_after_the_border() {
+        let hour = Duration::from_secs(3600);
+        let limits = |delay| Limits {
+            period: Some(hour),
+            delay: Duration::from_millis(delay),
+            ..Limits::default()
+        };
+        let file =
+            |delay, at: Duration| limits(delay).since_border(UNIX_EPOCH + at) / hour.as_nanos();
+        let border = hour * 400_000;
+        let just_after = border + Duration::from_millis(5);
+        assert_eq!(
+            file(0, just_after),
+            400_000,
+            "the rows of the last window are in the next file"
+        );
+        assert_eq!(file(2_000, just_after), 399_999);
+        assert_eq!(file(2_000, border + Duration::from_millis(2_000)), 400_000);
+    }
 }

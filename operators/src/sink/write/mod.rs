@@ -8,6 +8,7 @@
 
 mod encoding;
 mod log;
+mod rotated;
 mod table;
 mod target;
 
@@ -30,7 +31,7 @@ use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec,
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
-use crate::files::{Destination, FileError, terminal_width};
+use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::check_range;
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
@@ -45,6 +46,10 @@ const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
 const FLUSH_SECONDS: f64 = 1.0;
 /// Range of `rotate.seconds`.
 const PERIOD_RANGE: RangeInclusive<f64> = 0.1..=1e9;
+/// Range of `rotate.delay_seconds`: none to a day.
+const DELAY_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
+/// Range of `rotate.keep`.
+const KEEP_RANGE: RangeInclusive<usize> = 1..=1_000_000;
 
 /// Format of the output.
 ///
@@ -78,7 +83,8 @@ pub enum WriteFormat {
 /// takes no new files, is written at the end instead of being replaced. Pipes, devices and open
 /// descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly. With `append` or `rotate` a file
 /// grows while the stream runs, and its rows stay, however the run ends; when another program moves
-/// or removes the file, the next rows go into a new one under its name.
+/// or removes the file, the next rows go into a new one under its name, and
+/// [`RunHandle::reopen`](trommel_engine::runtime::RunHandle::reopen) makes that one at once.
 ///
 /// A pipe or a terminal whose reader has stopped holds up the rows, not the thread: queries of the
 /// stages before it are answered, and the limit of a drain holds. A pipe that nobody has opened for
@@ -135,6 +141,11 @@ pub struct Write {
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
+    /// Columns to sort the rows of a table by, such as ["-similarity", "left"]: a minus sign before
+    /// a name lets the column descend. Nulls are last. The rows that are kept are sorted, the first
+    /// `rows_max` of the stream.
+    #[serde(default)]
+    sort: Vec<String>,
     /// Append rows to the file while the stream runs. Existing content stays, and so do rows
     /// written before a failure. An incomplete last line, left by a failed machine, gets a line
     /// end first. Not for tables.
@@ -143,7 +154,9 @@ pub struct Write {
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
     /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
     /// gets the current time (UTC) in its name: `rows.jsonl` becomes
-    /// `rows.20261122T053312.123Z.jsonl`.
+    /// `rows.20261122T053312.123Z.jsonl`. {"seconds": 3600, "delay_seconds": 2} lets a file take
+    /// rows for two seconds after the hour, such as those of a window that ends with it. "keep": 24
+    /// removes all but the newest 24 full files.
     #[serde(default)]
     rotate: Option<Rotate>,
     /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
@@ -156,7 +169,8 @@ pub struct Write {
 /// Size or time limit of a file: `{"bytes": 100000000}`, `{"seconds": 3600}`, or both.
 ///
 /// A file exceeds `bytes` only if a single row does. With `seconds` a file that has rows ends at
-/// whole multiples of that time since 1970, such as every full hour. Each file begins with the
+/// whole multiples of that time since 1970, such as every full hour, and `delay_seconds` later if
+/// that is set. The names of full files sort as they were rotated. Each file begins with the
 /// header of its format. The current file is always called `path`; the next run appends to it.
 ///
 /// # Examples
@@ -177,19 +191,43 @@ pub struct Rotate {
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
     seconds: Option<f64>,
+    /// Seconds after the end of a period for which its file takes rows, such as those of a window
+    /// that ends with the period; less than `seconds`.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 86_400.0))]
+    delay_seconds: Option<f64>,
+    /// Maximum number of full files: older ones are removed. Only files are removed that have a
+    /// name which this parameter gives; all are kept when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    keep: Option<usize>,
 }
 
 impl Rotate {
     /// Files of at most `bytes` bytes.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
-        Self { bytes: Some(bytes), seconds: None }
+        Self { bytes: Some(bytes), ..Self::default() }
     }
 
     /// Files that end at whole multiples of `seconds` since 1970.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { bytes: None, seconds: Some(seconds) }
+        Self { seconds: Some(seconds), ..Self::default() }
+    }
+
+    /// Lets a file take rows for `seconds` after its period: 0 to 86,400, and less than that.
+    #[must_use]
+    pub fn delay_seconds(mut self, seconds: f64) -> Self {
+        self.delay_seconds = Some(seconds);
+        self
+    }
+
+    /// Keeps the newest `files` full files, 1 to 1,000,000.
+    #[must_use]
+    pub fn keep(mut self, files: usize) -> Self {
+        self.keep = Some(files);
+        self
     }
 
     fn limits(self) -> Result<Limits, BindError> {
@@ -203,8 +241,19 @@ impl Rotate {
         if let Some(seconds) = &self.seconds {
             check_range("rotate", seconds, &PERIOD_RANGE)?;
         }
+        if let Some(files) = &self.keep {
+            check_range("rotate", files, &KEEP_RANGE)?;
+        }
+        let delay = self.delay_seconds.unwrap_or(0.0);
+        check_range("rotate", &delay, &DELAY_RANGE)?;
+        if self.delay_seconds.is_some() && self.seconds.is_none_or(|period| delay >= period) {
+            let value = format!("a delay of {delay} seconds");
+            let allowed = "set `seconds`, to more than `delay_seconds`".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("rotate"));
+        }
         let period = self.seconds.map(Duration::from_secs_f64);
-        Ok(Limits { bytes: self.bytes, period })
+        let delay = Duration::from_secs_f64(delay);
+        Ok(Limits { bytes: self.bytes, period, delay, keep: self.keep })
     }
 }
 
@@ -251,6 +300,7 @@ impl Write {
             columns: None,
             cell_max: None,
             rows_max: default_rows_max(),
+            sort: Vec::new(),
             append: false,
             rotate: None,
             flush_seconds: None,
@@ -278,6 +328,13 @@ impl Write {
         self
     }
 
+    /// Sorts the rows of a table by these columns; one with a minus sign before its name descends.
+    #[must_use]
+    pub fn sort(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.sort = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Appends rows to the file while the stream runs.
     #[must_use]
     pub fn append(mut self) -> Self {
@@ -299,7 +356,32 @@ impl Write {
         self
     }
 
+    /// The columns to sort by; true for one that descends. A name that begins with a minus sign is
+    /// found as it is.
+    fn sort_columns(&self, schema: &SchemaRef) -> Result<Vec<(usize, bool)>, BindError> {
+        if !self.sort.is_empty() && self.format != WriteFormat::Table {
+            let value = format!("the format {:?}", self.format).to_lowercase();
+            let allowed = "only a `table` keeps its rows to sort them".to_owned();
+            return Err(BindErrorKind::Value { value, allowed }.at("sort"));
+        }
+        let column = |name: &String| {
+            let (name, descends) = match name.strip_prefix('-') {
+                Some(rest) if schema.index_of(name).is_err() => (rest, true),
+                _ => (name.as_str(), false),
+            };
+            match find_column(schema, name, "sort")? {
+                (_, found) if found.is_nested() => {
+                    let (column, expected) = (name.to_owned(), "a plain value");
+                    Err(BindErrorKind::ColumnType { column, found, expected }.at("sort"))
+                }
+                (index, _) => Ok((index, descends)),
+            }
+        };
+        self.sort.iter().map(column).collect()
+    }
+
     fn form(&self, schema: &SchemaRef, memory: &MemoryBudget) -> Result<Form, BindError> {
+        let sort = self.sort_columns(schema)?;
         match self.format {
             WriteFormat::Jsonl => Ok(Form::Rows(Encoding::Jsonl)),
             WriteFormat::Csv => {
@@ -318,7 +400,7 @@ impl Write {
                 let line_width = (self.path == "-").then(terminal_width).flatten();
                 let rows =
                     TableRows::new(self.rows_max, cell_max, line_width, memory.reservation());
-                Ok(Form::Table(rows))
+                Ok(Form::Table(rows.sorted_by(sort)))
             }
         }
     }
@@ -398,6 +480,12 @@ impl Write {
         let column = |name: &String| Ok(find_column(input, name, "columns")?.0);
         columns.iter().map(column).collect()
     }
+
+    /// Looks for each of the columns to write.
+    fn check_columns(&self, input: &SchemaRef) -> Result<(), BindError> {
+        let columns = self.columns.iter().flatten();
+        BindError::collect(columns.map(|name| find_column(input, name, "columns").map(drop)))
+    }
 }
 
 impl Configured for Write {
@@ -415,10 +503,14 @@ impl OperatorSpec for Write {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_range("rows_max", &self.rows_max, &ROWS_RANGE)?;
-        if let Some(characters) = &self.cell_max {
-            check_range("cell_max", characters, &(1..=usize::MAX))?;
-        }
+        let cell_max = self.cell_max.unwrap_or(usize::MAX);
+        BindError::collect([
+            check_range("rows_max", &self.rows_max, &ROWS_RANGE),
+            check_range("cell_max", &cell_max, &(1..=usize::MAX)),
+            self.check_columns(&inputs[0]),
+            self.flush_after().map(drop),
+            self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)),
+        ])?;
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
         let form = self.form(&schema, &context.memory)?;
@@ -441,6 +533,7 @@ impl OperatorSpec for Write {
             reader: Reader::Reads,
             stage: Stage::Taking,
             look_at: None,
+            patience: Patience::default(),
         };
         Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(claim))
     }

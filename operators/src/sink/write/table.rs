@@ -1,15 +1,19 @@
 //! Layout of rows in aligned columns.
 //!
-//! Two passes over the rows, one for the widths of the columns and one for the lines, some rows
-//! per call, so that a long table blocks no other stage and needs no memory besides its rows.
+//! The rows are sorted first, if that is wanted. Two passes over the rows, one for the widths of
+//! the columns and one for the lines, some rows per call, so that a long table blocks no other
+//! stage and needs no memory besides its rows.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, RecordBatch, UInt64Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_ord::sort::{SortColumn, SortOptions, lexsort_to_indices};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use trommel_engine::memory::{MemoryFull, Reservation};
 use trommel_engine::operator::OperatorError;
@@ -37,6 +41,8 @@ pub(super) struct TableRows {
     cell_max: usize,
     /// Width of the terminal, if the table goes to one.
     line_width: Option<usize>,
+    /// Columns to sort by, and whether each descends.
+    sort: Vec<(usize, bool)>,
     not_shown: u64,
     layout: Option<Layout>,
     /// Memory of the pipeline for the rows.
@@ -86,10 +92,17 @@ impl TableRows {
             left: rows_max,
             cell_max,
             line_width,
+            sort: Vec::new(),
             not_shown: 0,
             layout: None,
             memory,
         }
+    }
+
+    /// Sorts the rows by these columns; true for one that descends.
+    pub(super) fn sorted_by(mut self, columns: Vec<(usize, bool)>) -> Self {
+        self.sort = columns;
+        self
     }
 
     /// Keeps the first rows, whose memory is reserved before.
@@ -106,6 +119,28 @@ impl TableRows {
         }
         self.left -= shown;
         self.not_shown += (records.num_rows() - shown) as u64;
+        Ok(())
+    }
+
+    /// Sorts the rows that were kept, which takes their memory once more. Equal rows stay in the
+    /// order in which they came.
+    pub(super) fn sort(&mut self, schema: &SchemaRef) -> Result<(), OperatorError> {
+        if self.sort.is_empty() || self.batches.is_empty() {
+            return Ok(());
+        }
+        let bytes = self.memory.bytes();
+        let reserved = self.memory.resize(2 * bytes);
+        reserved.map_err(|full| TableFull { rows_max: self.rows_max, full })?;
+        let rows = concat_batches(schema, &std::mem::take(&mut self.batches))?;
+        let arrived: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..rows.num_rows() as u64));
+        let by = self.sort.iter().map(|&(column, descends)| SortColumn {
+            values: Arc::clone(rows.column(column)),
+            options: Some(SortOptions { descending: descends, nulls_first: false }),
+        });
+        let by: Vec<_> = by.chain([SortColumn { values: arrived, options: None }]).collect();
+        let order = lexsort_to_indices(&by, None)?;
+        self.batches.push(take_record_batch(&rows, &order)?);
+        self.memory.resize(bytes).expect("less than before");
         Ok(())
     }
 
@@ -345,9 +380,7 @@ fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::{ArrayRef, Float64Array, StringArray};
+    use arrow_array::{Float64Array, StringArray};
 
     use super::*;
 

@@ -107,6 +107,43 @@ const TABLE: &str = " rank  item            share
 ";
 
 #[test]
+fn a_table_is_sorted_and_equal_rows_stay_in_order() {
+    let texts = ["b", "a", "c", "a"].map(Some).into_iter().chain([None]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("text", Arc::new(StringArray::from_iter(texts))),
+        ("share", Arc::new(Float64Array::from(vec![0.5, 0.25, 0.5, 0.5, 0.75]))),
+        ("-n", Arc::new(UInt64Array::from(vec![0, 1, 2, 3, 4]))),
+    ];
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    let rows = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let order = |sort: &[&str], rows_max: usize| {
+        let spec = |path: &str| {
+            let sort = sort.iter().copied();
+            Write::new(path, WriteFormat::Table).sort(sort).rows_max(rows_max)
+        };
+        let text = written(spec, vec![rows.slice(0, 2), rows.slice(2, 3)]);
+        let lines = text.lines().skip(2).filter(|line| !line.starts_with('…'));
+        let numbers = lines.map(|line| line.split_whitespace().last().unwrap().parse().unwrap());
+        numbers.collect::<Vec<u64>>()
+    };
+    assert_eq!(order(&[], 9), [0, 1, 2, 3, 4]);
+    assert_eq!(order(&["-share"], 9), [4, 0, 2, 3, 1]);
+    assert_eq!(order(&["-share", "text"], 9), [4, 3, 0, 2, 1]);
+    assert_eq!(order(&["text", "-n"], 9), [1, 3, 0, 2, 4], "nulls last, and a name with a sign");
+    assert_eq!(order(&["-text"], 9), [2, 0, 1, 3, 4]);
+    assert_eq!(order(&["-share"], 3), [0, 2, 1], "the rows that were kept");
+    let refused = |spec: Write, input: &RecordBatch, said: &str| {
+        let error = bind(spec, &[input.schema()]).unwrap_err();
+        assert_eq!(error.parameter, Some("sort"), "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+    };
+    let table = || Write::new("-", WriteFormat::Table);
+    refused(table().sort(["-shares"]), &rows, "share");
+    refused(table().sort(["set"]), &sets(), "a plain value");
+    refused(Write::new("-", WriteFormat::Csv).sort(["text"]), &rows, "only a `table`");
+}
+
+#[test]
 fn columns_are_chosen_and_cells_are_cut() {
     let spec = |format| move |path: &str| Write::new(path, format).columns(["share", "rank"]);
     let text = written(spec(WriteFormat::Jsonl), vec![words().slice(0, 1)]);
@@ -393,6 +430,25 @@ fn a_file_ends_with_its_period_and_not_without_rows() {
 }
 
 #[test]
+fn the_newest_full_files_are_kept_and_other_files_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.jsonl");
+    let (old, other) = ("out.20010101T000000.000Z.jsonl", "out.old.jsonl");
+    for name in [old, other] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl);
+    let mut writer = bind_operator(spec.rotate(Rotate::bytes(10).keep(3)), &numbers(0..0).schema());
+    run_operator(&mut *writer, (1..9).map(|number| numbers(number..number + 1))).unwrap();
+    let found = files(folder.path());
+    let rows: Vec<&str> = found.iter().map(|(_, rows)| rows.as_str()).collect();
+    let full = ["{\"n\":5}\n", "{\"n\":6}\n", "{\"n\":7}\n"];
+    assert_eq!(rows[..3], full, "the names sort as the files were rotated");
+    assert_eq!((found[3].0.as_str(), rows[3]), ("out.jsonl", "{\"n\":8}\n"));
+    assert_eq!((found[4].0.as_str(), found.len()), (other, 5));
+}
+
+#[test]
 fn what_makes_no_sense_for_a_growing_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
@@ -406,6 +462,13 @@ fn what_makes_no_sense_for_a_growing_file_is_refused() {
         (file(WriteFormat::Csv).rotate(Rotate::default()), "rotate", "set `bytes` or `seconds`"),
         (file(WriteFormat::Csv).rotate(Rotate::bytes(0)), "rotate", "0 is not allowed"),
         (file(WriteFormat::Csv).rotate(Rotate::seconds(0.0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).rotate(Rotate::bytes(9).keep(0)), "rotate", "0 is not allowed"),
+        (file(WriteFormat::Csv).rotate(Rotate::bytes(9).delay_seconds(1.0)), "rotate", "`seconds`"),
+        (
+            file(WriteFormat::Csv).rotate(Rotate::seconds(2.0).delay_seconds(2.0)),
+            "rotate",
+            "more than `delay_seconds`",
+        ),
         (file(WriteFormat::Csv).flush_seconds(1.0), "flush_seconds", "set `append` or `rotate`"),
         (file(WriteFormat::Csv).append().flush_seconds(-1.0), "flush_seconds", "-1 is not"),
         (to("/no such folder/x", WriteFormat::Csv).append(), "path", "there is no folder"),

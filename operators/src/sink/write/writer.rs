@@ -16,7 +16,7 @@ use super::WriteError;
 use super::encoding::Encoding;
 use super::table::TableRows;
 use super::target::Target;
-use crate::files::FileError;
+use crate::files::{FileError, Patience};
 
 /// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -61,6 +61,8 @@ pub(super) struct Writer {
     pub(super) stage: Stage,
     /// Time of the next look for room, if no descriptor tells of it.
     pub(super) look_at: Option<Instant>,
+    /// The wait for the reader of a pipe.
+    pub(super) patience: Patience,
 }
 
 /// Encoded rows not yet written.
@@ -139,6 +141,11 @@ impl Writer {
             match self.target.write(&self.buffer.bytes[self.buffer.taken..]) {
                 Ok(0) => {
                     self.look_at = self.target.look_at();
+                    if self.look_at.is_some() {
+                        let name = self.target.name();
+                        let tell = || tracing::warn!("{name} has no reader: waiting for one");
+                        self.patience.wait(Instant::now(), tell);
+                    }
                     return Ok(Flushed::Part);
                 }
                 Ok(bytes) => self.buffer.taken += bytes,
@@ -281,6 +288,9 @@ impl Operator for Writer {
         if self.reader == Reader::Reads {
             self.target.begin().map_err(|error| self.fail(error))?;
         }
+        if let Form::Table(rows) = &mut self.form {
+            rows.sort(&self.schema)?;
+        }
         self.stage = Stage::LayingOut;
         self.resume(out)
     }
@@ -301,6 +311,14 @@ impl Operator for Writer {
 
     fn needs_input(&self) -> bool {
         self.reader == Reader::Reads
+    }
+
+    /// Rows in the buffer go into the file that has the name now.
+    fn reopen(&mut self) -> Result<(), OperatorError> {
+        if let Target::Log(log) = &mut self.target {
+            log.reopen().map_err(|error| self.buffer.blame(error))?;
+        }
+        Ok(())
     }
 
     fn counters(&self) -> Counters {

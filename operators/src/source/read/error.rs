@@ -13,7 +13,10 @@ use super::npy::NpyError;
 #[non_exhaustive]
 pub enum ReadError {
     /// A pattern is malformed.
-    #[error("invalid pattern `{pattern}`: {reason}")]
+    #[error(
+        "there is no file `{pattern}`, and it is no pattern either: {reason}{}",
+        brackets(pattern)
+    )]
     Pattern {
         /// The pattern.
         pattern: String,
@@ -21,7 +24,7 @@ pub enum ReadError {
         reason: String,
     },
     /// A pattern matches no file.
-    #[error("no file matches the pattern `{pattern}`")]
+    #[error("no file matches the pattern `{pattern}`{}", no_such_name(pattern))]
     NoMatch {
         /// The pattern.
         pattern: String,
@@ -299,4 +302,20 @@ pub enum ReadError {
         /// The file.
         path: Arc<str>,
     },
+}
+
+/// How brackets are read, for a pattern with brackets: a name may have some.
+fn brackets(pattern: &str) -> &'static str {
+    match pattern.contains('[') {
+        true => "; in a pattern, `[ab]` is one of the characters in brackets, and `[[]` a bracket",
+        false => "",
+    }
+}
+
+/// That no file has the pattern as its name, if the pattern has brackets.
+fn no_such_name(pattern: &str) -> String {
+    match brackets(pattern) {
+        "" => String::new(),
+        said => format!(", and none has this name{said}"),
+    }
 }

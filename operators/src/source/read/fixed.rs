@@ -5,7 +5,6 @@
 //! ```
 
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -232,7 +231,7 @@ impl<F: RowFormat> Source for RowSource<F> {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
                     // Rows on hand are sent at once: the input may stay silent for hours.
                     if self.filled < self.format.width() {
-                        return Ok(SourceFlow::AwaitReadable(Duration::MAX));
+                        return Ok(self.inputs.await_data());
                     }
                     break;
                 }

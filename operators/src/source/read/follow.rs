@@ -116,6 +116,13 @@ fn check(path: &Path) -> io::Result<FileId> {
     Ok(FileId::of(&metadata))
 }
 
+/// Whether a file has content and no size, before and after the content was read: the system makes
+/// it for each reader.
+fn has_no_size(file: &File) -> io::Result<bool> {
+    let is_empty = || Ok::<_, io::Error>(file.metadata()?.len() == 0);
+    Ok(is_empty()? && file.read_at(&mut [0], 0)? > 0 && is_empty()?)
+}
+
 /// A file that is left out. It is not open, so its inode may be reused by another file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Refused {
@@ -369,7 +376,13 @@ impl<F: LineFormat> FollowSource<F> {
             io::Error::new(io::ErrorKind::QuotaExceeded, said)
         })?;
         let file = File::open(path)?;
-        Ok((FileId::of(&file.metadata()?), file, slot))
+        let id = FileId::of(&file.metadata()?);
+        if has_no_size(&file)? {
+            let said = "the system makes its content anew for each reading, as of files of /proc: it \
+                        does not grow and cannot be followed";
+            return Err(io::Error::other(said));
+        }
+        Ok((id, file, slot))
     }
 
     /// Leaves out a file. One that only a pattern found never ends the run.

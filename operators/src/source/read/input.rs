@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use encoding_rs::{Encoding, UTF_8};
 use trommel_engine::memory::MemoryFull;
-use trommel_engine::operator::{Counters, NamedInputs, Outputs, Progress};
+use trommel_engine::operator::{Counters, NamedInputs, Outputs, Progress, SourceFlow};
 
 use super::OnError;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use super::raw::Pause;
 #[cfg(test)]
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
-use crate::files::FileId;
+use crate::files::{FileId, Patience};
 
 /// Files left out that are named, each in a warning and in the report; further ones are only
 /// counted.
@@ -48,6 +49,8 @@ pub(super) struct Inputs {
     /// True if files hold text, so that compression can be recognised by their first bytes.
     is_text: bool,
     is_stopped: bool,
+    /// The wait for the writer of the open pipe.
+    patience: Patience,
     /// The files that the run writes.
     outputs: Outputs,
 }
@@ -114,6 +117,7 @@ impl Inputs {
             transcoder: None,
             is_text: true,
             is_stopped: false,
+            patience: Patience::default(),
             outputs: Outputs::default(),
         }
     }
@@ -183,9 +187,24 @@ impl Inputs {
         };
         self.files += 1;
         (self.path, self.open) = (path, Some(stream));
+        self.patience = Patience::default();
         let is_converted = self.is_text && !self.decoding.keeps_line_ends();
         self.transcoder = is_converted.then(|| Transcoder::new(self.decoding.encoding));
         Ok(Opened::Yes)
+    }
+
+    /// Waits for the open file. When a pipe with a name has sent nothing for a second, the user is
+    /// told.
+    pub(super) fn await_data(&mut self) -> SourceFlow {
+        let mut limit = Duration::MAX;
+        if self.open.as_ref().is_some_and(Stream::is_silent_pipe) {
+            let path = &self.path;
+            let tell = || {
+                tracing::warn!("{path} is a pipe that has sent nothing yet: waiting for its writer")
+            };
+            limit = self.patience.wait(Instant::now(), tell).unwrap_or(limit);
+        }
+        SourceFlow::AwaitReadable(limit)
     }
 
     /// Reads available bytes of the open file into `target`, as UTF-8 if it is converted.

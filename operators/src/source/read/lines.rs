@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -600,7 +599,7 @@ impl<F: LineFormat> Source for LineSource<F> {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
                     // Rows on hand are sent at once: the input may stay silent for hours.
                     if self.format.rows() == 0 {
-                        return Ok(SourceFlow::AwaitReadable(Duration::MAX));
+                        return Ok(self.inputs.await_data());
                     }
                     break;
                 }

@@ -1,8 +1,9 @@
 //! Bytes of one open file as the system returns them, without ever waiting for them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,6 +28,8 @@ pub(super) struct Raw {
     bytes: u64,
     /// Bytes to read at the time of opening; `None` unless it is a regular file.
     bytes_at_open: Option<u64>,
+    /// Whether it is a pipe with a name.
+    is_fifo: bool,
     /// Remaining bytes of the current pull.
     allowance: usize,
     is_stopped: bool,
@@ -69,11 +72,19 @@ impl Raw {
         } else {
             None
         };
-        Ok(Self { bytes_at_open, ..Self::new(Origin::File(file)) })
+        let is_fifo = match place {
+            Place::Stdin => false,
+            // A link such as `/dev/fd/3` leads to a pipe without a name, whose writer is there.
+            Place::File(path) => {
+                fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_fifo())
+            }
+        };
+        Ok(Self { bytes_at_open, is_fifo, ..Self::new(Origin::File(file)) })
     }
 
     fn new(origin: Origin) -> Self {
-        Self { origin, bytes: 0, bytes_at_open: None, allowance: 0, is_stopped: false }
+        let (bytes_at_open, is_fifo) = (None, false);
+        Self { origin, bytes: 0, bytes_at_open, is_fifo, allowance: 0, is_stopped: false }
     }
 
     #[cfg(test)]
@@ -84,6 +95,11 @@ impl Raw {
     /// Identity of the file.
     pub(super) fn id(&self) -> Option<FileId> {
         Some(FileId::of(&self.file()?.metadata().ok()?))
+    }
+
+    /// Whether it is a pipe with a name from which nothing has come yet.
+    pub(super) fn is_silent_pipe(&self) -> bool {
+        self.is_fifo && self.bytes == 0
     }
 
     /// Bytes taken so far.

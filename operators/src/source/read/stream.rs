@@ -84,6 +84,11 @@ impl Stream {
         self.state.raw().map_or(0, Raw::bytes)
     }
 
+    /// See [`Raw::is_silent_pipe`].
+    pub(super) fn is_silent_pipe(&self) -> bool {
+        self.state.raw().is_some_and(Raw::is_silent_pipe)
+    }
+
     /// Descriptor to wait for after [`Pause::Empty`].
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.state.raw().and_then(Raw::descriptor)

@@ -196,7 +196,11 @@ fn what_cannot_be_followed_is_refused() {
         (read(&missing, ReadFormat::U32le), "follow", "`format` must be `lines` or `sets`"),
         (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
         (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
-        (read("a[", ReadFormat::Lines), "paths", "invalid pattern `a[`"),
+        (
+            read("a[", ReadFormat::Lines),
+            "paths",
+            "there is no file `a[`, and it is no pattern either: ",
+        ),
     ] {
         let (found, text) = message(spec);
         assert_eq!(found, parameter);
@@ -338,4 +342,23 @@ fn a_file_that_is_not_there_yet_is_waited_for() {
     let error = bind(spec(true).quiet_seconds(-1.0), &[]).unwrap_err();
     assert_eq!(error.parameter, Some("quiet_seconds"));
     assert!(bind(spec(true).encoding("utf-16"), &[]).is_err());
+}
+
+#[test]
+fn a_file_that_the_system_makes_for_each_reader_is_left_out_with_the_reason() {
+    let path = PathBuf::from("/proc/uptime");
+    let source = |on_error| {
+        let named = named(std::slice::from_ref(&path), false).unwrap();
+        let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16).skipping_zeros();
+        FollowSource::new(Inputs::none(on_error), named, TextLines::new(), 100, lines)
+            .times(AT_ONCE)
+    };
+    let error = source(OnError::Fail).next(&mut Output::new()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot open /proc/uptime: the system makes its content"), "{error}");
+    let mut left_out = source(OnError::Skip);
+    for _ in 0..2 {
+        let flow = left_out.next(&mut Output::new()).unwrap();
+        assert!(matches!(flow, SourceFlow::Idle(_)), "{flow:?}");
+    }
+    assert_eq!(counter(&left_out.counters(), "files_skipped"), 1);
 }

@@ -465,7 +465,13 @@ fn paths_are_checked_when_it_is_bound() {
     let pattern = format!("{here}/*.log");
     assert_eq!(message(&pattern), format!("no file matches the pattern `{pattern}`"));
     assert_eq!(message(&here), format!("{here} is a directory; `{here}/*` names the files in it"));
-    assert!(message("a[").starts_with("invalid pattern `a[`: "));
+    let brackets = "in a pattern, `[ab]` is one of the characters in brackets, and `[[]` a bracket";
+    let said = message("a[");
+    assert!(said.starts_with("there is no file `a[`, and it is no pattern either: "), "{said}");
+    assert!(said.ends_with(brackets), "{said}");
+    let said = "no file matches the pattern `a[1].txt`, and none has this name; ";
+    assert_eq!(message("a[1].txt"), format!("{said}{brackets}"));
+    assert!(!message("a{b").contains('['));
     let error = bind(Read::new([""; 0], ReadFormat::Lines), &[]).unwrap_err();
     assert_eq!(error.to_string(), "an empty list is not allowed here; name at least one file");
 }

@@ -24,6 +24,11 @@ fn rows(batches: &[RecordBatch]) -> usize {
     batches.iter().map(RecordBatch::num_rows).sum()
 }
 
+/// Whether a source waits for its pipe, of which nothing or something has come.
+fn is_wait(flow: SourceFlow) -> bool {
+    matches!(flow, SourceFlow::AwaitReadable(_))
+}
+
 fn fifo(folder: &tempfile::TempDir, name: &str) -> String {
     let path = text(&folder.path().join(name));
     mknodat(CWD, path.as_str(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -129,17 +134,17 @@ fn a_fifo_is_waited_for_before_its_writer_has_come() {
         let mut source = bind_source(Read::new([path.clone()], format));
         let mut out = Output::new();
         for _ in 0..3 {
-            assert_eq!(source.next(&mut out).unwrap(), WAIT, "{name}");
+            assert!(is_wait(source.next(&mut out).unwrap()), "{name}");
             assert!(source.descriptor().is_some());
         }
         let mut writer = fs::File::options().write(true).open(&path).unwrap();
-        assert_eq!(source.next(&mut out).unwrap(), WAIT, "{name}");
+        assert!(is_wait(source.next(&mut out).unwrap()), "{name}");
         match name {
             "packed.gz" => writer.write_all(&gzip(b"one\ntwo\n")).unwrap(),
             _ => writer.write_all(b"one\ntwo\n").unwrap(),
         }
         assert_eq!(source.next(&mut out).unwrap(), SourceFlow::HaveOutput, "{name}");
-        assert_eq!(source.next(&mut out).unwrap(), WAIT, "{name}");
+        assert!(is_wait(source.next(&mut out).unwrap()), "{name}");
         drop(writer);
         assert_eq!(drain_source(&mut *source).unwrap().len(), 0);
         assert_eq!(out.drain_sent().map(|(_, sent)| sent.items()).sum::<usize>(), 2, "{name}");
@@ -151,7 +156,7 @@ fn a_fifo_whose_writer_leaves_without_a_word_is_empty() {
     let folder = tempfile::tempdir().unwrap();
     let path = fifo(&folder, "silent");
     let mut source = bind_source(Read::new([path.clone()], ReadFormat::Lines));
-    assert_eq!(source.next(&mut Output::new()).unwrap(), WAIT);
+    assert!(is_wait(source.next(&mut Output::new()).unwrap()));
     drop(fs::File::options().write(true).open(&path).unwrap());
     assert_eq!(drain_source(&mut *source).unwrap().len(), 0);
 }
@@ -161,7 +166,7 @@ fn a_stop_ends_a_fifo_without_a_writer() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["plain", "packed.zst"] {
         let mut source = bind_source(Read::new([fifo(&folder, name)], ReadFormat::Lines));
-        assert_eq!(source.next(&mut Output::new()).unwrap(), WAIT);
+        assert!(is_wait(source.next(&mut Output::new()).unwrap()));
         assert_eq!(rows(&stop(&mut *source, 100)), 0);
     }
 }
