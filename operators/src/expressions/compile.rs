@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema};
 use sqlparser::ast::{
-    AccessExpr, CastKind, CeilFloorKind, DataType as NamedType, Expr, Function as Call,
+    AccessExpr, CaseWhen, CastKind, CeilFloorKind, DataType as NamedType, Expr, Function as Call,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Spanned, Subscript, TrimWhereField,
 };
 
@@ -148,20 +148,7 @@ impl Compiler<'_> {
                 self.cast(id, to, false, &at)
             }
             Expr::Case { operand, conditions, else_result, .. } => {
-                let at = at();
-                let mut branches = Vec::with_capacity(conditions.len());
-                for branch in conditions {
-                    let condition = match operand {
-                        None => self.condition(&branch.condition)?,
-                        Some(operand) => self.equal(operand, &branch.condition)?,
-                    };
-                    branches.push((condition, self.operand(&branch.result)?));
-                }
-                let otherwise = match else_result {
-                    Some(value) => self.operand(value)?,
-                    None => self.constant(Arc::new(NullArray::new(1)), &at)?,
-                };
-                self.case(branches, otherwise, &at)
+                self.branches(operand.as_deref(), conditions, else_result.as_deref(), &at())
             }
             Expr::Function(call) => self.call(call, &at()),
             Expr::Ceil { expr, field: CeilFloorKind::DateTimeField(_) } => {
@@ -197,6 +184,29 @@ impl Compiler<'_> {
             }
             _ => self.operator(tree, &at()),
         }
+    }
+
+    /// A `case`, with an operand that is compared or with conditions.
+    fn branches(
+        &mut self,
+        operand: Option<&Expr>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Expr>,
+        at: &Range<usize>,
+    ) -> Compiled {
+        let mut branches = Vec::with_capacity(conditions.len());
+        for branch in conditions {
+            let condition = match operand {
+                None => self.condition(&branch.condition)?,
+                Some(operand) => self.equal(operand, &branch.condition)?,
+            };
+            branches.push((condition, self.operand(&branch.result)?));
+        }
+        let otherwise = match otherwise {
+            Some(value) => self.operand(value)?,
+            None => self.constant(Arc::new(NullArray::new(1)), at)?,
+        };
+        self.case(branches, otherwise, at)
     }
 
     /// A column, and fields of structs in it.

@@ -1,5 +1,7 @@
 //! Types that two operands meet in.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, TimeUnit};
 
 /// Decimal of all integers of 64 bits.
@@ -52,7 +54,7 @@ pub(super) fn plain(kind: &DataType) -> Option<DataType> {
         DataType::Float16 => Some(DataType::Float32),
         DataType::Date64 => Some(DataType::Timestamp(TimeUnit::Millisecond, None)),
         DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            Some(DataType::List(item.clone()))
+            Some(DataType::List(Arc::clone(item)))
         }
         DataType::LargeBinary | DataType::BinaryView => Some(DataType::Binary),
         _ => None,
