@@ -10,7 +10,7 @@
 //! | all pairs of vectors within a distance, exactly | [`EpsilonJoin`] |
 //!
 //! They read from [`Read`], [`Generate`], [`Memory`] and [`Feed`] (a source that a program fills),
-//! over [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
+//! over [`Filter`], [`Select`], [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
 //! [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It runs on threads that are
 //! joined by bounded channels; between stages travel Arrow record batches (version 60, re-exported
 //! as [`arrow`]); operators answer queries while the stream runs, and use a GPU where one pays.
@@ -78,26 +78,26 @@ pub use trommel_engine::{
 pub use trommel_operators::wave::Device;
 pub use trommel_operators::{
     Algorithm, Collect, Collected, ConjunctiveQuery, Decay, DictionaryFull, Discard, Emit,
-    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, ForEach, FrequentItems,
-    FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa, JoinAlgorithm, JoinMode,
-    JoinOutput, JoinWindow, Map, Memory, MissingState, NotFinite, NpyError, OnError, Parallel,
-    Read, ReadError, ReadFormat, ReadFrom, Rotate, SchemaMismatch, SetSimilarityJoin, Share,
-    ShareError, Similarity, Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union,
-    VectorDistribution, VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf,
-    ZipfError,
+    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, Filter, ForEach,
+    FrequentItems, FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa, JoinAlgorithm,
+    JoinMode, JoinOutput, JoinWindow, Map, Memory, MissingState, NotFinite, NpyError, OnBadRow,
+    OnError, Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, SchemaMismatch, Select,
+    SetSimilarityJoin, Share, ShareError, Similarity, Threshold, Tokenize, TokenizeBy,
+    TokenizeError, TokenizeInto, Union, VectorDistribution, VectorWindow, VerifyMode, Window,
+    Write, WriteError, WriteFormat, Zipf, ZipfError,
 };
 pub use trommel_operators::{
-    conjunctive_query, epsilon_join, files, frequent_items, frequent_pairs, items, register_all,
-    set_similarity_join, sets, summary,
+    conjunctive_query, epsilon_join, expressions, files, frequent_items, frequent_pairs, items,
+    register_all, set_similarity_join, sets, summary,
 };
 
 /// Names that most programs need: `use trommel::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Collect, ConjunctiveQuery, Discard, EpsilonJoin, EpsilonOutput, Feed, ForEach,
+        Collect, ConjunctiveQuery, Discard, EpsilonJoin, EpsilonOutput, Feed, Filter, ForEach,
         FrequentItems, FrequentPairs, Generate, Graph, HeavyFilter, JoinWindow, Map, Memory, Read,
-        ReadFormat, Request, RunHandle, RunOptions, Running, SetSimilarityJoin, Tokenize, Union,
-        Window, Write, WriteFormat,
+        ReadFormat, Request, RunHandle, RunOptions, Running, Select, SetSimilarityJoin, Tokenize,
+        Union, Window, Write, WriteFormat,
     };
 }
 

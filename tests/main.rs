@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod examples;
+mod expressions;
 mod frequent_items;
 mod memory;
 mod pipelines;

@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Count lines, words or fields: the most frequent first, in one pass and bounded memory
     Top(TopArguments),
+    /// Compute an expression for one row, to try it
+    Eval(EvalArguments),
     /// List the operators, or the parameters of one
     Operators(OperatorsArguments),
     /// Print the JSON Schema of pipelines
@@ -235,6 +237,20 @@ impl FromStr for By {
         }
         .ok_or("expected line, words, or field=N with N from 1")
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  trommel eval \"1 + 2\"
+  trommel eval \"lower(host) like 'www.%'\" --with '{\"host\": \"WWW.example.org\"}'
+  trommel eval \"date_trunc('day', strptime(t, '%d/%b/%Y'))\" --with '{\"t\": \"10/Oct/2000\"}'")]
+pub(crate) struct EvalArguments {
+    /// The expression, as in `filter` and `select`
+    pub(crate) expression: String,
+    /// The row, as a JSON object
+    #[arg(long = "with", value_name = "JSON")]
+    pub(crate) row: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -41,5 +41,5 @@ pub mod query;
 pub mod registry;
 pub mod report;
 pub mod runtime;
-mod suggest;
+pub mod suggest;
 mod sync;

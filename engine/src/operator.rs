@@ -727,9 +727,17 @@ pub trait OperatorSpec: Send {
         1..=1
     }
 
-    /// Names of its output ports, if it has several: a configuration reads one as `stage.port`.
+    /// Names of its output ports, if it has several: a configuration reads one as `stage.port`, and
+    /// a first one without a name as `stage`.
     fn output_ports(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Sends the rows that it cannot use to its output `rejected`, unless it was told to do something
+    /// else with them. Whether it has this output now. Called before anything else, for a pipeline
+    /// that collects the rejected rows of all stages.
+    fn reject(&mut self) -> bool {
+        false
     }
 
     /// Whether it reads standard input, which a process has once.

@@ -1,10 +1,7 @@
 //! Suggestions for misspelt names.
 
 /// The name most similar to `wrong`, if one is similar at all.
-pub(crate) fn suggestion<'a>(
-    wrong: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn suggestion<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names
         .into_iter()

@@ -8,7 +8,7 @@
 //! | | |
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program · [`Feed`] batches that another thread hands over |
-//! | basic operators | [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
+//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
 //! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
@@ -19,6 +19,7 @@ mod carry;
 mod columns;
 pub mod conjunctive_query;
 pub mod epsilon_join;
+pub mod expressions;
 pub mod files;
 mod fraction;
 pub mod frequent_items;
@@ -30,6 +31,7 @@ mod names;
 mod pairs;
 mod panes;
 mod parameters;
+mod rejected;
 mod secret;
 pub mod set_similarity_join;
 pub mod sets;
@@ -42,13 +44,14 @@ pub mod summary;
 mod testing;
 mod texts;
 mod tokenize;
+mod tokens;
 pub mod wave;
 mod window;
 
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};
 
-pub use crate::basic::{Map, Union};
+pub use crate::basic::{Filter, Map, Select, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
 pub use crate::epsilon_join::{
@@ -57,6 +60,7 @@ pub use crate::epsilon_join::{
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
+pub use crate::rejected::OnBadRow;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
@@ -84,6 +88,8 @@ pub fn register_all(registry: &mut Registry) {
         .register::<FrequentPairs>()
         .register::<ConjunctiveQuery>()
         .register::<EpsilonJoin>()
+        .register::<Filter>()
+        .register::<Select>()
         .register::<Union>()
         .register::<Write>()
         .register::<Discard>();

@@ -82,10 +82,7 @@ pub(crate) fn columns_of(topology: &Topology, sink: &str) -> SchemaRef {
     let stage = topology.stages().iter().find(|stage| stage.id == sink);
     let input = stage.and_then(|stage| stage.inputs.first()).expect("a sink reads a stage");
     let outputs = topology.stages().iter().flat_map(|stage| {
-        let ports = stage.output_ports.iter().map(|port| format!("{}.{port}", stage.id));
-        let names =
-            if stage.output_ports.is_empty() { vec![stage.id.clone()] } else { ports.collect() };
-        names.into_iter().zip(&stage.outputs)
+        (0..).zip(&stage.outputs).map(|(port, schema)| (stage.output_name(port), schema))
     });
     let found = outputs.into_iter().find(|(name, _)| name == input);
     Arc::clone(found.expect("the graph knows the inputs").1)

@@ -3,6 +3,7 @@
 mod check;
 mod completions;
 mod devices;
+mod eval;
 mod explain;
 mod operators;
 mod run;
@@ -19,6 +20,7 @@ pub(crate) fn run(command: &Command) -> Result<u8, Failure> {
         Command::Check(arguments) => check::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Top(arguments) => top::run(arguments),
+        Command::Eval(arguments) => eval::run(arguments),
         Command::Operators(arguments) => operators::run(arguments),
         Command::Schema => schema::run(),
         Command::Devices => devices::run(),

@@ -19,6 +19,7 @@ pub(super) struct RawPipeline {
     pub(super) memory_max: Option<usize>,
     #[serde(default)]
     pub(super) queue: RawQueue,
+    pub(super) rejected: Option<String>,
     pub(super) stages: Vec<RawStage>,
 }
 
@@ -91,6 +92,7 @@ pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
             "pin": { "type": "boolean", "default": false, "description": "Pins every thread to a core of its own, not only the threads of named cores." },
             "memory_max": { "type": "integer", "format": "uint64", "minimum": 1_048_576, "description": "Bytes for the state of all stages that grows with the stream, such as dictionaries and the text of monitored items; when left out, half of the memory that the process may use." },
             "queue": queue,
+            "rejected": { "type": "string", "minLength": 1, "description": "Id of the stage that gets the rows that other stages cannot use, with their places and the reasons. A stage whose `on_error` is set keeps to it." },
             "stages": { "type": "array", "minItems": 1, "items": { "oneOf": stages } }
         },
         "required": ["stages"],

@@ -209,6 +209,16 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
         }
         first.entry(id).or_insert(index);
     }
+    let absent = |name: &str| {
+        let hint = suggestion(name, ids.iter().copied())
+            .map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
+        format!("there is no stage {name:?}; stages: {}{hint}", ids.join(", "))
+    };
+    if let Some(name) = document.member("rejected").and_then(JsonNode::text)
+        && !ids.contains(&name)
+    {
+        mistakes.push(mistake(document, &["rejected"], absent(name)));
+    }
     for (index, stage) in stages.iter().enumerate() {
         let inputs = stage.member("inputs").map_or(&[][..], JsonNode::elements);
         for (position, input) in inputs.iter().enumerate() {
@@ -216,11 +226,8 @@ fn check_references(document: &JsonNode, mistakes: &mut Vec<Mistake>) {
             if ids.contains(&split_output(name, |id| ids.contains(&id)).0) {
                 continue;
             }
-            let hint = suggestion(name, ids.iter().copied())
-                .map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
-            let message = format!("there is no stage {name:?}; stages: {}{hint}", ids.join(", "));
             let steps = ["stages", &index.to_string(), "inputs", &position.to_string()];
-            mistakes.push(mistake(document, &steps, message));
+            mistakes.push(mistake(document, &steps, absent(name)));
         }
     }
 }
@@ -268,9 +275,11 @@ fn graph(
     if let Some(bytes) = raw.memory_max {
         graph.memory_max(bytes);
     }
+    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
+    let mut rejecting = HashSet::new();
     let mut specs = Vec::with_capacity(raw.stages.len());
     for stage in &mut raw.stages {
-        let loaded = match supplied.take(&stage.id) {
+        let mut loaded = match supplied.take(&stage.id) {
             Some(spec) => Ok(spec),
             None => {
                 let entry = registry.entry(&stage.operator);
@@ -278,6 +287,12 @@ fn graph(
                 entry.expect("the schema lists the operators").load(with.into())
             }
         };
+        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
+            && !kept.contains(&stage.id)
+            && spec.reject()
+        {
+            rejecting.insert(stage.id.clone());
+        }
         specs.push(loaded.map_err(|error| {
             let index = stage_index(document, &stage.id).to_string();
             let mut steps = vec!["stages", &index, "with"];
@@ -287,14 +302,21 @@ fn graph(
     }
     let inputs = inputs(&raw.stages, &specs, document, mistakes);
     let mut added: HashMap<&str, StageId> = HashMap::new();
-    let mut connections = Vec::new();
+    let (mut connections, mut rejected) = (Vec::new(), Vec::new());
     for ((stage, spec), inputs) in raw.stages.iter().zip(specs).zip(inputs) {
         if let (Ok(spec), Some(inputs)) = (spec, inputs) {
+            let port = spec.output_ports().iter().position(|port| *port == "rejected");
+            if rejecting.contains(&stage.id) {
+                rejected.push((stage.id.as_str(), port));
+            }
             let id = graph.add_boxed(stage.id.clone(), spec);
             graph.cores(id, stage.cores.clone());
             added.insert(&stage.id, id);
             connections.push((id, inputs));
         }
+    }
+    if let Some(reader) = raw.rejected.as_deref().and_then(|to| added.get(to)) {
+        connections.push((*reader, rejected));
     }
     for (reader, inputs) in connections {
         for (stage, port) in inputs {
@@ -346,6 +368,25 @@ fn inputs<'a>(
     all.into_iter().zip(is_wrong).map(|(inputs, is_wrong)| (!is_wrong).then_some(inputs)).collect()
 }
 
+/// The ids of the stage `first` and of all stages that its rows reach.
+fn fed_by(first: &str, stages: &[RawStage]) -> HashSet<String> {
+    let ids: HashSet<&str> = stages.iter().map(|stage| stage.id.as_str()).collect();
+    let mut readers: HashMap<&str, Vec<&str>> = HashMap::new();
+    for stage in stages {
+        for input in &stage.inputs {
+            let (from, _) = split_output(input, |id| ids.contains(id));
+            readers.entry(from).or_default().push(&stage.id);
+        }
+    }
+    let (mut fed, mut next) = (HashSet::new(), vec![first]);
+    while let Some(stage) = next.pop() {
+        if fed.insert(stage.to_owned()) {
+            next.extend(readers.get(stage).into_iter().flatten());
+        }
+    }
+    fed
+}
+
 /// Splits an input into stage and output port: `stage` or `stage.port`.
 fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&str>) {
     match input.rsplit_once('.') {
@@ -358,11 +399,15 @@ fn split_output(input: &str, is_stage: impl Fn(&str) -> bool) -> (&str, Option<&
 /// has one output.
 fn port_of(ports: &[&str], stage: &str, port: Option<&str>) -> Result<Option<usize>, String> {
     let choices = || {
-        let choices = ports.iter().map(|port| format!("\"{stage}.{port}\""));
+        let choices = ports.iter().map(|port| match *port {
+            "" => format!("{stage:?}"),
+            port => format!("\"{stage}.{port}\""),
+        });
         choices.collect::<Vec<_>>().join(", ")
     };
     match port {
         None if ports.is_empty() => Ok(None),
+        None if ports[0].is_empty() => Ok(Some(0)),
         None => Err(format!("stage {stage:?} has several outputs; name one: {}", choices())),
         Some(port) if ports.is_empty() => {
             Err(format!("stage {stage:?} has one output, and no {port:?}; write {stage:?}"))

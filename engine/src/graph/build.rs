@@ -322,10 +322,7 @@ impl Binding {
             let from = stage.parts[stage.parts.len() - 1];
             let to_port = if ports == 1 { 0 } else { position };
             self.links.push(Link { from, from_port: input.port, to, to_port });
-            read.push(match stage.output_ports.get(input.port) {
-                Some(port) => format!("{}.{port}", stage.id),
-                None => stage.id.clone(),
-            });
+            read.push(stage.output_name(input.port));
         }
         read
     }
@@ -380,6 +377,7 @@ impl Binding {
             for port in 0..stage.outputs.len() {
                 if !self.links.iter().any(|l| l.from == last && l.from_port == port) {
                     let port = stage.output_ports.get(port).copied();
+                    let port = port.filter(|name| !name.is_empty());
                     errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
                 }
             }

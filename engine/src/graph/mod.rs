@@ -186,7 +186,8 @@ pub struct StageInfo {
     pub inputs: Vec<String>,
     /// Schema of each output port.
     pub outputs: Vec<SchemaRef>,
-    /// Names of the output ports, if there are several.
+    /// Names of the output ports, if there are several; a first one without a name is read by the
+    /// id of the stage.
     pub output_ports: &'static [&'static str],
     /// Whether it reads standard input.
     pub reads_stdin: bool,
@@ -194,6 +195,17 @@ pub struct StageInfo {
     pub parts: Vec<usize>,
     /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
+}
+
+impl StageInfo {
+    /// The name by which a configuration reads an output port: `stage` or `stage.port`.
+    #[must_use]
+    pub fn output_name(&self, port: usize) -> String {
+        match self.output_ports.get(port) {
+            Some(name) if !name.is_empty() => format!("{}.{name}", self.id),
+            _ => self.id.clone(),
+        }
+    }
 }
 
 /// A part of a [`Topology`], with its place in it.

@@ -7,8 +7,8 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use super::TokenizeError;
-use super::words::Place;
 use crate::columns::text_column;
+use crate::tokens::Place;
 
 /// Some rows of a batch.
 pub(super) struct Part {

@@ -5,7 +5,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 
 use super::cut::{Cut, Part, Parts, Rows};
-use super::words::Place;
+use crate::tokens::Place;
 
 pub(super) struct Fused<C, R> {
     parts: Parts,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
-use super::token::{Token, TokenSink, Words};
-use super::tokens::Tokenizer;
-use super::words::Place;
 use crate::columns::{TextsBuilder, column_batch};
 use crate::parameters::BATCH_BYTES;
+use crate::tokens::Place;
+use crate::tokens::Tokenizer;
+use crate::tokens::{Token, TokenSink, Words};
 
 /// Cuts texts into batches of a row per token.
 pub(super) struct CutItems {

@@ -26,16 +26,12 @@
 
 mod cut;
 mod dictionary;
-mod fields;
 mod fused;
 mod items;
 mod numbers;
 mod parallel;
 mod sets;
 mod text_sets;
-mod token;
-mod tokens;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -55,14 +51,14 @@ use trommel_kernels::Isa;
 use crate::carry::carried_columns;
 use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema, with_dictionary};
 use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
+use crate::tokens::Fields;
+use crate::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
-use fields::Fields;
 use fused::Fused;
 use items::CutItems;
 use sets::{CutSets, NumberSets};
 use text_sets::CutTextSets;
-use tokens::Tokenizer;
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

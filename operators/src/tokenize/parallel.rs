@@ -10,7 +10,7 @@ use trommel_engine::operator::{Counters, Fragment, Load, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
 
 use super::cut::{Cut, Part, Parts, Piece, Rows};
-use super::words::Place;
+use crate::tokens::Place;
 use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
 };

@@ -16,12 +16,12 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 use super::cut::{Cut, Part, Piece, Rows};
 use super::dictionary::Dictionary;
 use super::numbers::TokenKeys;
-use super::token::{Token, TokenSink, Words};
-use super::tokens::Tokenizer;
-use super::words::Place;
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
 use crate::texts::{TextHash, TextKey};
+use crate::tokens::Place;
+use crate::tokens::Tokenizer;
+use crate::tokens::{Token, TokenSink, Words};
 
 /// The keys of the tokens of some texts. It can begin and end within a text.
 pub(super) struct SetPiece {

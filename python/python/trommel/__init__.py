@@ -12,8 +12,10 @@ import atexit
 from . import _trommel
 from ._functions import (
     epsilon_join,
+    filter,
     frequent_pairs,
     near_duplicates,
+    select,
     set_similarity_join,
     tokenize,
     top,
@@ -39,8 +41,10 @@ __all__ = [
     "Watch",
     "__version__",
     "epsilon_join",
+    "filter",
     "frequent_pairs",
     "near_duplicates",
+    "select",
     "set_similarity_join",
     "table",
     "tokenize",

@@ -121,6 +121,70 @@ def top(
     return _run([stage], [("items", source(items), asked)])
 
 
+def filter(data: Any, where: str) -> Table:
+    """Keep the rows for which an expression is true.
+
+    Parameters
+    ----------
+    data
+        A table, or a column, which is named ``item``.
+    where
+        The expression, in the words of SQL, such as ``"status >= 500 and host like 'www.%'"``.
+
+    Returns
+    -------
+    Table
+        The rows with all their columns. A row for which the expression is null is left out.
+
+    Raises
+    ------
+    ValueError
+        If the expression names a column or function that there is not, or its types do not fit.
+    PipelineError
+        If the expression has no value for a row, such as a cast of a text to a number.
+
+    Examples
+    --------
+    >>> filter({"n": [1, 2, 3, 4]}, "n % 2 = 0 and n > 2")["n"]
+    [4]
+    """
+    asked = form("rows", into="rows")
+    return _run([_with("kept", "filter", ["rows"], where=where)], [("rows", source(data), asked)])
+
+
+def select(data: Any, columns: Iterable[str]) -> Table:
+    """Compute columns by expressions.
+
+    Parameters
+    ----------
+    data
+        A table, or a column, which is named ``item``.
+    columns
+        Expressions such as ``"host"``, ``"bytes / 1024 as kib"``, ``"*"``, ``"* except (a, b)"`` and
+        once ``"unnest(list) as value"``, which makes a row of each value.
+
+    Returns
+    -------
+    Table
+        The columns in their order.
+
+    Raises
+    ------
+    ValueError
+        If an expression names a column or function that there is not, or its types do not fit.
+    PipelineError
+        If an expression has no value for a row, such as a cast of a text to a number.
+
+    Examples
+    --------
+    >>> select({"n": [1, 2]}, ["n", "n * n as square"])["square"]
+    [1, 4]
+    """
+    asked = form("rows", into="rows")
+    stage = _with("columns", "select", ["rows"], columns=names("columns", columns))
+    return _run([stage], [("rows", source(data), asked)])
+
+
 def tokenize(
     texts: Any,
     by: str = "words",

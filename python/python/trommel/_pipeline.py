@@ -222,6 +222,18 @@ class Pipeline:
         """Add a stage that cuts texts into tokens: the parameters of ``tokenize``."""
         return self.stage(id, "tokenize", inputs, cores=cores, parameters=parameters)
 
+    def filter(
+        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
+    ) -> str:
+        """Add a stage that lets the rows pass for which an expression is true: the parameters of ``filter``."""
+        return self.stage(id, "filter", inputs, cores=cores, parameters=parameters)
+
+    def select(
+        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
+    ) -> str:
+        """Add a stage that computes columns by expressions: the parameters of ``select``."""
+        return self.stage(id, "select", inputs, cores=cores, parameters=parameters)
+
     def frequent_items(
         self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
     ) -> str:

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 /// The field of a number in texts of fields.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields {
+pub(crate) struct Fields {
     /// From 1.
-    pub(super) number: u32,
+    pub(crate) number: u32,
     /// White space without one.
-    pub(super) delimiter: Option<char>,
-    pub(super) quotes: bool,
+    pub(crate) delimiter: Option<char>,
+    pub(crate) quotes: bool,
 }
 
 impl Fields {
     /// The bytes of the field, if the text has it. A text without a character has no field.
-    pub(super) fn find(self, text: &str) -> Option<Range<usize>> {
+    pub(crate) fn find(self, text: &str) -> Option<Range<usize>> {
         let (mut at, mut has_quotes) = (0, self.quotes);
         for number in 1.. {
             if self.delimiter.is_none() {

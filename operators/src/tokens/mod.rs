@@ -1,11 +1,22 @@
-//! Four tokenizers; each can stop after a token and continue later.
+//! Tokenizers, each of which can stop after a token and continue later.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `words` | words by Unicode Standard Annex 29, in lower case |
+//! | `fields` | a field of a line |
+//! | `token` | tokens, and what takes them |
+
+mod fields;
+mod token;
+mod words;
 
 use arrow_array::{Array, StringArray};
 use trommel_kernels::Isa;
 
-use super::fields::Fields;
-use super::token::{Token, TokenSink};
-use super::words::{Buffers, Place, words, words_of_rows};
+pub(crate) use self::fields::Fields;
+pub(crate) use self::token::{Token, TokenSink, Words};
+pub(crate) use self::words::Place;
+use self::words::{Buffers, words, words_of_rows};
 
 /// Text of a row; empty for a null.
 fn row_text(texts: &StringArray, row: usize) -> &str {
@@ -13,7 +24,7 @@ fn row_text(texts: &StringArray, row: usize) -> &str {
 }
 
 /// Tokenizer, by the definition of a token.
-pub(super) enum Tokenizer {
+pub(crate) enum Tokenizer {
     /// Words in lower case.
     Words(Box<Buffers>),
     /// Text between white space.
@@ -26,12 +37,12 @@ pub(super) enum Tokenizer {
 
 impl Tokenizer {
     /// Words, on this level.
-    pub(super) fn words(isa: Isa) -> Self {
+    pub(crate) fn words(isa: Isa) -> Self {
         Self::Words(Box::new(Buffers::new(isa)))
     }
 
     /// Another one by the same definition.
-    pub(super) fn new_like(&self) -> Self {
+    pub(crate) fn new_like(&self) -> Self {
         match self {
             Self::Words(buffers) => Self::words(buffers.isa()),
             Self::Whitespace => Self::Whitespace,
@@ -53,7 +64,7 @@ impl Tokenizer {
 
     /// Gives `sink` the tokens of all rows from a place on, as long as it wants more. Returns the
     /// place at which to continue; a row past the last one if nothing is left.
-    pub(super) fn tokens_of_rows(
+    pub(crate) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,
         mut from: Place,

@@ -61,15 +61,15 @@ const IDEOGRAPHS_TRIED: usize = 64;
 
 /// A place in a column of texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) row: usize,
+pub(crate) struct Place {
+    pub(crate) row: usize,
     /// Byte of the row.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 /// Reused buffers.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     isa: Isa,
     window: Window,
     /// One word in lower case.
@@ -81,7 +81,7 @@ pub(super) struct Buffers {
 
 impl Buffers {
     /// Buffers for words on this level.
-    pub(super) fn new(isa: Isa) -> Self {
+    pub(crate) fn new(isa: Isa) -> Self {
         Self {
             isa,
             window: Window::new(),
@@ -91,14 +91,14 @@ impl Buffers {
         }
     }
 
-    pub(super) fn isa(&self) -> Isa {
+    pub(crate) fn isa(&self) -> Isa {
         self.isa
     }
 }
 
 /// Gives `sink` the words of `texts`, which have no nulls, from a place on, as long as it wants
 /// more. Returns the place at which to continue; a row past the last one if nothing is left.
-pub(super) fn words_of_rows<S: TokenSink>(
+pub(crate) fn words_of_rows<S: TokenSink>(
     texts: &StringArray,
     mut from: Place,
     buffers: &mut Buffers,
@@ -161,7 +161,7 @@ pub(super) fn words_of_rows<S: TokenSink>(
 
 /// Calls `sink` with the words from byte `at` on until it returns false. Returns the byte at which
 /// to continue; the length of the text if nothing is left.
-pub(super) fn words(
+pub(crate) fn words(
     text: &str,
     at: usize,
     buffers: &mut Buffers,

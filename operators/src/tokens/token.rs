@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A token, as a part of a text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token<'a> {
+pub(crate) struct Token<'a> {
     text: &'a str,
     begin: usize,
     end: usize,
@@ -13,46 +13,46 @@ pub(super) struct Token<'a> {
 impl<'a> Token<'a> {
     /// The part of a text that is this range of its bytes.
     #[inline(always)]
-    pub(super) fn within(text: &'a str, Range { start, end }: Range<usize>) -> Self {
+    pub(crate) fn within(text: &'a str, Range { start, end }: Range<usize>) -> Self {
         Self { text, begin: start, end }
     }
 
     /// A whole text.
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         Self { text, begin: 0, end: text.len() }
     }
 
     /// Its first byte in the text.
     #[inline(always)]
-    pub(super) fn begin(&self) -> usize {
+    pub(crate) fn begin(&self) -> usize {
         self.begin
     }
 
     #[inline(always)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.end - self.begin
     }
 
     #[inline(always)]
-    pub(super) fn as_str(&self) -> &'a str {
+    pub(crate) fn as_str(&self) -> &'a str {
         &self.text[self.begin..self.end]
     }
 
     /// The text that it is a part of, and the range of its bytes there.
     #[inline(always)]
-    pub(super) fn part(&self) -> (&'a str, Range<usize>) {
+    pub(crate) fn part(&self) -> (&'a str, Range<usize>) {
         (self.text, self.begin..self.end)
     }
 
     /// Its bytes, and what follows it.
     #[inline(always)]
-    pub(super) fn bytes_and_more(&self) -> &'a [u8] {
+    pub(crate) fn bytes_and_more(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.begin..]
     }
 }
 
 /// Takes the tokens of rows.
-pub(super) trait TokenSink {
+pub(crate) trait TokenSink {
     /// Takes the next token of a row. Returns whether it wants more.
     fn token(&mut self, token: Token<'_>) -> bool;
 
@@ -68,22 +68,22 @@ pub(super) trait TokenSink {
 
 /// Words of a text, which may be of several rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     /// The text that they are parts of.
-    pub(super) text: &'a str,
+    pub(crate) text: &'a str,
     /// The first byte of each.
-    pub(super) begins: &'a [u32],
+    pub(crate) begins: &'a [u32],
     /// The first byte after each.
-    pub(super) ends: &'a [u32],
+    pub(crate) ends: &'a [u32],
     /// Number of words up to the end of each row that ends in the text, if the sink needs that. The
     /// words after the last one are of a row that goes on.
-    pub(super) row_ends: &'a [u32],
+    pub(crate) row_ends: &'a [u32],
 }
 
 impl<'a> Words<'a> {
     /// Gives `sink` the words and the ends of rows in their order.
     #[inline(always)]
-    pub(super) fn for_each<S>(
+    pub(crate) fn for_each<S>(
         self,
         sink: &mut S,
         take: impl Fn(&mut S, Token<'a>),

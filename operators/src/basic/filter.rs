@@ -1,0 +1,138 @@
+//! Operator that lets the rows pass for which an expression is true.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::batch::Payload;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{
+    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+};
+use trommel_engine::registry::Configured;
+
+use super::evaluation::Evaluation;
+use crate::expressions::Expression;
+use crate::parameters::refuse;
+use crate::rejected::{self, OnBadRow};
+
+/// Lets the rows pass for which an expression is true.
+///
+/// # Ports
+/// In: any columns. Out: the same columns. With `on_error` `reject`, a second output `rejected`:
+/// `path`, `line_number` and `byte_offset` (null), `column` (the expression), `reason` and `bytes`
+/// (the row as JSON).
+///
+/// # Guarantees
+/// Rows keep their order. A row for which the expression is null does not pass, as in SQL.
+///
+/// # State
+/// None.
+///
+/// # Cost
+/// That of the kernels of Arrow for the expression, and a copy of the rows that pass, unless all
+/// rows of a batch do.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Filter, Generate};
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000));
+/// let even = graph.add_after(items, "even", Filter::new("item % 2 = 0 and item < 10"));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(even, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert!((1..1_000).contains(&rows.rows()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Filter {
+    /// The expression, such as `status >= 500 and path like '/api/%'`.
+    #[serde(rename = "where")]
+    condition: String,
+    /// Action for a row for which the expression has no value, such as a text in a cast to a
+    /// number. When left out, `fail`.
+    #[serde(default)]
+    on_error: Option<OnBadRow>,
+}
+
+impl Filter {
+    /// Lets the rows pass for which `condition` is true.
+    pub fn new(condition: impl Into<String>) -> Self {
+        Self { condition: condition.into(), on_error: None }
+    }
+
+    /// Sets the action for a row for which the expression has no value.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnBadRow) -> Self {
+        self.on_error = Some(on_error);
+        self
+    }
+}
+
+impl Configured for Filter {
+    const NAME: &'static str = "filter";
+    const SUMMARY: &'static str = "let the rows pass for which an expression is true";
+}
+
+impl OperatorSpec for Filter {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn output_ports(&self) -> &'static [&'static str] {
+        if self.on_error == Some(OnBadRow::Reject) { rejected::PORTS } else { &[] }
+    }
+
+    fn reject(&mut self) -> bool {
+        *self.on_error.get_or_insert(OnBadRow::Reject) == OnBadRow::Reject
+    }
+
+    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        let schema = &inputs[0];
+        let expression = Expression::new(&self.condition, schema)
+            .map_err(|error| BindErrorKind::Other(error.into()).at("where"))?;
+        if !matches!(expression.data_type(), DataType::Boolean | DataType::Null) {
+            let value = format!("`{}`, which is {},", self.condition, expression.data_type());
+            return Err(refuse("where", value, "expected an expression that is true or false"));
+        }
+        let on_error = self.on_error.unwrap_or_default();
+        let evaluation = Evaluation::new(vec![expression], on_error);
+        let mut outputs = vec![Arc::clone(schema)];
+        outputs.extend((on_error == OnBadRow::Reject).then(rejected::schema));
+        Ok(Fragment::operator(Load::Light, Filtering(evaluation), outputs))
+    }
+}
+
+struct Filtering(Evaluation);
+
+impl Operator for Filtering {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let records = input.into_records();
+        let (records, columns) = self.0.of(&records, out)?;
+        let Some(passes) = columns[0].as_boolean_opt() else { return Ok(Flow::NeedInput) };
+        if passes.true_count() == records.num_rows() {
+            out.send(records);
+        } else {
+            out.send(filter_record_batch(&records, passes)?);
+        }
+        Ok(Flow::NeedInput)
+    }
+
+    fn counters(&self) -> Counters {
+        self.0.counters()
+    }
+}

@@ -1,0 +1,264 @@
+//! Operator that computes columns.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_select::take::take;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::batch::Payload;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::{
+    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+};
+use trommel_engine::registry::Configured;
+
+use super::evaluation::Evaluation;
+use crate::expressions::{Chosen, Expression, choose};
+use crate::parameters::{BATCH_ITEMS, refuse};
+use crate::rejected::{self, OnBadRow};
+
+/// Computes columns from those of its input.
+///
+/// # Ports
+/// In: any columns. Out: the columns of `columns`, in this order. With `on_error` `reject`, a second
+/// output `rejected`: `path`, `line_number` and `byte_offset` (null), `column` (the expression),
+/// `reason` and `bytes` (the row as JSON).
+///
+/// # Guarantees
+/// Rows keep their order. Each row makes one, or with `unnest` one for each value of its list.
+///
+/// # State
+/// None; a batch is divided where `unnest` makes many rows of it.
+///
+/// # Cost
+/// That of the kernels of Arrow for the expressions; a bare column is not copied.
+///
+/// # Examples
+/// ```
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, Generate, Select};
+///
+/// let mut graph = Graph::new();
+/// let items = graph.add("items", Generate::zipf(100, 1.0).items(1_000));
+/// let columns = ["item", "item % 10 as digit", "item > 50 as is_large"];
+/// let selected = graph.add_after(items, "columns", Select::new(columns));
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(selected, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+/// assert_eq!(rows.batches()[0].schema().field(1).name(), "digit");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Select {
+    /// The columns: `column`, `expression as name`, `*` for all columns, `* except (a, b)`, and once
+    /// `unnest(list) as name`, which makes a row of each value of a list.
+    #[schemars(length(min = 1))]
+    columns: Vec<String>,
+    /// Action for a row for which an expression has no value, such as a text in a cast to a number.
+    /// When left out, `fail`.
+    #[serde(default)]
+    on_error: Option<OnBadRow>,
+}
+
+impl Select {
+    /// Computes these columns.
+    pub fn new(columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { columns: columns.into_iter().map(Into::into).collect(), on_error: None }
+    }
+
+    /// Sets the action for a row for which an expression has no value.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnBadRow) -> Self {
+        self.on_error = Some(on_error);
+        self
+    }
+
+    fn chosen(&self, schema: &Schema) -> Result<Vec<Chosen>, BindError> {
+        let mut all = Vec::new();
+        for text in &self.columns {
+            let chosen = choose(text, schema)
+                .map_err(|error| BindErrorKind::Other(error.into()).at("columns"))?;
+            all.extend(chosen);
+        }
+        let mut names = HashSet::new();
+        for chosen in &all {
+            if !names.insert(&chosen.name) {
+                let value = format!("a second column `{}`", chosen.name);
+                return Err(refuse("columns", value, "`as` gives one of both another name"));
+            }
+        }
+        if all.iter().filter(|chosen| chosen.is_unnested).count() > 1 {
+            let allowed = "one column is unnested; a second `select` unnests another one";
+            return Err(refuse("columns", "`unnest` twice", allowed));
+        }
+        if all.is_empty() {
+            return Err(refuse("columns", "a list without columns", "name one column at least"));
+        }
+        Ok(all)
+    }
+}
+
+impl Configured for Select {
+    const NAME: &'static str = "select";
+    const SUMMARY: &'static str = "compute columns by expressions";
+}
+
+impl OperatorSpec for Select {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn output_ports(&self) -> &'static [&'static str] {
+        if self.on_error == Some(OnBadRow::Reject) { rejected::PORTS } else { &[] }
+    }
+
+    fn reject(&mut self) -> bool {
+        *self.on_error.get_or_insert(OnBadRow::Reject) == OnBadRow::Reject
+    }
+
+    fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        let chosen = self.chosen(&inputs[0])?;
+        let unnested = chosen.iter().position(|chosen| chosen.is_unnested);
+        let mut fields = Vec::with_capacity(chosen.len());
+        for Chosen { name, expression, is_unnested } in &chosen {
+            let field = expression.field(name, &inputs[0]);
+            fields.push(if *is_unnested { value_field(&field)? } else { Arc::new(field) });
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let expressions: Vec<Expression> =
+            chosen.into_iter().map(|chosen| chosen.expression).collect();
+        let on_error = self.on_error.unwrap_or_default();
+        let evaluation = Evaluation::new(expressions, on_error);
+        let selecting =
+            Selecting { evaluation, schema: Arc::clone(&schema), unnested, pending: None };
+        let mut outputs = vec![schema];
+        outputs.extend((on_error == OnBadRow::Reject).then(rejected::schema));
+        Ok(Fragment::operator(Load::Light, selecting, outputs))
+    }
+}
+
+/// The column of the values of a column of lists.
+fn value_field(list: &Field) -> Result<FieldRef, BindError> {
+    match list.data_type() {
+        DataType::List(item) => Ok(Arc::new(item.as_ref().clone().with_name(list.name()))),
+        found => {
+            let value = format!("`unnest` of {found}");
+            Err(refuse("columns", value, "expected a list"))
+        }
+    }
+}
+
+struct Selecting {
+    evaluation: Evaluation,
+    schema: SchemaRef,
+    /// The column of lists of which each value makes a row.
+    unnested: Option<usize>,
+    /// Columns of a batch that is unnested, and its next value.
+    pending: Option<(Vec<ArrayRef>, usize)>,
+}
+
+impl Operator for Selecting {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let records = input.into_records();
+        let (records, columns) = self.evaluation.of(&records, out)?;
+        if self.unnested.is_some() {
+            self.pending = Some((columns, 0));
+            return self.resume(out);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(records.num_rows()));
+        let schema = Arc::clone(&self.schema);
+        out.send(RecordBatch::try_new_with_options(schema, columns, &options)?);
+        Ok(Flow::NeedInput)
+    }
+
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let (Some((columns, begin)), Some(unnested)) = (self.pending.take(), self.unnested) else {
+            return Ok(Flow::NeedInput);
+        };
+        let lists = columns[unnested].as_list::<i32>();
+        let places = Places::new(lists, begin);
+        let rows = take_rows(&columns, unnested, &places, &self.schema)?;
+        if rows.num_rows() > 0 {
+            out.send(rows);
+        }
+        if places.is_last {
+            return Ok(Flow::NeedInput);
+        }
+        self.pending = Some((columns, places.end));
+        Ok(Flow::HaveOutput)
+    }
+
+    fn counters(&self) -> Counters {
+        self.evaluation.counters()
+    }
+}
+
+/// Some values of a column of lists, with the row of each.
+struct Places {
+    values: Vec<u32>,
+    rows: Vec<u32>,
+    /// Number of values, over all lists that are not null, before the next part.
+    end: usize,
+    is_last: bool,
+}
+
+impl Places {
+    /// At most a batch of values, from the one with number `begin` on.
+    fn new(lists: &arrow_array::ListArray, begin: usize) -> Self {
+        let (mut values, mut rows) = (Vec::new(), Vec::new());
+        let mut number = 0;
+        for row in 0..lists.len() {
+            if lists.is_null(row) {
+                continue;
+            }
+            let ends = &lists.value_offsets()[row..row + 2];
+            let (first, last) = (ends[0].unsigned_abs(), ends[1].unsigned_abs());
+            let len = (last - first) as usize;
+            let skipped = begin.saturating_sub(number).min(len);
+            let room = BATCH_ITEMS - values.len();
+            let taken = (len - skipped).min(room);
+            let start = first + u32::try_from(skipped).expect("within a list");
+            values.extend((start..last).take(taken));
+            let row = u32::try_from(row).expect("a batch has fewer rows than 2^32");
+            rows.extend(std::iter::repeat_n(row, taken));
+            if skipped + taken < len {
+                let end = number + skipped + taken;
+                return Self { values, rows, end, is_last: false };
+            }
+            number += len;
+        }
+        Self { values, rows, end: number, is_last: true }
+    }
+}
+
+fn take_rows(
+    columns: &[ArrayRef],
+    unnested: usize,
+    places: &Places,
+    schema: &SchemaRef,
+) -> Result<RecordBatch, OperatorError> {
+    let (values, rows) =
+        (UInt32Array::from(places.values.clone()), UInt32Array::from(places.rows.clone()));
+    let column = |(number, column): (usize, &ArrayRef)| {
+        if number == unnested {
+            take(column.as_list::<i32>().values(), &values, None)
+        } else {
+            take(column, &rows, None)
+        }
+    };
+    let columns = columns.iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+}

@@ -1,0 +1,128 @@
+//! Functions of regular expressions, in the syntax of the crate `regex`, whose time is linear.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, StringArray};
+use arrow_schema::DataType;
+use regex::{Regex, RegexBuilder};
+
+use super::super::value::{Texts, Value};
+use super::{Argument, Bound, Refusal, constant_integer, constant_text, text_type, texts};
+
+/// Maximum bytes of a compiled pattern.
+const PATTERN_BYTES_MAX: usize = 4 << 20;
+
+/// Compiles a constant pattern with options: `c` and `i` for case, `s` for a point that is also a
+/// newline, `m` and `n` for one that is not, and `g` if `is_global` may be set. `None` for null.
+fn pattern(
+    arguments: &[Argument<'_>],
+    options: usize,
+    takes_global: bool,
+) -> Result<Option<(Regex, bool)>, Refusal> {
+    let Some(text) = constant_text(arguments, 1)? else { return Ok(None) };
+    let (mut builder, mut is_global) = (RegexBuilder::new(text), false);
+    for option in constant_text(arguments, options)?.unwrap_or_default().chars() {
+        match option {
+            'c' => builder.case_insensitive(false),
+            'i' => builder.case_insensitive(true),
+            's' => builder.dot_matches_new_line(true),
+            'm' | 'n' => builder.dot_matches_new_line(false),
+            'g' if takes_global => {
+                is_global = true;
+                &mut builder
+            }
+            _ => {
+                let known = if takes_global {
+                    "`c`, `i`, `s`, `m` and `g`"
+                } else {
+                    "`c`, `i`, `s` and `m`"
+                };
+                return Err(Refusal::new(options, format!("options are {known}")));
+            }
+        };
+    }
+    let compiled = builder.size_limit(PATTERN_BYTES_MAX).build().map_err(|error| {
+        let said = error.to_string();
+        let line = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        Refusal::new(1, format!("this is no regular expression: {line}"))
+    })?;
+    Ok(Some((compiled, is_global)))
+}
+
+/// The types of `count` arguments, of which all but a third are texts.
+fn types(arguments: &[Argument<'_>]) -> Result<Vec<DataType>, Refusal> {
+    (0..arguments.len()).map(|number| text_type(arguments, number)).collect()
+}
+
+pub(super) fn matches(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
+    let pattern = pattern(arguments, 2, false)?;
+    let work = move |values: &[Value], rows: usize| {
+        let texts = Texts::new(&values[0]);
+        let found = (0..rows).map(|row| {
+            let (pattern, _) = pattern.as_ref()?;
+            Some(pattern.is_match(texts.get(row)?))
+        });
+        Ok(Arc::new(found.collect::<BooleanArray>()) as ArrayRef)
+    };
+    Ok(Bound::new(types(arguments)?, DataType::Boolean, 30, work))
+}
+
+pub(super) fn extract(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
+    let pattern = pattern(arguments, 3, false)?;
+    let group = constant_integer(arguments, 2)?.unwrap_or(0);
+    let group = usize::try_from(group)
+        .map_err(|_| Refusal::new(2, "groups are counted from 0, which is the whole match"))?;
+    let mut types = texts(arguments, 2)?;
+    types.extend((arguments.len() > 2).then_some(DataType::Int64));
+    types.extend((arguments.len() > 3).then_some(DataType::Utf8));
+    let work = move |values: &[Value], rows: usize| {
+        let texts = Texts::new(&values[0]);
+        let found = (0..rows).map(|row| {
+            let ((pattern, _), text) = (pattern.as_ref()?, texts.get(row)?);
+            let found = match group {
+                0 => pattern.find(text).map(|found| found.as_str()),
+                _ => pattern.captures(text).and_then(|all| all.get(group)).map(|f| f.as_str()),
+            };
+            Some(found.unwrap_or(""))
+        });
+        Ok(Arc::new(found.collect::<StringArray>()) as ArrayRef)
+    };
+    Ok(Bound::new(types, DataType::Utf8, 40, work))
+}
+
+pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
+    let pattern = pattern(arguments, 3, true)?;
+    let to = constant_text(arguments, 2)?.map(replacement);
+    let work = move |values: &[Value], rows: usize| {
+        let texts = Texts::new(&values[0]);
+        let replaced = (0..rows).map(|row| {
+            let ((pattern, is_global), text) = (pattern.as_ref()?, texts.get(row)?);
+            let count = usize::from(!is_global);
+            Some(pattern.replacen(text, count, to.as_ref()?.as_str()))
+        });
+        let replaced: Vec<Option<Cow<'_, str>>> = replaced.collect();
+        Ok(Arc::new(replaced.iter().map(Option::as_deref).collect::<StringArray>()) as ArrayRef)
+    };
+    Ok(Bound::new(types(arguments)?, DataType::Utf8, 50, work))
+}
+
+/// A replacement in the form of `regex`: `\1` names a group, and `$` is a character.
+fn replacement(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '$' => written.push_str("$$"),
+            '\\' => match chars.next() {
+                Some(digit @ '0'..='9') => {
+                    written.extend(["${", digit.encode_utf8(&mut [0; 4]), "}"])
+                }
+                Some(other) => written.push(other),
+                None => written.push('\\'),
+            },
+            _ => written.push(char),
+        }
+    }
+    written
+}

@@ -1,0 +1,135 @@
+//! Expressions over the columns of a batch, in the words of SQL.
+//!
+//! ```text
+//! "status >= 500 and lower(host) like 'www.%'"
+//!     │ parse      text ──► tree of the crate `sqlparser`, within limits
+//!     │ compile    tree + schema ──► nodes with types; constants are folded, equal nodes are one
+//!     ▼ evaluate   nodes + batch ──► column; the kernels are those of Arrow
+//! ```
+//!
+//! Names and results of functions are those of DuckDB, which the tests compare row by row. What is
+//! different: whole numbers are computed in 64 bits (DuckDB keeps narrow types, whose sums
+//! overflow), literals with a decimal point are float64, a text is compared with another type only
+//! if one of both is a literal, and patterns are those of the crate `regex`.
+//!
+//! `and`, `or`, `case` and `coalesce` evaluate a later operand only for the rows that need it,
+//! where the operand can fail or is expensive. So `x <> 0 and 10 // x > 2` has no error.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `parse` | texts to trees, with limits; positions in the text |
+//! | `compile`, `operators`, `literals` | trees to nodes: names, types, conversions |
+//! | `node`, `frame` | nodes, and their evaluation over all or some of the rows of a batch |
+//! | `compare`, `membership`, `pattern` | comparisons, lists of constants, `like` |
+//! | `cast`, `types` | conversions, and the types that operands meet in |
+//! | `rows` | rows of a batch for which an expression fails |
+//! | `select` | columns of `select` |
+//! | `functions` | the functions, a table of names |
+
+mod cast;
+mod compare;
+mod compile;
+mod error;
+mod frame;
+mod functions;
+mod literals;
+mod membership;
+mod node;
+mod operators;
+mod parse;
+mod pattern;
+mod rows;
+mod select;
+mod types;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use sqlparser::ast::Expr;
+
+pub use error::{EvaluationError, ExpressionError};
+
+pub(crate) use rows::evaluate_rows;
+pub(crate) use select::{Chosen, choose};
+
+use frame::Frame;
+use node::{NodeId, Program};
+
+/// An expression that is bound to the columns of a schema.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use arrow_array::{RecordBatch, UInt16Array};
+/// use trommel_operators::expressions::Expression;
+///
+/// let status = Arc::new(UInt16Array::from(vec![200, 503]));
+/// let records = RecordBatch::try_from_iter([("status", status as _)])?;
+/// let failed = Expression::new("status >= 500", records.schema_ref())?.evaluate(&records)?;
+/// assert_eq!(format!("{failed:?}").lines().count(), 5);
+///
+/// let error = Expression::new("statsu >= 500", records.schema_ref()).unwrap_err();
+/// assert!(error.to_string().ends_with("did you mean `status`?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Expression {
+    text: String,
+    program: Program,
+    root: NodeId,
+}
+
+impl Expression {
+    /// Compiles `text` for batches of `schema`.
+    ///
+    /// # Errors
+    /// If the text is no expression, names a column or function that there is not, or combines
+    /// types that do not fit.
+    pub fn new(text: &str, schema: &Schema) -> Result<Self, ExpressionError> {
+        Self::of_tree(text, &parse::expression(text)?, schema)
+    }
+
+    fn of_tree(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
+        let (program, root) = compile::compile(text, tree, schema)?;
+        Ok(Self { text: text.to_owned(), program, root })
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Type of the column that it makes.
+    #[must_use]
+    pub fn data_type(&self) -> &DataType {
+        self.program.data_type(self.root)
+    }
+
+    /// The column as a field of a schema; a bare column keeps its metadata.
+    pub(crate) fn field(&self, name: &str, schema: &Schema) -> Field {
+        match self.column() {
+            Some(index) => schema.field(index).clone().with_name(name),
+            None => Field::new(name, self.data_type().clone(), true),
+        }
+    }
+
+    /// Place of the column, if the expression is nothing but a column.
+    pub(crate) fn column(&self) -> Option<usize> {
+        self.program.column(self.root)
+    }
+
+    /// The value of each row of `records`, which have the schema it was compiled for.
+    ///
+    /// # Errors
+    /// If the value of a row cannot be computed, such as that of a cast.
+    pub fn evaluate(&self, records: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
+        let mut frame = Frame::of_batch(&self.program, records);
+        let value = frame.evaluate(self.root)?;
+        Ok(value.into_array(records.num_rows()))
+    }
+}

@@ -1,0 +1,124 @@
+//! Rows and lines that cannot be used, and what happens to them.
+//!
+//! A stage that finds one ends the run, leaves it out, or sends it to its output `rejected`, by
+//! [`OnError`]. The columns of this output are the same for all stages, so that the outputs of
+//! several stages go to one.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_json::writer::LineDelimitedWriter;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Names of the outputs of a stage that sends rejected rows away.
+pub(crate) const PORTS: &[&str] = &["", "rejected"];
+/// The output of rejected rows.
+pub(crate) const PORT: usize = 1;
+
+/// Action for a row, a line or a file that cannot be used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnBadRow {
+    /// End the run with an error that names the row.
+    #[default]
+    Fail,
+    /// Leave it out and count it in `skipped`.
+    Skip,
+    /// Send it to the output `rejected`, with the reason, and count it in `rejected`.
+    Reject,
+}
+
+/// Columns of rejected rows: `path`, `line_number` and `byte_offset` of a file, `column`, `reason`,
+/// and the text of the row in `bytes`, in which bytes that are no text are written as `\xff`.
+pub(crate) fn schema() -> SchemaRef {
+    let text = |name: &str, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
+    Arc::new(Schema::new(vec![
+        text("path", true),
+        Field::new("line_number", DataType::UInt64, true),
+        Field::new("byte_offset", DataType::UInt64, true),
+        text("column", true),
+        text("reason", false),
+        text("bytes", false),
+    ]))
+}
+
+/// Place of a row in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowPlace<'a> {
+    pub(crate) path: &'a str,
+    /// Line, from 1.
+    pub(crate) line: u64,
+    /// First byte of the row, after decompression.
+    pub(crate) offset: u64,
+}
+
+/// Rejected rows that become a batch.
+#[derive(Debug, Default)]
+pub(crate) struct Rejected {
+    paths: StringBuilder,
+    lines: UInt64Builder,
+    offsets: UInt64Builder,
+    columns: StringBuilder,
+    reasons: StringBuilder,
+    bytes: StringBuilder,
+}
+
+impl Rejected {
+    /// Adds a row.
+    pub(crate) fn add(
+        &mut self,
+        place: Option<RowPlace<'_>>,
+        column: Option<&str>,
+        reason: &str,
+        bytes: &[u8],
+    ) {
+        self.paths.append_option(place.map(|place| place.path));
+        self.lines.append_option(place.map(|place| place.line));
+        self.offsets.append_option(place.map(|place| place.offset));
+        self.columns.append_option(column);
+        self.reasons.append_value(reason);
+        self.bytes.append_value(as_text(bytes));
+    }
+
+    /// Adds a row of a batch, as a line of JSON.
+    pub(crate) fn add_row(&mut self, row: &RecordBatch, column: Option<&str>, reason: &str) {
+        self.add(None, column, reason, json(row).as_bytes());
+    }
+
+    /// The rows so far.
+    pub(crate) fn take(&mut self) -> RecordBatch {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.paths.finish()),
+            Arc::new(self.lines.finish()),
+            Arc::new(self.offsets.finish()),
+            Arc::new(self.columns.finish()),
+            Arc::new(self.reasons.finish()),
+            Arc::new(self.bytes.finish()),
+        ];
+        RecordBatch::try_new(schema(), columns).expect("columns of the schema")
+    }
+}
+
+/// Bytes as a text, in which other bytes are escaped.
+fn as_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+/// A row as JSON; without the columns that JSON has no form for.
+fn json(row: &RecordBatch) -> String {
+    let mut lines = Vec::new();
+    let mut writer = LineDelimitedWriter::new(&mut lines);
+    let is_written = writer.write(row).and_then(|()| writer.finish()).is_ok();
+    let line =
+        if is_written { String::from_utf8_lossy(&lines).into_owned() } else { String::new() };
+    line.trim_end().to_owned()
+}
