@@ -23,6 +23,8 @@ type Input = (String, Py<PyAny>, Form);
 struct Feeding {
     reading: Reading,
     importer: Importer,
+    /// The columns of rows that are imported as they are.
+    columns: Option<SchemaRef>,
 }
 
 /// Runs the pipeline `config`, with a `feed` for each input and a `collect` named `sink`, and
@@ -34,7 +36,8 @@ pub(crate) fn run(py: Python<'_>, config: &str, inputs: Vec<Input>, sink: &str) 
         let mut supplied = Supplied::new();
         let mut feeds = Vec::with_capacity(feedings.len());
         for (id, feeding) in ids.into_iter().zip(feedings) {
-            let schema = feeding.importer.schema().expect("each column has a type");
+            let schema = feeding.columns.clone().or_else(|| feeding.importer.schema());
+            let schema = schema.expect("each column has a type");
             let (feed, feeder) = Feed::new(schema, WAITING)?;
             supplied = supplied.stage(id, feed);
             feeds.push((feeding, feeder));
@@ -68,10 +71,12 @@ fn open(py: Python<'_>, inputs: Vec<Input>) -> PyResult<(Vec<String>, Vec<Feedin
     let mut feedings = Vec::with_capacity(inputs.len());
     for (id, data, form) in inputs {
         let mut importer = Importer::new(form, Arc::clone(&shared));
-        let mut reading = Reading::new(Rows::open(data.bind(py))?, &mut importer)?;
+        let rows = Rows::open(data.bind(py))?;
+        let columns = importer.takes_all().then(|| importer.columns_of(py, &rows)).transpose()?;
+        let mut reading = Reading::new(rows, &mut importer)?;
         reading.settle(py, &mut importer)?;
         ids.push(id);
-        feedings.push(Feeding { reading, importer });
+        feedings.push(Feeding { reading, importer, columns });
     }
     feedings.iter_mut().for_each(|feeding| feeding.importer.settle());
     Ok((ids, feedings))
@@ -90,7 +95,7 @@ pub(crate) fn columns_of(topology: &Topology, sink: &str) -> SchemaRef {
 
 /// Feeds one input after the other.
 fn feed_all(py: Python<'_>, feeds: Vec<(Feeding, Feeder)>) -> PyResult<()> {
-    for (Feeding { mut reading, mut importer }, feeder) in feeds {
+    for (Feeding { mut reading, mut importer, .. }, feeder) in feeds {
         while let Some(batch) = reading.next(py, &mut importer)? {
             if !feed(py, &feeder, batch)? {
                 // The run has ended; its error says why.

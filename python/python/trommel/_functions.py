@@ -149,7 +149,7 @@ def filter(data: Any, where: str) -> Table:
     [4]
     """
     asked = form("rows", into="rows")
-    return _run([_with("kept", "filter", ["rows"], where=where)], [("rows", source(data), asked)])
+    return _run([_with("kept", "filter", ["data"], where=where)], [("data", source(data), asked)])
 
 
 def select(data: Any, columns: Iterable[str]) -> Table:
@@ -181,8 +181,8 @@ def select(data: Any, columns: Iterable[str]) -> Table:
     [1, 4]
     """
     asked = form("rows", into="rows")
-    stage = _with("columns", "select", ["rows"], columns=names("columns", columns))
-    return _run([stage], [("rows", source(data), asked)])
+    stage = _with("columns", "select", ["data"], columns=names("columns", columns))
+    return _run([stage], [("data", source(data), asked)])
 
 
 def tokenize(

@@ -180,6 +180,11 @@ impl Importer {
         Some(Arc::new(Schema::new(fields)))
     }
 
+    /// Whether rows are imported as they are, with all their columns.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.columns.is_empty()
+    }
+
     /// Whether each column has a type.
     pub(crate) fn is_settled(&self) -> bool {
         self.columns.iter().all(|column| column.settled.is_some())

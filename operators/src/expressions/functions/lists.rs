@@ -83,10 +83,11 @@ pub(super) fn contains(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
             .apply(&Value::Rows(inside), &Value::Rows(beside))
             .map_err(|error| said(&error))?;
         let found = (0..rows).map(|at| {
-            if lists.is_null(at) || wanted.is_null(at) {
+            let mut places = offsets[at] - offsets[0]..offsets[at + 1] - offsets[0];
+            // An empty list contains nothing, not even something unknown.
+            if lists.is_null(at) || (wanted.is_null(at) && !places.is_empty()) {
                 return None;
             }
-            let mut places = offsets[at] - offsets[0]..offsets[at + 1] - offsets[0];
             Some(places.any(|place| {
                 let place = place.unsigned_abs() as usize;
                 equal.is_valid(place) && equal.value(place)
