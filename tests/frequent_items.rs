@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    UInt32Array, UInt64Array,
+};
 use proptest::prelude::*;
 use trommel::channel::QueueLimits;
 use trommel::error::GraphErrors;
 use trommel::placement::available_cores;
 use trommel::{
     Algorithm, Collect, Discard, FrequentItems, Generate, Graph, Memory, Parallel, RunOptions,
-    Share, Topology,
+    Share, Topology, expressions,
 };
 
 use crate::support::oracle::ExactCounts;
@@ -382,11 +385,85 @@ fn wrong_columns_and_sizes_are_refused_with_the_parameter() {
     let missing = error(FrequentItems::new());
     assert!(missing.contains("no column `item`; it has `line` (Utf8)"), "{missing}");
     let weight = error(FrequentItems::new().item("line").weight("line"));
-    assert!(weight.contains("column `line` is Utf8; expected UInt64"), "{weight}");
+    assert!(weight.contains("column `line` is Utf8; expected a whole number"), "{weight}");
     let bins = error(
         FrequentItems::new().item("line").counters(8).filter_bins(8).algorithm(Algorithm::Filter),
     );
     assert!(bins.contains("leave none after 8 filter bins"), "{bins}");
     let none = error(FrequentItems::new().item("line").counters(0));
     assert!(none.contains("0 is not allowed here"), "{none}");
+}
+
+/// Rows of `item`, counted as values of any type, as text.
+fn counts_as_text(table: &RecordBatch, item: &str) -> Vec<(String, u64)> {
+    let mut graph = Graph::new();
+    let rows = graph.add("rows", Memory::new(table.schema(), vec![table.clone()]));
+    let top = graph.add_after(rows, "top", FrequentItems::new().item(item));
+    let (sink, collected) = Collect::new();
+    graph.add_after(top, "end", sink);
+    graph.build().unwrap().run(RunOptions::new()).unwrap();
+    let mut counts = Vec::new();
+    for batch in collected.take() {
+        let expression = expressions::Expression::new("cast(item as text)", &batch.schema());
+        let texts = expression.unwrap().evaluate(&batch).unwrap();
+        let numbers = batch.column_by_name("count").unwrap().as_primitive::<UInt64Type>().clone();
+        let texts = texts.as_string::<i32>();
+        counts.extend(texts.iter().zip(numbers.values()).map(|(t, n)| (t.unwrap().to_owned(), *n)));
+    }
+    counts.sort();
+    counts
+}
+
+#[test]
+fn items_of_other_types_and_expressions_are_counted() {
+    let host = StringArray::from(vec![Some("A"), Some("a"), None, Some("B"), Some("a")]);
+    let number = Int64Array::from(vec![-1, i64::MIN, -1, 7, 7]);
+    let truth = BooleanArray::from(vec![Some(true), None, Some(true), Some(false), Some(true)]);
+    let day = Date32Array::from(vec![-1, 0, 0, 1, 0]);
+    let share = Float64Array::from(vec![0.0, -0.0, 1.5, 1.5, 1.5]);
+    let table = RecordBatch::try_from_iter_with_nullable([
+        ("host", Arc::new(host) as ArrayRef, true),
+        ("number", Arc::new(number), true),
+        ("truth", Arc::new(truth), true),
+        ("day", Arc::new(day), true),
+        ("share", Arc::new(share), true),
+    ])
+    .unwrap();
+    let check = |item: &str, expected: &[(&str, u64)]| {
+        let expected: Vec<_> = expected.iter().map(|(t, n)| ((*t).to_owned(), *n)).collect();
+        assert_eq!(counts_as_text(&table, item), expected, "{item}");
+    };
+    check("number", &[("-1", 2), ("-9223372036854775808", 1), ("7", 2)]);
+    check("truth", &[("false", 1), ("true", 3)]);
+    check("day", &[("1969-12-31", 1), ("1970-01-01", 3), ("1970-01-02", 1)]);
+    check("share", &[("0.0", 2), ("1.5", 3)]);
+    check("lower(host)", &[("a", 3), ("b", 1)]);
+    check("number % 2 = 0", &[("false", 4), ("true", 1)]);
+}
+
+#[test]
+fn weights_may_be_an_expression() {
+    let number = Int64Array::from(vec![3, 4, 5]);
+    let item = UInt32Array::from(vec![1, 1, 2]);
+    let table = RecordBatch::try_from_iter([
+        ("item", Arc::new(item) as ArrayRef),
+        ("bytes", Arc::new(number)),
+    ])
+    .unwrap();
+    let run = |weight: &str| {
+        let mut graph = Graph::new();
+        let rows = graph.add("rows", Memory::new(table.schema(), vec![table.clone()]));
+        let top = graph.add_after(rows, "top", FrequentItems::new().weight(weight));
+        let (sink, collected) = Collect::new();
+        graph.add_after(top, "end", sink);
+        let ran = graph.build().unwrap().run(RunOptions::new());
+        ran.map(|_| {
+            let rows = collected.take();
+            rows[0].column_by_name("count").unwrap().as_primitive::<UInt64Type>().values().to_vec()
+        })
+    };
+    assert_eq!(run("bytes").unwrap(), [7, 5]);
+    assert_eq!(run("bytes * 2").unwrap(), [14, 10]);
+    let error = run("bytes - 4").unwrap_err().to_string();
+    assert!(error.contains("a weight is no whole number from 0"), "{error}");
 }

@@ -22,6 +22,7 @@
 //! | `node`, `frame` | nodes, and their evaluation over all or some of the rows of a batch |
 //! | `compare`, `membership`, `pattern` | comparisons, lists of constants, `like` |
 //! | `cast`, `types` | conversions, and the types that operands meet in |
+//! | `input` | a column that a parameter names, or an expression in its place |
 //! | `rows` | rows of a batch for which an expression fails |
 //! | `select` | columns of `select` |
 //! | `functions` | the functions, a table of names |
@@ -32,6 +33,7 @@ mod compile;
 mod error;
 mod frame;
 mod functions;
+mod input;
 mod literals;
 mod membership;
 mod node;
@@ -52,6 +54,7 @@ use sqlparser::ast::Expr;
 
 pub use error::{EvaluationError, ExpressionError};
 
+pub(crate) use input::ColumnInput;
 pub(crate) use rows::evaluate_rows;
 pub(crate) use select::{Chosen, choose};
 

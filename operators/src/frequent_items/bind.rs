@@ -22,8 +22,8 @@ use super::ranked::ranked_schema;
 use super::scope::{Scope, check_bytes};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
-use crate::columns::find_column;
-use crate::items::{Column, Text};
+use crate::expressions::ColumnInput;
+use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::check_range;
 use crate::state::{SnapshotFile, Stamp, check_input, read_file};
@@ -60,29 +60,21 @@ impl OperatorSpec for FrequentItems {
     ) -> Result<Fragment, BindError> {
         check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
-        let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
-        let weight = match &self.weight {
-            None => None,
-            Some(name) => match find_column(&inputs[0], name, "weight")? {
-                (index, DataType::UInt64) => Some(index),
-                (_, found) => {
-                    let (column, expected) = (name.clone(), "UInt64");
-                    return Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"));
-                }
-            },
-        };
+        let (item, item_type) = ColumnInput::bind(&inputs[0], &self.item, "item")?;
+        let weight = self.weight_input(&inputs[0])?;
         check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
-        let input = Input::new(item, weight, self.item_bytes_max);
+        let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
         let input = if self.fades() { input.fading() } else { input };
         let algorithm = self.chosen_algorithm();
         let shards = self.shards(algorithm, context.cores)?;
         let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
-        match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(input, algorithm, &sharing),
-            DataType::UInt64 => self.bind_items::<u64>(input, algorithm, &sharing),
-            DataType::Utf8 => self.bind_items::<Text>(input, algorithm, &sharing),
-            found => {
-                let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
+        match native_type(&result_type(&item_type)) {
+            Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
+            Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
+            Some(DataType::Utf8) => self.bind_items::<Text>(input, algorithm, &sharing),
+            _ => {
+                let (column, found) = (self.item.clone(), item_type);
+                let expected = "a number, a text, a date, a point in time or a truth value";
                 Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
             }
         }
@@ -90,6 +82,18 @@ impl OperatorSpec for FrequentItems {
 }
 
 impl FrequentItems {
+    /// The weights: whole numbers.
+    fn weight_input(&self, schema: &SchemaRef) -> Result<Option<ColumnInput>, BindError> {
+        let Some(text) = &self.weight else { return Ok(None) };
+        match ColumnInput::bind(schema, text, "weight")? {
+            (weight, kind) if kind.is_integer() => Ok(Some(weight)),
+            (_, found) => {
+                let (column, expected) = (text.clone(), "a whole number");
+                Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"))
+            }
+        }
+    }
+
     pub(super) fn emission(&self) -> Result<Emission, BindError> {
         let every = match (self.emit, self.every) {
             (Emit::End, None) => None,
@@ -208,17 +212,18 @@ impl FrequentItems {
         let shards = sharing.shards;
         let bytes = summary.state_bytes_max();
         let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
-        let ranked = vec![ranked_schema(K::TYPE)];
+        let item = input.item_type().clone();
+        let ranked = vec![ranked_schema(&item)];
         match scope {
             Scope::All if shards > 1 => {
                 // All with the seed of the first one, so that their cells merge.
-                let first = self.restored(summary)?;
+                let first = self.restored(summary, &item)?;
                 let mut summaries = vec![first.to_empty(); shards];
                 summaries[0] = first;
                 let memories = (0..shards).map(|_| sharing.state(bytes));
                 let memories = memories.collect::<Result<Vec<_>, _>>()?;
                 let summaries = summaries.into_iter().zip(memories).collect();
-                let (file, claim) = self.snapshot_file()?;
+                let (file, claim) = self.snapshot_file::<K>(&item)?;
                 let shards = shards::shards(summaries, &input, emission, file);
                 let shards = (1..).zip(shards);
                 let parts =
@@ -227,11 +232,12 @@ impl FrequentItems {
             }
             Scope::All => {
                 let memory = sharing.state(bytes)?;
-                let (summary, (file, claim)) = (self.restored(summary)?, self.snapshot_file()?);
+                let (summary, (file, claim)) =
+                    (self.restored(summary, &item)?, self.snapshot_file::<K>(&item)?);
                 let makes_keys =
                     !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
                 let secret = summary.key_secret().filter(|_| makes_keys).cloned();
-                let counter = Counter::<K, _>::new(summary, emission, file, memory);
+                let counter = Counter::<K, _>::new(summary, &item, emission, file, memory);
                 let fragment = match secret {
                     None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
                     Some(secret) => {
@@ -247,7 +253,7 @@ impl FrequentItems {
                 self.refuse_files("decay")?;
                 let decayed = Decayed::new(summary, half_life);
                 let memory = sharing.state(bytes)?;
-                let counter = Counter::<K, _>::new(decayed, emission, None, memory);
+                let counter = Counter::<K, _>::new(decayed, &item, emission, None, memory);
                 Ok(Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked))
             }
             Scope::Window { panes, borders } => match borders.pane_items() {
@@ -285,8 +291,9 @@ impl FrequentItems {
         check_bytes(panes, bytes)?;
         let (report, memory) = (emission.report, sharing.state(bytes)?);
         let queue = PaneQueue::new(live, panes, monitored_max);
+        let schema = window_schema(input.item_type(), borders);
         let windows = Windows::<K, _>::new(queue, panes, borders, input, report, memory);
-        Ok(Fragment::operator(Load::Heavy, windows, vec![window_schema(K::TYPE, borders)]))
+        Ok(Fragment::operator(Load::Heavy, windows, vec![schema]))
     }
 
     /// The two halves of the filter.
@@ -303,16 +310,22 @@ impl FrequentItems {
                 return Err(BindErrorKind::Value { value, allowed }.at("algorithm"));
             }
         }
-        let (emission, (file, claim)) = (self.emission()?, self.snapshot_file()?);
+        let (file, claim) = self.snapshot_file::<K>(input.item_type())?;
+        let emission = self.emission()?;
         let memory = sharing.state(Summary::state_bytes_max(&filter))?;
-        let filter = self.restored(filter)?;
+        let filter = self.restored(filter, input.item_type())?;
+        let schema = ranked_schema(input.item_type());
         let (filter, counter) = pipeline::parts(filter, input, emission, file, memory);
         let parts = vec![part("filter", filter), part("counter", counter)];
-        Ok(Fragment::new(parts, vec![ranked_schema(K::TYPE)]).claiming(claim))
+        Ok(Fragment::new(parts, vec![schema]).claiming(claim))
     }
 
     /// The summary of the file, if there is one, and else the empty one that is configured.
-    fn restored<K: Column, S: Stored<K>>(&self, configured: S) -> Result<S, BindError> {
+    fn restored<K: Column, S: Stored<K>>(
+        &self,
+        configured: S,
+        item: &DataType,
+    ) -> Result<S, BindError> {
         let Some(path) = self.missing.present(self.restore.as_deref()) else {
             return Ok(configured);
         };
@@ -324,18 +337,28 @@ impl FrequentItems {
         let restored = restore_like(&configured, &state);
         let restored = restored.map_err(|error| named(error.to_string()))?;
         let found = Stamp::of(&state).map_err(|error| named(error.to_string()))?.label;
-        let expected = &self.label;
-        if !found.is_empty() && !expected.is_empty() && found != *expected {
+        let expected = self.state_label::<K>(item);
+        let ((found_label, found_type), (label, kind)) = (parts_of(&found), parts_of(&expected));
+        let is_other = !found_label.is_empty() && !label.is_empty() && found_label != label;
+        if is_other || found_type != kind {
             return Err(named(format!("the state has the counts of {found}, not of {expected}")));
         }
         Ok(restored)
     }
 
+    /// The name of what is counted, with the type of items that are counted as another one.
+    fn state_label<K: Column>(&self, item: &DataType) -> String {
+        if *item == K::TYPE { self.label.clone() } else { format!("{}{TYPE}{item})", self.label) }
+    }
+
     /// The file that the state is written to at the end, and the claim to it.
-    fn snapshot_file(&self) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
+    fn snapshot_file<K: Column>(
+        &self,
+        item: &DataType,
+    ) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error.into()))?;
-        let file = file.map(|file| file.labelled(&self.label));
+        let file = file.map(|file| file.labelled(&self.state_label::<K>(item)));
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         Ok((file, claim))
     }
@@ -350,6 +373,15 @@ impl FrequentItems {
         }
         Ok(())
     }
+}
+
+/// What stands before the type of items in a label.
+const TYPE: &str = " (items of type ";
+
+/// The name and the type of items in a label.
+fn parts_of(label: &str) -> (&str, Option<&str>) {
+    let typed = label.strip_suffix(')').and_then(|label| label.rsplit_once(TYPE));
+    typed.map_or((label, None), |(label, kind)| (label, Some(kind)))
 }
 
 fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {

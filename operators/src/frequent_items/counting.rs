@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
+use arrow_schema::DataType;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, Flow, NoState, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -86,11 +87,12 @@ pub(super) struct Counter<K, T> {
 impl<K: Column, T: Tally<K>> Counter<K, T> {
     pub(super) fn new(
         tally: T,
+        item: &DataType,
         emission: Emission,
         file: Option<SnapshotFile>,
         memory: StateMemory,
     ) -> Self {
-        let outbox = Outbox::new(ranked_schema(K::TYPE), file);
+        let outbox = Outbox::new(ranked_schema(item), file);
         Self { tally, emission, outbox, memory, _item: PhantomData }
     }
 
@@ -141,7 +143,7 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
-        let question = Question::<K>::read(request, T::QUERIES)?;
+        let question = Question::<K>::read(request, T::QUERIES, self.outbox.item_type())?;
         let unmonitored = || self.tally.count_min();
         let schema = self.outbox.schema();
         question.answer(request, schema, monitored, observed, unmonitored)

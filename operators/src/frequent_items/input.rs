@@ -6,17 +6,23 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::ScalarBuffer;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::DataType;
 use arrow_select::filter::filter;
 use thiserror::Error;
 use trommel_engine::operator::{Counters, OperatorError};
 
+use crate::expressions::ColumnInput;
+use crate::items::{result_type, to_native};
 use crate::long::shorten;
 
 /// Where the items and weights of a batch are.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
-    item: usize,
-    weight: Option<usize>,
+    item: ColumnInput,
+    /// Type of the items in results.
+    item_type: DataType,
+    weight: Option<ColumnInput>,
     /// The longest text item that is kept as it is.
     item_bytes_max: usize,
     /// The sum of all weights; none where counts are forgotten again.
@@ -52,8 +58,26 @@ impl Observations {
 }
 
 impl Input {
-    pub(super) fn new(item: usize, weight: Option<usize>, item_bytes_max: usize) -> Self {
-        Self { item, weight, item_bytes_max, total: Some(0), nulls: 0, items_shortened: 0 }
+    /// Items of this type, with weights or without.
+    pub(super) fn new(
+        (item, item_type): (ColumnInput, DataType),
+        weight: Option<ColumnInput>,
+        item_bytes_max: usize,
+    ) -> Self {
+        let item_type = result_type(&item_type);
+        let (total, nulls, items_shortened) = (Some(0), 0, 0);
+        Self { item, item_type, weight, item_bytes_max, total, nulls, items_shortened }
+    }
+
+    /// The items of the first column, without weights.
+    #[cfg(test)]
+    pub(super) fn of_column(kind: DataType) -> Self {
+        Self::new((ColumnInput::Column(0), kind), None, 1024)
+    }
+
+    /// Type of the items in results.
+    pub(super) fn item_type(&self) -> &DataType {
+        &self.item_type
     }
 
     /// Counts are forgotten again, so that no sum of weights is too much.
@@ -67,8 +91,9 @@ impl Input {
     /// # Errors
     /// If all weights so far add up to more than a count holds.
     pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, OperatorError> {
-        let mut items = ArrayRef::clone(records.column(self.item));
-        let mut weights = self.weight.map(|weight| ArrayRef::clone(records.column(weight)));
+        let mut items = to_native(&self.item.of(records)?)?;
+        let weights = self.weight.as_ref().map(|weight| weight.of(records)).transpose()?;
+        let mut weights = weights.map(|weights| to_weights(&weights)).transpose()?;
         let has_nulls = |column: &ArrayRef| column.null_count() > 0;
         if has_nulls(&items) || weights.as_ref().is_some_and(has_nulls) {
             let is_valid =
@@ -97,11 +122,23 @@ impl Input {
     }
 }
 
+/// Weights as whole numbers of 64 bits.
+fn to_weights(weights: &ArrayRef) -> Result<ArrayRef, OperatorError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = cast_with_options(weights, &DataType::UInt64, &options);
+    cast.map_err(|error| format!("a weight is no whole number from 0: {error}").into())
+}
+
 #[cfg(test)]
 mod tests {
     use arrow_array::{UInt32Array, UInt64Array};
 
     use super::*;
+
+    fn weighted() -> Input {
+        let item = (ColumnInput::Column(0), DataType::UInt32);
+        Input::new(item, Some(ColumnInput::Column(1)), 1024)
+    }
 
     fn batch(weights: &[u64]) -> RecordBatch {
         let items: UInt32Array = (0..).take(weights.len()).collect();
@@ -112,14 +149,14 @@ mod tests {
 
     #[test]
     fn weights_add_up_to_the_greatest_count_and_no_more() {
-        let mut input = Input::new(0, Some(1), 1024);
+        let mut input = weighted();
         input.read(&batch(&[1 << 63, (1 << 63) - 2])).unwrap();
         let error = input.read(&batch(&[1, 1])).unwrap_err().to_string();
         assert!(error.contains("add up to more than 2^64 - 1"), "{error}");
         // Weights that were refused do not count.
         input.read(&batch(&[1])).unwrap();
         assert!(input.read(&batch(&[1])).is_err());
-        let mut fading = Input::new(0, Some(1), 1024).fading();
+        let mut fading = weighted().fading();
         for _ in 0..3 {
             fading.read(&batch(&[u64::MAX, u64::MAX])).unwrap();
         }

@@ -92,7 +92,7 @@ impl<K: Column> Operator for KeyPart<K> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        check::<K>(request)?;
+        check::<K>(request, self.input.item_type())?;
         Ok(Response::Forward(Box::new(())))
     }
 
@@ -154,6 +154,7 @@ mod tests {
     use std::time::Instant;
 
     use arrow_array::{ArrayRef, RecordBatch, StringArray};
+    use arrow_schema::DataType;
     use trommel_engine::batch::{Batch as EngineBatch, Origin};
     use trommel_engine::memory::MemoryBudget;
     use trommel_kernels::Isa;
@@ -185,7 +186,7 @@ mod tests {
     fn counter(sieve: &Sieve<Text>) -> Counter<Text, Sieve<Text>> {
         let report = Report { n: usize::MAX, share: Share::default() };
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
-        Counter::new(sieve.clone(), Emission::new(report, None), None, memory)
+        Counter::new(sieve.clone(), &DataType::Utf8, Emission::new(report, None), None, memory)
     }
 
     fn rows(counting: &mut impl Operator) -> Vec<RecordBatch> {
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn batches_have_keys_while_others_wait_and_counts_are_the_same() {
         let sieve = Sieve::<Text>::new(Isa::Scalar, 20).unwrap();
-        let input = Input::new(0, None, 1024);
+        let input = Input::of_column(DataType::Utf8);
         let mut keys = KeyPart::<Text>::new(input.clone(), *sieve.key_secret().unwrap());
         let mut keyed = KeyedCounting(counter(&sieve));
         let mut alone = Counting::new(input, counter(&sieve));
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn valid_queries_are_sent_on_and_answered_by_the_counter() {
         let sieve = Sieve::<Text>::new(Isa::Scalar, 20).unwrap();
-        let input = Input::new(0, None, 1024);
+        let input = Input::of_column(DataType::Utf8);
         let keys = KeyPart::<Text>::new(input, *sieve.key_secret().unwrap());
         let keyed = KeyedCounting(counter(&sieve));
         for request in [Request::new("top").with("n", 3), Request::new("snapshot")] {

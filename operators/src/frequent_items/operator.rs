@@ -63,9 +63,10 @@ pub enum Emit {
 /// Counts the most frequent items of a stream in bounded memory.
 ///
 /// # Ports
-/// In: a column of items (UInt32, UInt64 or Utf8) and, if `weight` is set, one of weights
-/// (UInt64). Rows in which either is null are not counted. Out: `rank` (UInt32, from 1), `item`,
-/// `count`, `error` (UInt64), the most frequent first; with `window`, after `window_start`,
+/// In: a column of items (numbers, texts, dates, points in time or truth values) and, if `weight`
+/// is set, one of weights (whole numbers from 0). Rows in which either is null are not counted.
+/// Out: `rank` (UInt32, from 1), `item` (of its type), `count`, `error` (UInt64), the most
+/// frequent first; with `window`, after `window_start`,
 /// `window_end` and `complete` (Boolean). They leave in batches of at most 8,192 rows and 16 MiB
 /// of text.
 ///
@@ -109,10 +110,11 @@ pub enum Emit {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FrequentItems {
-    /// The column that is counted.
+    /// The column that is counted, or an expression such as `lower(host)`.
     #[serde(default = "default_item")]
     pub(super) item: String,
-    /// A column of weights (UInt64); without it every item counts once.
+    /// A column of weights, whole numbers from 0, or an expression; without it every item counts
+    /// once.
     #[serde(default)]
     pub(super) weight: Option<String>,
     /// Number of monitored items, k: counts are at most N / k too high.

@@ -92,7 +92,7 @@ pub(super) fn parts<K: Column>(
     memory: StateMemory,
 ) -> (FilterPart<K>, CounterPart<K>) {
     let (front, back) = filter.into_halves();
-    let outbox = Outbox::new(ranked_schema(K::TYPE), file);
+    let outbox = Outbox::new(ranked_schema(input.item_type()), file);
     let part = FilterPart {
         front: Some(front),
         input,
@@ -201,7 +201,7 @@ impl<K: Column> Operator for FilterPart<K> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        check::<K>(request)?;
+        check::<K>(request, self.input.item_type())?;
         Ok(Response::Forward(Box::new(self.front().clone())))
     }
 
@@ -285,7 +285,7 @@ impl<K: Column> Operator for CounterPart<K> {
             let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
-        let question = Question::read(request, STATE_QUERIES)?;
+        let question = Question::read(request, STATE_QUERIES, self.outbox.item_type())?;
         let unmonitored = || front.count_min().min(self.back.count_min());
         let schema = self.outbox.schema();
         question.answer(request, schema, monitored, front.observed(), unmonitored)
@@ -302,6 +302,7 @@ mod tests {
     use std::time::Instant;
 
     use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+    use arrow_schema::DataType;
     use trommel_engine::batch::{Batch, Origin};
     use trommel_engine::memory::MemoryBudget;
     use trommel_kernels::Isa;
@@ -314,7 +315,7 @@ mod tests {
         let filter = Filter::<u32>::new(Isa::Scalar, 4, 2).unwrap();
         let report = Report { n: usize::MAX, share: Share::default() };
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
-        let (input, emission) = (Input::new(0, None, 1024), Emission::new(report, None));
+        let (input, emission) = (Input::of_column(DataType::UInt32), Emission::new(report, None));
         let (mut part, _) = parts(filter, input, emission, None, memory);
         // First all counters are taken; then a counter of Y overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);

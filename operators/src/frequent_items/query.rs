@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType, SchemaRef};
 use serde::Deserialize;
 use serde_json::Value;
 use trommel_engine::query::{QueryError, Request, Response};
 
 use super::ranked::{Unranked, estimate_row, ranked_rows};
-use crate::items::Column;
+use crate::items::{Column, native_type, to_native};
 use crate::share::Share;
 use crate::summary::{Counted, HEAP_MAX, largest, top, top_borrowed};
 
@@ -31,9 +34,9 @@ pub(super) fn is_snapshot(request: &Request) -> bool {
 }
 
 /// Reads a query for its errors alone, in a part that sends it on.
-pub(super) fn check<K: Column>(request: &Request) -> Result<(), QueryError> {
+pub(super) fn check<K: Column>(request: &Request, item: &DataType) -> Result<(), QueryError> {
     if !is_snapshot(request) {
-        Question::<K>::read(request, STATE_QUERIES)?;
+        Question::<K>::read(request, STATE_QUERIES, item)?;
     }
     Ok(())
 }
@@ -94,20 +97,43 @@ struct EstimateParameters {
     item: Value,
 }
 
+/// An item of this type as it is counted.
+fn to_native_json(value: &Value, kind: &DataType) -> Option<Value> {
+    if native_type(kind)? == *kind {
+        return Some(value.clone());
+    }
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return None,
+    };
+    let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    let item = cast(&text, kind).ok().filter(|item| item.is_valid(0))?;
+    let native = to_native(&item).ok()?;
+    Some(match native.data_type() {
+        DataType::UInt32 => native.as_primitive::<UInt32Type>().value(0).into(),
+        DataType::UInt64 => native.as_primitive::<UInt64Type>().value(0).into(),
+        _ => native.as_string::<i32>().value(0).into(),
+    })
+}
+
 impl<K: Column> Question<K> {
     /// `queries` are the queries that exist, for the error of another one.
     pub(super) fn read(
         request: &Request,
         queries: &'static [&'static str],
+        item: &DataType,
     ) -> Result<Self, QueryError> {
         match request.name() {
             "top" => Ok(Self::Top(request.parameters::<TopParameters>()?.n)),
             "at_least" => Ok(Self::AtLeast(request.parameters::<AtLeastParameters>()?.share)),
             "estimate" => {
-                let item = request.parameters::<EstimateParameters>()?.item;
-                K::from_json(&item).map(Self::Estimate).ok_or_else(|| QueryError::Parameters {
+                let value = request.parameters::<EstimateParameters>()?.item;
+                let native = to_native_json(&value, item);
+                let found = native.and_then(|native| K::from_json(&native));
+                found.map(Self::Estimate).ok_or_else(|| QueryError::Parameters {
                     request: request.name().to_owned(),
-                    source: serde::de::Error::custom(format!("{item} is not of type {}", K::TYPE)),
+                    source: serde::de::Error::custom(format!("{value} is not of type {item}")),
                 })
             }
             _ => Err(QueryError::unsupported(request, queries)),
@@ -138,13 +164,16 @@ impl<K: Column> Question<K> {
             Self::AtLeast(share) => at_least(monitored, share, observed).collect(),
             Self::Estimate(ref item) => {
                 let counted = monitored.find(|counted| counted.item.stands_for(item));
-                let row = estimate_row(&counted.map_or_else(
-                    || {
-                        let most = unmonitored();
-                        Counted { item: item.clone(), count: most, error: most }
-                    },
-                    |counted| counted.cloned(),
-                ));
+                let row = estimate_row(
+                    schema,
+                    &counted.map_or_else(
+                        || {
+                            let most = unmonitored();
+                            Counted { item: item.clone(), count: most, error: most }
+                        },
+                        |counted| counted.cloned(),
+                    ),
+                );
                 return Ok(Response::Answer(row));
             }
         };
@@ -215,7 +244,7 @@ mod tests {
         let many = std::iter::repeat_n(Counted { item: &text, count: 1, error: 0 }, 1025);
         let made = || -> Vec<u8> { unreachable!("its items are too large") };
         snapshot_row(&request, many.clone(), made).unwrap_err();
-        let schema = crate::frequent_items::ranked::ranked_schema(crate::items::Text::TYPE);
+        let schema = crate::frequent_items::ranked::ranked_schema(&crate::items::Text::TYPE);
         let top = Question::Top(usize::MAX);
         let error = top.answer(&request, &schema, many, 1025, || 0).unwrap_err();
         assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
@@ -231,7 +260,7 @@ mod tests {
             Question::AtLeast(_) => expected.retain(|counted| counted.count >= least),
             Question::Estimate(_) => unreachable!("it has no ranks"),
         }
-        let schema = crate::frequent_items::ranked::ranked_schema(K::TYPE);
+        let schema = crate::frequent_items::ranked::ranked_schema(&K::TYPE);
         let monitored = counted.iter().map(Counted::as_ref);
         let response =
             question.answer(&Request::new("top"), &schema, monitored, observed, || 0).unwrap();

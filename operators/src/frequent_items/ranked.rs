@@ -8,14 +8,17 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 
-use crate::items::Column;
+use crate::items::{Column, from_native};
 use crate::summary::Counted;
 
+/// Place of the items in [`ranked_schema`].
+pub(super) const ITEM: usize = 1;
+
 /// `rank`, `item`, `count`, `error`: the rows of emissions and answers.
-pub(super) fn ranked_schema(item: DataType) -> SchemaRef {
+pub(super) fn ranked_schema(item: &DataType) -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("rank", DataType::UInt32, false),
-        Field::new("item", item, false),
+        Field::new("item", item.clone(), false),
         Field::new("count", DataType::UInt64, false),
         Field::new("error", DataType::UInt64, false),
     ]))
@@ -31,7 +34,7 @@ pub(super) fn ranked_rows<'a, K: Column>(
     let ranks = (first..).zip(ranked.clone()).map(|(rank, _)| rank);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(UInt32Array::from_iter_values(ranks)),
-        K::collect(ranked.clone().map(|counted| counted.item)),
+        in_schema(schema, K::collect(ranked.clone().map(|counted| counted.item))),
         Arc::new(UInt64Array::from_iter_values(ranked.clone().map(|counted| counted.count))),
         Arc::new(UInt64Array::from_iter_values(ranked.map(|counted| counted.error))),
     ];
@@ -76,7 +79,7 @@ impl<K: Column> Unranked<K> {
         let errors = positions.values().iter().map(|&position| errors[position as usize]);
         let columns: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_iter_values((1..).zip(&order).map(|(rank, _)| rank))),
-            take(&items, &positions, None).expect("positions of the column"),
+            in_schema(schema, take(&items, &positions, None).expect("positions of the column")),
             Arc::new(UInt64Array::from_iter_values(order.iter().map(|(count, _)| count.0))),
             Arc::new(UInt64Array::from_iter_values(errors)),
         ];
@@ -84,15 +87,20 @@ impl<K: Column> Unranked<K> {
     }
 }
 
-/// One row of `item`, `count`, `error`.
-pub(super) fn estimate_row<K: Column>(counted: &Counted<K>) -> RecordBatch {
+/// Items in the type that the schema has for them.
+fn in_schema(schema: &SchemaRef, items: ArrayRef) -> ArrayRef {
+    from_native(items, schema.field(ITEM).data_type())
+}
+
+/// One row of `item`, `count`, `error`, with the item of a [`ranked_schema`].
+pub(super) fn estimate_row<K: Column>(ranked: &SchemaRef, counted: &Counted<K>) -> RecordBatch {
     let schema = Schema::new(vec![
-        Field::new("item", K::TYPE, false),
+        ranked.field(ITEM).clone(),
         Field::new("count", DataType::UInt64, false),
         Field::new("error", DataType::UInt64, false),
     ]);
     let columns: Vec<ArrayRef> = vec![
-        K::collect(std::iter::once(&counted.item)),
+        in_schema(ranked, K::collect(std::iter::once(&counted.item))),
         Arc::new(UInt64Array::from(vec![counted.count])),
         Arc::new(UInt64Array::from(vec![counted.error])),
     ];

@@ -7,10 +7,10 @@
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::operator::{Ending, Flow, OperatorError, Output};
 
-use super::ranked::ranked_rows;
+use super::ranked::{ITEM, ranked_rows};
 use crate::items::Column;
 use crate::state::SnapshotFile;
 use crate::summary::Counted;
@@ -113,6 +113,11 @@ impl<K: Column> Outbox<K> {
         &self.schema
     }
 
+    /// Type of the items in results.
+    pub(super) fn item_type(&self) -> &DataType {
+        self.schema.field(ITEM).data_type()
+    }
+
     /// Before the first item: makes sure that the state could be written.
     pub(super) fn check(&mut self) -> Result<(), OperatorError> {
         if !self.is_checked {
@@ -176,7 +181,7 @@ mod tests {
 
     /// Rows and bytes of each batch.
     fn batches(ranked: Vec<Counted<Text>>) -> Vec<(usize, usize)> {
-        let schema = ranked_schema(Text::TYPE);
+        let schema = ranked_schema(&Text::TYPE);
         let mut rows = Rows::new(ranked);
         let mut ranks = 0;
         let mut batches = Vec::new();

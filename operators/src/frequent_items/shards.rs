@@ -74,7 +74,10 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
         summary: Some(summary),
         input: input.clone(),
         emission,
-        outbox: Outbox::new(ranked_schema(K::TYPE), file.take_if(|_| position + 1 == len)),
+        outbox: Outbox::new(
+            ranked_schema(input.item_type()),
+            file.take_if(|_| position + 1 == len),
+        ),
         memory,
         is_first: position == 0,
         later: len - 1 - position,
@@ -203,7 +206,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
         request: &Request,
         payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        let question = Question::<K>::read(request, QUERIES)?;
+        let question = Question::<K>::read(request, QUERIES, self.input.item_type())?;
         let before = payload.map_or_else(Vec::new, |payload| {
             *payload.downcast::<Vec<Bounds<K>>>().expect("shards count the same items")
         });

@@ -33,7 +33,7 @@ use crate::summary::{Counted, PaneQueue, Summary};
 use crate::window::borders::{Borders, WindowSpan};
 
 /// The rows that are emitted: the columns of the window, and the columns of [`ranked_schema`].
-pub(super) fn window_schema(item: DataType, borders: Borders) -> SchemaRef {
+pub(super) fn window_schema(item: &DataType, borders: Borders) -> SchemaRef {
     spanned_schema(&ranked_schema(item), borders)
 }
 
@@ -156,6 +156,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         report: Report,
         memory: StateMemory,
     ) -> Self {
+        let item = input.item_type().clone();
         Self {
             panes,
             pane_count,
@@ -163,8 +164,8 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
             input,
             report,
             memory,
-            schema: window_schema(K::TYPE, borders),
-            ranked: ranked_schema(K::TYPE),
+            schema: window_schema(&item, borders),
+            ranked: ranked_schema(&item),
             closed: 0,
             passed: None,
             work: None,
@@ -310,7 +311,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
         let (asked, request) = Asked::split_off(request.clone())?;
-        let question = Question::<K>::read(&request, QUERIES)?;
+        let question = Question::<K>::read(&request, QUERIES, self.input.item_type())?;
         if let Asked::Closed = asked {
             let Some(closed) = &self.last else {
                 return Err(QueryError::NotYet {

@@ -6,13 +6,16 @@
 //! | `text` | texts as items |
 //! | `stored` | an item as bytes |
 //! | `column` | an item type as an Arrow column |
+//! | `external` | items of other types, which are counted as these |
 
 mod column;
+mod external;
 mod item;
 mod stored;
 mod text;
 
 pub(crate) use self::column::Column;
+pub(crate) use self::external::{from_native, native_type, result_type, to_native};
 pub use self::item::{Item, Items};
 pub(crate) use self::item::{Keyed, Part};
 pub use self::stored::StoredItem;

@@ -1,0 +1,47 @@
+//! Columns that a parameter names: a column of the input, or an expression over its columns.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+
+use super::{EvaluationError, Expression};
+use crate::columns::find_column;
+
+/// Values for each row of a batch.
+#[derive(Debug, Clone)]
+pub(crate) enum ColumnInput {
+    Column(usize),
+    Expression(Arc<Expression>),
+}
+
+impl ColumnInput {
+    /// The column `text`, or the expression; and its type. Errors name `parameter`.
+    pub(crate) fn bind(
+        schema: &SchemaRef,
+        text: &str,
+        parameter: &'static str,
+    ) -> Result<(Self, DataType), BindError> {
+        let is_name = text.chars().all(|char| char.is_alphanumeric() || char == '_');
+        if is_name || schema.column_with_name(text).is_some() {
+            let (index, kind) = find_column(schema, text, parameter)?;
+            return Ok((Self::Column(index), kind));
+        }
+        let expression = Expression::new(text, schema)
+            .map_err(|error| BindErrorKind::Other(error.into()).at(parameter))?;
+        let kind = expression.data_type().clone();
+        Ok((Self::Expression(Arc::new(expression)), kind))
+    }
+
+    /// The values of a batch.
+    ///
+    /// # Errors
+    /// If the expression has no value for a row.
+    pub(crate) fn of(&self, records: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
+        match self {
+            Self::Column(index) => Ok(Arc::clone(records.column(*index))),
+            Self::Expression(expression) => expression.evaluate(records),
+        }
+    }
+}
