@@ -52,7 +52,7 @@ use sqlparser::ast::Expr;
 
 pub use error::{EvaluationError, ExpressionError};
 
-pub(crate) use rows::{Evaluated, evaluate_rows};
+pub(crate) use rows::evaluate_rows;
 pub(crate) use select::{Chosen, choose};
 
 use frame::Frame;

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, StructArray,
-    UInt8Array, UInt64Array,
+    ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, StructArray, UInt8Array,
+    UInt64Array,
 };
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{DataType, Field, Schema};
 
+use super::rows::Evaluated;
 use super::*;
 
 fn nothing() -> RecordBatch {
