@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use proptest::prelude::*;
 use trommel::{
-    Collect, Filter, Graph, Memory, OnBadRow, Registry, RunOptions, Select, Supplied, load_supplied,
+    Collect, Filter, Graph, Memory, OnError, Registry, RunOptions, Select, Supplied, load_supplied,
 };
 
 use crate::support::watched;
@@ -93,7 +93,7 @@ fn an_unread_output_of_rejected_rows_is_a_mistake() {
     let mut graph = Graph::new();
     let rows = batch(&[Some("1")]);
     let rows = graph.add("rows", Memory::new(rows.schema(), vec![rows]));
-    let filter = Filter::new("cast(t as int) > 0").on_error(OnBadRow::Reject);
+    let filter = Filter::new("cast(t as int) > 0").on_error(OnError::Reject);
     let kept = graph.add_after(rows, "kept", filter);
     graph.add_after(kept, "end", Collect::new().0);
     let error = graph.build().unwrap_err().to_string();

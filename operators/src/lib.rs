@@ -60,7 +60,7 @@ pub use crate::epsilon_join::{
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
-pub use crate::rejected::OnBadRow;
+pub use crate::rejected::OnError;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
@@ -70,8 +70,8 @@ pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
 };
 pub use crate::source::{
-    Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, OnError, Read,
-    ReadError, ReadFormat, ReadFrom, VectorDistribution, Zipf, ZipfError,
+    Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, Read, ReadError,
+    ReadFormat, ReadFrom, VectorDistribution, Zipf, ZipfError,
 };
 pub use crate::state::MissingState;
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{StringBuilder, UInt64Builder};
+use arrow_array::builder::{ArrayBuilder as _, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_json::writer::LineDelimitedWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -22,14 +22,25 @@ pub(crate) const PORT: usize = 1;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum OnBadRow {
-    /// End the run with an error that names the row.
+pub enum OnError {
+    /// End the run with an error that names the row, or the file and the line.
     #[default]
     Fail,
-    /// Leave it out and count it in `skipped`.
+    /// Leave it out. A row or a line is counted in `skipped`; a file is counted in
+    /// `files_skipped`, and the first 20 are named in a warning and in the report. Rows of a
+    /// damaged file up to the damage are kept.
     Skip,
-    /// Send it to the output `rejected`, with the reason, and count it in `rejected`.
+    /// Send it to the output `rejected`, with its place and the reason, and count it in
+    /// `rejected`. A file is also counted and named as with `skip`. The report names the first 20
+    /// lines.
     Reject,
+}
+
+impl OnError {
+    /// Whether the run goes on without it.
+    pub(crate) fn goes_on(self) -> bool {
+        self != Self::Fail
+    }
 }
 
 /// Columns of rejected rows: `path`, `line_number` and `byte_offset` of a file, `column`, `reason`,
@@ -46,14 +57,14 @@ pub(crate) fn schema() -> SchemaRef {
     ]))
 }
 
-/// Place of a row in a file.
+/// Place of a row in a file, or a whole file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowPlace<'a> {
     pub(crate) path: &'a str,
     /// Line, from 1.
-    pub(crate) line: u64,
+    pub(crate) line: Option<u64>,
     /// First byte of the row, after decompression.
-    pub(crate) offset: u64,
+    pub(crate) offset: Option<u64>,
 }
 
 /// Rejected rows that become a batch.
@@ -77,8 +88,8 @@ impl Rejected {
         bytes: &[u8],
     ) {
         self.paths.append_option(place.map(|place| place.path));
-        self.lines.append_option(place.map(|place| place.line));
-        self.offsets.append_option(place.map(|place| place.offset));
+        self.lines.append_option(place.and_then(|place| place.line));
+        self.offsets.append_option(place.and_then(|place| place.offset));
         self.columns.append_option(column);
         self.reasons.append_value(reason);
         self.bytes.append_value(as_text(bytes));
@@ -87,6 +98,17 @@ impl Rejected {
     /// Adds a row of a batch, as a line of JSON.
     pub(crate) fn add_row(&mut self, row: &RecordBatch, column: Option<&str>, reason: &str) {
         self.add(None, column, reason, json(row).as_bytes());
+    }
+
+    /// Number of rows so far.
+    pub(crate) fn rows(&self) -> usize {
+        self.reasons.len()
+    }
+
+    /// Bytes of the texts so far.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = [&self.paths, &self.columns, &self.reasons, &self.bytes];
+        texts.map(|texts| texts.values_slice().len()).iter().sum()
     }
 
     /// The rows so far.

@@ -4,19 +4,19 @@ use arrow_array::{ArrayRef, RecordBatch};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use crate::expressions::{Expression, evaluate_rows};
-use crate::rejected::{OnBadRow, PORT, Rejected};
+use crate::rejected::{OnError, PORT, Rejected};
 
 /// Expressions with the action for bad rows.
 #[derive(Debug)]
 pub(super) struct Evaluation {
     expressions: Vec<Expression>,
-    on_error: OnBadRow,
+    on_error: OnError,
     skipped: u64,
     rejected: u64,
 }
 
 impl Evaluation {
-    pub(super) fn new(expressions: Vec<Expression>, on_error: OnBadRow) -> Self {
+    pub(super) fn new(expressions: Vec<Expression>, on_error: OnError) -> Self {
         Self { expressions, on_error, skipped: 0, rejected: 0 }
     }
 
@@ -26,13 +26,13 @@ impl Evaluation {
         records: &RecordBatch,
         out: &mut Output,
     ) -> Result<(RecordBatch, Vec<ArrayRef>), OperatorError> {
-        if self.on_error == OnBadRow::Fail {
+        if self.on_error == OnError::Fail {
             let columns = self.expressions.iter().map(|expression| expression.evaluate(records));
             return Ok((records.clone(), columns.collect::<Result<Vec<_>, _>>()?));
         }
         let evaluated = evaluate_rows(&self.expressions, records);
         let count = u64::try_from(evaluated.failed.len()).expect("a number of rows");
-        if self.on_error == OnBadRow::Skip {
+        if self.on_error == OnError::Skip {
             self.skipped += count;
         } else if count > 0 {
             self.rejected += count;
@@ -48,9 +48,9 @@ impl Evaluation {
 
     pub(super) fn counters(&self) -> Counters {
         match self.on_error {
-            OnBadRow::Fail => Counters::new(),
-            OnBadRow::Skip => vec![("skipped", self.skipped)],
-            OnBadRow::Reject => vec![("rejected", self.rejected)],
+            OnError::Fail => Counters::new(),
+            OnError::Skip => vec![("skipped", self.skipped)],
+            OnError::Reject => vec![("rejected", self.rejected)],
         }
     }
 }

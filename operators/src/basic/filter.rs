@@ -17,7 +17,7 @@ use trommel_engine::registry::Configured;
 use super::evaluation::Evaluation;
 use crate::expressions::Expression;
 use crate::parameters::refuse;
-use crate::rejected::{self, OnBadRow};
+use crate::rejected::{self, OnError};
 
 /// Lets the rows pass for which an expression is true.
 ///
@@ -61,7 +61,7 @@ pub struct Filter {
     /// Action for a row for which the expression has no value, such as a text in a cast to a
     /// number. When left out, `fail`.
     #[serde(default)]
-    on_error: Option<OnBadRow>,
+    on_error: Option<OnError>,
 }
 
 impl Filter {
@@ -72,7 +72,7 @@ impl Filter {
 
     /// Sets the action for a row for which the expression has no value.
     #[must_use]
-    pub fn on_error(mut self, on_error: OnBadRow) -> Self {
+    pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = Some(on_error);
         self
     }
@@ -89,11 +89,11 @@ impl OperatorSpec for Filter {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        if self.on_error == Some(OnBadRow::Reject) { rejected::PORTS } else { &[] }
+        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
     }
 
     fn reject(&mut self) -> bool {
-        *self.on_error.get_or_insert(OnBadRow::Reject) == OnBadRow::Reject
+        *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -107,7 +107,7 @@ impl OperatorSpec for Filter {
         let on_error = self.on_error.unwrap_or_default();
         let evaluation = Evaluation::new(vec![expression], on_error);
         let mut outputs = vec![Arc::clone(schema)];
-        outputs.extend((on_error == OnBadRow::Reject).then(rejected::schema));
+        outputs.extend((on_error == OnError::Reject).then(rejected::schema));
         Ok(Fragment::operator(Load::Light, Filtering(evaluation), outputs))
     }
 }

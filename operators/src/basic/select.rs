@@ -19,7 +19,7 @@ use trommel_engine::registry::Configured;
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose};
 use crate::parameters::{BATCH_ITEMS, refuse};
-use crate::rejected::{self, OnBadRow};
+use crate::rejected::{self, OnError};
 
 /// Computes columns from those of its input.
 ///
@@ -64,7 +64,7 @@ pub struct Select {
     /// Action for a row for which an expression has no value, such as a text in a cast to a number.
     /// When left out, `fail`.
     #[serde(default)]
-    on_error: Option<OnBadRow>,
+    on_error: Option<OnError>,
 }
 
 impl Select {
@@ -75,7 +75,7 @@ impl Select {
 
     /// Sets the action for a row for which an expression has no value.
     #[must_use]
-    pub fn on_error(mut self, on_error: OnBadRow) -> Self {
+    pub fn on_error(mut self, on_error: OnError) -> Self {
         self.on_error = Some(on_error);
         self
     }
@@ -116,11 +116,11 @@ impl OperatorSpec for Select {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        if self.on_error == Some(OnBadRow::Reject) { rejected::PORTS } else { &[] }
+        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
     }
 
     fn reject(&mut self) -> bool {
-        *self.on_error.get_or_insert(OnBadRow::Reject) == OnBadRow::Reject
+        *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -139,7 +139,7 @@ impl OperatorSpec for Select {
         let selecting =
             Selecting { evaluation, schema: Arc::clone(&schema), unnested, pending: None };
         let mut outputs = vec![schema];
-        outputs.extend((on_error == OnBadRow::Reject).then(rejected::schema));
+        outputs.extend((on_error == OnError::Reject).then(rejected::schema));
         Ok(Fragment::operator(Load::Light, selecting, outputs))
     }
 }

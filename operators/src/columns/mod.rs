@@ -2,8 +2,10 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `names` | names of types |
 //! | `texts` | a builder of columns of texts |
 
+mod names;
 mod texts;
 
 use std::collections::HashMap;
@@ -22,6 +24,7 @@ use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_kernels::Isa;
 use trommel_kernels::sets::sort_lists;
 
+pub(crate) use self::names::{TYPE_NAMES, timestamp, type_name, type_named};
 pub(crate) use self::texts::TextsBuilder;
 use crate::secret::random_seed;
 

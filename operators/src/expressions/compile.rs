@@ -17,7 +17,8 @@ use super::functions::{self, Argument, Refusal};
 use super::literals;
 use super::node::{NodeId, Op, Program};
 use super::parse::range;
-use super::types::{NAMES, common, keeps_all, named, plain};
+use super::types::{common, keeps_all, plain};
+use crate::columns::{TYPE_NAMES, type_named};
 
 /// Maximum operators inside each other, apart from chains of `and` and of `or`.
 const DEPTH_MAX: usize = 200;
@@ -295,12 +296,12 @@ impl Compiler<'_> {
             return self.refuse(at, "a decimal has 1 to 38 digits, and 0 to 38 after the point");
         }
         let words = name.to_string().to_lowercase();
-        named(&words).map_or_else(
+        type_named(&words).map_or_else(
             || {
-                let near = hint(&words, NAMES.iter().copied());
+                let near = hint(&words, TYPE_NAMES.iter().copied());
                 self.refuse(
                     at,
-                    format!("`{words}` is no type; types are {}{near}", NAMES.join(", ")),
+                    format!("`{words}` is no type; types are {}{near}", TYPE_NAMES.join(", ")),
                 )
             },
             Ok,

@@ -7,11 +7,6 @@ use arrow_schema::{DataType, TimeUnit};
 /// Decimal of all integers of 64 bits.
 pub(super) const WIDE: DataType = DataType::Decimal128(38, 0);
 
-/// The type of points in time that functions make.
-pub(super) fn timestamp(zone: Option<&str>) -> DataType {
-    DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into))
-}
-
 pub(super) fn is_text(kind: &DataType) -> bool {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
@@ -168,49 +163,6 @@ pub(super) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
         _ => None,
     }
 }
-
-/// The name of a type in an expression, as in DuckDB and in a `schema`.
-pub(super) fn named(name: &str) -> Option<DataType> {
-    Some(match name {
-        "bool" | "boolean" | "logical" => DataType::Boolean,
-        "i8" | "int1" | "tinyint" => DataType::Int8,
-        "i16" | "int2" | "smallint" | "short" => DataType::Int16,
-        "i32" | "int" | "int4" | "integer" | "signed" => DataType::Int32,
-        "i64" | "int8" | "bigint" | "long" => DataType::Int64,
-        "u8" | "uint8" | "utinyint" => DataType::UInt8,
-        "u16" | "uint16" | "usmallint" => DataType::UInt16,
-        "u32" | "uint32" | "uinteger" => DataType::UInt32,
-        "u64" | "uint64" | "ubigint" => DataType::UInt64,
-        "f32" | "float" | "float4" | "real" => DataType::Float32,
-        "f64" | "double" | "float8" => DataType::Float64,
-        "text" | "varchar" | "string" | "char" | "bpchar" => DataType::Utf8,
-        "date" => DataType::Date32,
-        "timestamp" | "datetime" => timestamp(None),
-        "timestamptz" | "timestamp with time zone" => timestamp(Some("UTC")),
-        "blob" | "bytea" | "binary" | "varbinary" => DataType::Binary,
-        _ => return None,
-    })
-}
-
-/// Names of types for messages.
-pub(super) const NAMES: &[&str] = &[
-    "boolean",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "f32",
-    "f64",
-    "text",
-    "date",
-    "timestamp",
-    "timestamptz",
-    "blob",
-];
 
 /// Whether a conversion keeps each value.
 pub(super) fn keeps_all(from: &DataType, to: &DataType) -> bool {

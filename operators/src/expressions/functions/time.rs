@@ -12,9 +12,10 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike, 
 
 use super::super::error::shorten;
 use super::super::frame::Reason;
-use super::super::types::{is_number, is_time, timestamp};
+use super::super::types::{is_number, is_time};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, text_type};
+use crate::columns::timestamp;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;

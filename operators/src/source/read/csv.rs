@@ -19,8 +19,8 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::error::ReadError;
-use super::input::Inputs;
-use super::lines::{LineFormat, Run};
+use super::input::{BadRow, Inputs};
+use super::lines::{Line, LineFormat, Run};
 use super::sets::shorten;
 use crate::columns::{vector_array, vector_field};
 
@@ -77,6 +77,10 @@ struct Record {
     used: (usize, usize),
     /// Line at which it begins, from 1; 0 between records.
     line: u64,
+    /// First byte of this line in the file.
+    offset: u64,
+    /// Its bytes in the file, where they may be asked for.
+    raw: Vec<u8>,
     /// It is unusable, and has been refused.
     is_refused: bool,
 }
@@ -98,13 +102,20 @@ enum Places {
 impl Record {
     fn new() -> Self {
         let (text, ends) = (vec![0; RECORD_BYTES], vec![0; FIELDS]);
-        Self { text, ends, used: (0, 0), line: 0, is_refused: false }
+        Self { text, ends, used: (0, 0), line: 0, offset: 0, raw: Vec::new(), is_refused: false }
     }
 
     fn clear(&mut self) {
         self.used = (0, 0);
         self.line = 0;
+        self.raw.clear();
         self.is_refused = false;
+    }
+
+    /// The record as the output `rejected` shows it.
+    fn bad_row(&self) -> BadRow<'_> {
+        let bytes = self.raw.strip_suffix(b"\n").unwrap_or(&self.raw);
+        BadRow { line: Some(self.line), offset: Some(self.offset), bytes }
     }
 
     /// Adds bytes of a line; true if the record ends with them.
@@ -196,23 +207,26 @@ impl CsvRows {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Adds the line with number `line`. Without `bytes` the line cannot be used, nor the record
-    /// that contains it.
+    /// Adds a line. Without it the line with this `number` cannot be used, nor the record that
+    /// contains it.
     fn add(
         &mut self,
         inputs: &mut Inputs,
-        line: u64,
-        bytes: Option<&[u8]>,
+        number: u64,
+        line: Option<Line<'_>>,
         line_end: &[u8],
     ) -> Result<(), ReadError> {
         let is_between = self.record.line == 0;
-        if self.places == Places::None || is_between && bytes == Some(b"") {
+        if self.places == Places::None
+            || is_between && line.is_some_and(|line| line.bytes.is_empty())
+        {
             return Ok(());
         }
         if is_between {
-            self.record.line = line;
+            self.record.line = number;
+            self.record.offset = line.map_or(0, |line| line.offset);
         }
-        let Some(bytes) = bytes else {
+        let Some(Line { bytes, .. }) = line else {
             // Whether a quote is open at its end is unknown, so the record ends with the line.
             self.record.is_refused = true;
             self.parser.reset();
@@ -222,13 +236,17 @@ impl CsvRows {
         if self.record.used.0 + bytes.len() > bytes_max && !self.record.is_refused {
             self.record.is_refused = true;
             let line = self.record.line;
-            inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max })?;
+            let error = |path| ReadError::TextTooLong { path, line, bytes_max };
+            inputs.refuse(&self.record.bad_row(), error)?;
         }
         self.reserve(inputs, bytes.len())?;
         let Self { record, parser, .. } = self;
         if record.is_refused {
             // Parsed on, up to its end, without its text.
             record.used = (0, 0);
+        } else if inputs.rejects() {
+            record.raw.extend_from_slice(bytes);
+            record.raw.push(b'\n');
         }
         // In quotes, the line end belongs to the field, as it is in the file.
         let is_kept =
@@ -354,7 +372,11 @@ impl CsvRows {
                 ReadError::Number { path, line, field: place + 1, token }
             }
         };
-        if is_of_bytes { inputs.refuse_bytes(error).map(drop) } else { inputs.refuse(error) }
+        let row = self.record.bad_row();
+        match is_of_bytes {
+            true => inputs.refuse_bytes(&row, error).map(drop),
+            false => inputs.refuse(&row, error),
+        }
     }
 
     /// Adds the row of the record; the coordinates of an unusable one have to be removed.
@@ -398,8 +420,8 @@ impl LineFormat for CsvRows {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        run.for_each_with_end(inputs, |inputs, line, bytes, line_end| {
-            self.add(inputs, line, bytes, line_end)
+        run.for_each_with_end(inputs, |inputs, number, line, line_end| {
+            self.add(inputs, number, line, line_end)
         })
     }
 
@@ -410,12 +432,13 @@ impl LineFormat for CsvRows {
     fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         let (line, is_refused) = (self.record.line, self.record.is_refused);
         let is_empty = self.places == Places::Unknown;
-        self.abandon();
         if line > 0 && !is_refused {
-            inputs.refuse(|path| ReadError::OpenQuote { path, line })?;
+            let error = |path| ReadError::OpenQuote { path, line };
+            inputs.refuse(&self.record.bad_row(), error)?;
         } else if is_empty {
             inputs.leave_out(ReadError::NoHeader { path: inputs.path() })?;
         }
+        self.abandon();
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ReadError;
+use crate::rejected::OnError;
 
 /// Byte order mark with which a text in UTF-8 may begin; not part of its first line.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -39,10 +40,17 @@ pub enum Invalid {
     /// End the run with an error that names the file and the line.
     Fail,
     /// Leave the line out, or the rest of a file in UTF-16; counted in `skipped` and
-    /// `files_skipped`.
+    /// `files_skipped`. With `on_error` `reject`, such a line goes to the output `rejected`.
     Skip,
     /// Read the replacement character U+FFFD in their place; the lines are counted in `replaced`.
     Replace,
+}
+
+impl Invalid {
+    /// The action where only that for other errors is given.
+    pub(super) fn of(on_error: OnError) -> Self {
+        if on_error.goes_on() { Self::Skip } else { Self::Fail }
+    }
 }
 
 /// Encoding of the inputs.

@@ -162,6 +162,30 @@ pub enum ReadError {
         /// The token, shortened if it is long.
         token: String,
     },
+    /// A line is no object of JSON.
+    #[error("{path}:{line}: not an object of JSON: {reason}")]
+    Json {
+        /// The file.
+        path: Arc<str>,
+        /// The line, from 1.
+        line: u64,
+        /// Place in the line and reason.
+        reason: String,
+    },
+    /// A value is not of the type of its column.
+    #[error("{path}:{line}: column `{column}` is {expected}; found {found}")]
+    Value {
+        /// The file.
+        path: Arc<str>,
+        /// The line, or the first line of the record, from 1.
+        line: u64,
+        /// Name of the column, with those of the members that lead to the value.
+        column: String,
+        /// Type of the column.
+        expected: String,
+        /// Type and text of the value, shortened if it is long.
+        found: String,
+    },
     /// There are more than 2^32 rows with ids.
     #[error("{path}:{line}: more than 2^32 rows; their ids have 32 bits")]
     TooManyRows {
@@ -317,5 +341,15 @@ fn no_such_name(pattern: &str) -> String {
     match brackets(pattern) {
         "" => String::new(),
         said => format!(", and none has this name{said}"),
+    }
+}
+
+impl ReadError {
+    /// The column of the value that cannot be used.
+    pub(super) fn column(&self) -> Option<&str> {
+        match self {
+            Self::Value { column, .. } => Some(column),
+            _ => None,
+        }
     }
 }

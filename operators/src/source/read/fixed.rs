@@ -14,7 +14,7 @@ use trommel_engine::operator::{
 };
 
 use super::error::ReadError;
-use super::input::{Got, Inputs, Opened};
+use super::input::{BadRow, Got, Inputs, Opened};
 use super::lines::STEPS_MAX;
 
 /// Initial size of the buffer in bytes; it doubles whenever reads fill it.
@@ -136,7 +136,9 @@ impl<F: RowFormat> RowSource<F> {
             let whole = self.file_bytes - left as u64;
             if left > 0 {
                 let offset = self.header.len() as u64 + whole;
-                self.inputs.refuse(|path| ReadError::PartialItem { path, offset, left, width })?;
+                let error = |path| ReadError::PartialItem { path, offset, left, width };
+                let row = BadRow { line: None, offset: Some(offset), bytes: b"" };
+                self.inputs.refuse(&row, error)?;
             }
             self.format.end(whole, &mut self.inputs)?;
         } else {

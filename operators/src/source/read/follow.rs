@@ -40,7 +40,7 @@ use super::compression::Compression;
 use super::descriptors::Slot;
 use super::error::ReadError;
 use super::followed::Followed;
-use super::input::Inputs;
+use super::input::{BadRow, Inputs};
 use super::lines::{Added, LineBuffer, LineFormat, STEPS_MAX};
 use super::paths::{PATHS, is_pattern, name};
 use super::walk::Walk;
@@ -232,18 +232,21 @@ impl<F: LineFormat> FollowSource<F> {
     }
 
     fn is_full(&self) -> bool {
-        self.format.rows() >= self.batch || self.format.bytes() >= BATCH_BYTES
+        let (rows, bytes) = (self.format.rows(), self.format.bytes());
+        self.inputs.rows_waiting(rows) >= self.batch
+            || self.inputs.bytes_waiting(bytes) >= BATCH_BYTES
     }
 
     fn send(&mut self, out: &mut Output) {
         if self.format.rows() > 0 {
             out.send(self.format.take());
         }
+        self.inputs.send_rejected(out);
     }
 
     fn append_run(&mut self) -> Result<(), ReadError> {
-        let lines_max = self.batch - self.format.rows();
-        let bytes_max = BATCH_BYTES - self.format.bytes();
+        let lines_max = self.batch - self.inputs.rows_waiting(self.format.rows());
+        let bytes_max = BATCH_BYTES - self.inputs.bytes_waiting(self.format.bytes());
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
@@ -454,7 +457,8 @@ impl<F: LineFormat> FollowSource<F> {
             Added::Bytes => Ok(()),
             Added::TooLong(line) => {
                 let bytes_max = self.lines.line_bytes_max();
-                self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
+                let error = |path| ReadError::LineTooLong { path, line, bytes_max };
+                self.inputs.refuse(&BadRow::gone(line), error)?;
                 self.format.pass_over(&mut self.inputs, line)
             }
             Added::Wide(wide) => self.give_up(turn.index, |path| wide.error(path)),
@@ -546,7 +550,7 @@ impl<F: LineFormat> Source for FollowSource<F> {
             } else {
                 self.look(now)?;
                 if !self.begin_turn(now)? {
-                    if self.format.rows() == 0 {
+                    if self.inputs.rows_waiting(self.format.rows()) == 0 {
                         return Ok(SourceFlow::Idle(self.times.poll));
                     }
                     break;

@@ -84,12 +84,12 @@ impl Followed {
         let newline = last.iter().rposition(|&byte| byte == b'\n');
         if size > 0 {
             // Without a newline, the rest of a long line is dropped when it comes.
-            self.place = Place::after_lines(newline.is_none() && begin > 0);
             self.position = match newline {
                 Some(newline) => begin + newline as u64 + 1,
                 None if begin > 0 => size,
                 None => 0,
             };
+            self.place = Place::after_lines(self.position, newline.is_none() && begin > 0);
         }
         self.seen = self.position;
         self.mark();

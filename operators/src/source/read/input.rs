@@ -7,22 +7,23 @@ use std::time::{Duration, Instant};
 
 use encoding_rs::{Encoding, UTF_8};
 use trommel_engine::memory::MemoryFull;
-use trommel_engine::operator::{Counters, NamedInputs, Outputs, Progress, SourceFlow};
+use trommel_engine::operator::{Counters, NamedInputs, Output, Outputs, Progress, SourceFlow};
 
-use super::OnError;
 #[cfg(test)]
 use super::compression::Compression;
 use super::encoding::{Decoding, Invalid, Malformed, Transcoder, replaced, text_of};
 use super::error::ReadError;
+use super::lines::Line;
 use super::paths::Files;
 use super::raw::Pause;
 #[cfg(test)]
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
 use crate::files::{FileId, Patience};
+use crate::rejected::{OnError, PORT, Rejected, RowPlace};
 
-/// Files left out that are named, each in a warning and in the report; further ones are only
-/// counted.
+/// Files left out that are named, each in a warning and in the report, and rejected rows that the
+/// report names; further ones are only counted.
 const NAMED_MAX: usize = 20;
 
 /// Remaining files, the open one, and counts so far.
@@ -41,8 +42,12 @@ pub(super) struct Inputs {
     unfinished_bytes: u64,
     /// Lines with replacements of wrong bytes.
     replaced: u64,
-    /// True if unusable lines and files are left out instead of ending the run.
-    skips: bool,
+    on_error: OnError,
+    /// Rows to be sent to the output `rejected`, their number so far, and the first
+    /// [`NAMED_MAX`] of them.
+    rejected: Rejected,
+    rejected_count: u64,
+    rejected_first: Vec<Arc<str>>,
     decoding: Decoding,
     /// Converts the open file if lines cannot be cut before.
     transcoder: Option<Transcoder>,
@@ -60,6 +65,30 @@ enum Entry {
     Place(super::paths::Place),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
+}
+
+/// A row that cannot be used, as the output `rejected` shows it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BadRow<'a> {
+    /// Line, from 1; `None` in files without lines.
+    pub(super) line: Option<u64>,
+    /// First byte of the row, after decompression; `None` where it is not known any more.
+    pub(super) offset: Option<u64>,
+    /// Its bytes; none of a line that was too long to be kept.
+    pub(super) bytes: &'a [u8],
+}
+
+impl<'a> From<Line<'a>> for BadRow<'a> {
+    fn from(Line { number, offset, bytes }: Line<'a>) -> Self {
+        Self { line: Some(number), offset: Some(offset), bytes }
+    }
+}
+
+impl BadRow<'static> {
+    /// A line or a record whose bytes are gone.
+    pub(super) fn gone(line: u64) -> Self {
+        Self { line: Some(line), offset: None, bytes: b"" }
+    }
 }
 
 /// Outcome of a read.
@@ -109,11 +138,11 @@ impl Inputs {
             left_out: Vec::new(),
             unfinished_bytes: 0,
             replaced: 0,
-            skips: on_error == OnError::Skip,
-            decoding: Decoding::usual(match on_error {
-                OnError::Fail => Invalid::Fail,
-                OnError::Skip => Invalid::Skip,
-            }),
+            on_error,
+            rejected: Rejected::default(),
+            rejected_count: 0,
+            rejected_first: Vec::new(),
+            decoding: Decoding::usual(Invalid::of(on_error)),
             transcoder: None,
             is_text: true,
             is_stopped: false,
@@ -271,19 +300,19 @@ impl Inputs {
     }
 
     /// The bytes of a line as text; `None` if they are none and the line is left out.
-    pub(super) fn text<'a>(
-        &mut self,
-        line: u64,
-        bytes: &'a [u8],
-    ) -> Result<Option<Cow<'a, str>>, ReadError> {
+    pub(super) fn text<'a>(&mut self, line: Line<'a>) -> Result<Option<Cow<'a, str>>, ReadError> {
         let encoding = self.line_encoding();
-        match text_of(bytes, encoding) {
+        match text_of(line.bytes, encoding) {
             Ok(text) => Ok(Some(text)),
             Err(offset) => {
-                let encoding = encoding.name();
-                let is_kept =
-                    self.refuse_bytes(|path| ReadError::NotText { path, line, offset, encoding })?;
-                Ok(is_kept.then(|| self.replaced(bytes).into()))
+                let (number, encoding) = (line.number, encoding.name());
+                let is_kept = self.refuse_bytes(&line.into(), |path| ReadError::NotText {
+                    path,
+                    line: number,
+                    offset,
+                    encoding,
+                })?;
+                Ok(is_kept.then(|| self.replaced(line.bytes).into()))
             }
         }
     }
@@ -298,6 +327,11 @@ impl Inputs {
         self.decoding.invalid == Invalid::Replace
     }
 
+    /// Whether bad rows go to the output `rejected`.
+    pub(super) fn rejects(&self) -> bool {
+        self.on_error == OnError::Reject
+    }
+
     /// Counts a row with replacements.
     pub(super) fn count_replaced(&mut self) {
         self.replaced += 1;
@@ -307,12 +341,13 @@ impl Inputs {
     /// out; or fails with `error`.
     pub(super) fn refuse_bytes(
         &mut self,
+        row: &BadRow<'_>,
         error: impl FnOnce(Arc<str>) -> ReadError,
     ) -> Result<bool, ReadError> {
         match self.decoding.invalid {
             Invalid::Fail => Err(error(self.path())),
             Invalid::Skip => {
-                self.skip_line(error);
+                self.set_aside(row, error);
                 Ok(false)
             }
             Invalid::Replace => {
@@ -384,20 +419,24 @@ impl Inputs {
         self.close();
     }
 
-    /// Counts an unusable line or item of the open file as skipped, or fails with `error`.
+    /// Leaves out or rejects an unusable row of the open file, or fails with `error`.
     pub(super) fn refuse(
         &mut self,
+        row: &BadRow<'_>,
         error: impl FnOnce(Arc<str>) -> ReadError,
     ) -> Result<(), ReadError> {
-        if self.skips {
-            self.skip_line(error);
+        if self.on_error.goes_on() {
+            self.set_aside(row, error);
             return Ok(());
         }
         Err(error(self.path()))
     }
 
-    /// Counts a line that is left out; the first one is named.
-    fn skip_line(&mut self, error: impl FnOnce(Arc<str>) -> ReadError) {
+    /// Rejects a row, or counts one that is left out, of which the first is named.
+    fn set_aside(&mut self, row: &BadRow<'_>, error: impl FnOnce(Arc<str>) -> ReadError) {
+        if self.rejects() {
+            return self.reject(row, &error(self.path()));
+        }
         self.skipped += 1;
         if self.skipped == 1 {
             let error = error(self.path());
@@ -405,10 +444,42 @@ impl Inputs {
         }
     }
 
+    fn reject(&mut self, row: &BadRow<'_>, error: &ReadError) {
+        self.rejected_count += 1;
+        let error_text = error.to_string();
+        let path = self.path();
+        // The place has columns of its own.
+        let place = row.line.map_or(format!("{path}: "), |line| format!("{path}:{line}: "));
+        let reason = error_text.strip_prefix(&place).unwrap_or(&error_text);
+        let place = RowPlace { path: &path, line: row.line, offset: row.offset };
+        self.rejected.add(Some(place), error.column(), reason, row.bytes);
+        if self.rejected_first.len() < NAMED_MAX {
+            self.rejected_first.push(error_text.into());
+        }
+    }
+
+    /// Rows of the largest batch that waits for an output: `rows` of the first, or the rejected
+    /// ones.
+    pub(super) fn rows_waiting(&self, rows: usize) -> usize {
+        rows.max(self.rejected.rows())
+    }
+
+    /// Bytes of the largest batch that waits for an output.
+    pub(super) fn bytes_waiting(&self, bytes: usize) -> usize {
+        bytes.max(self.rejected.bytes())
+    }
+
+    /// Sends the rejected rows.
+    pub(super) fn send_rejected(&mut self, out: &mut Output) {
+        if self.rejected.rows() > 0 {
+            out.send_to(PORT, self.rejected.take());
+        }
+    }
+
     /// Counts a file that is left out, whole or in part, and names it with its `error`; or fails
     /// with it.
     pub(super) fn leave_out(&mut self, error: ReadError) -> Result<(), ReadError> {
-        if !self.skips {
+        if !self.on_error.goes_on() {
             return Err(error);
         }
         self.leave_out_always(&error);
@@ -422,6 +493,9 @@ impl Inputs {
         if self.left_out.len() < NAMED_MAX {
             tracing::warn!("left out: {error}");
             self.left_out.push(error.to_string().into());
+        }
+        if self.rejects() {
+            self.rejected.add(None, None, &error.to_string(), b"");
         }
     }
 
@@ -458,16 +532,21 @@ impl Inputs {
     }
 
     pub(super) fn named(&self) -> NamedInputs {
-        NamedInputs { left_out: self.left_out.clone(), positions: Vec::new() }
+        let left_out = self.left_out.iter().chain(&self.rejected_first).cloned().collect();
+        NamedInputs { left_out, positions: Vec::new() }
     }
 
     pub(super) fn counters(&self) -> Counters {
-        vec![
+        let mut counters = vec![
             ("files", self.files),
             ("skipped", self.skipped),
             ("replaced", self.replaced),
             ("files_skipped", self.files_skipped),
             ("unfinished_bytes", self.unfinished_bytes),
-        ]
+        ];
+        if self.rejects() {
+            counters.push(("rejected", self.rejected_count));
+        }
+        counters
     }
 }

@@ -15,7 +15,7 @@ use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::encoding::{Start, Wide, start_of};
 use super::error::ReadError;
-use super::input::{Got, Inputs, Opened};
+use super::input::{BadRow, Got, Inputs, Opened};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
@@ -51,6 +51,17 @@ pub(super) trait LineFormat: Send {
     fn take(&mut self) -> RecordBatch;
 }
 
+/// A line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// Number in its file, from 1.
+    pub(super) number: u64,
+    /// First byte in the file, as text in UTF-8 if the file is converted before lines are cut.
+    pub(super) offset: u64,
+    /// Its bytes without the line end.
+    pub(super) bytes: &'a [u8],
+}
+
 /// Run of consecutive lines of a file.
 pub(super) struct Run<'a> {
     /// Instruction set for its conversion.
@@ -60,6 +71,8 @@ pub(super) struct Run<'a> {
     ends: &'a [u32],
     /// Number of the first line in its file, from 1.
     pub(super) first_line: u64,
+    /// First byte of the run in its file.
+    offset: u64,
     line_bytes_max: usize,
     /// Lines of the file end with a carriage return alone, which is a newline in `bytes`.
     ends_by_return: bool,
@@ -76,6 +89,32 @@ impl<'a> Run<'a> {
             start = end + 1;
             content
         })
+    }
+
+    /// The lines, of which some may be too long.
+    pub(super) fn each(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
+        let (bytes, offset) = (self.bytes, self.offset);
+        (self.first_line..).zip(self.ranges()).map(move |(number, range)| Line {
+            number,
+            offset: offset + range.start as u64,
+            bytes: &bytes[range],
+        })
+    }
+
+    /// Whether a line is not too long.
+    pub(super) fn is_within(&self, line: Line<'_>) -> bool {
+        line.bytes.len() <= self.line_bytes_max
+    }
+
+    /// Refuses a line that is too long; true if it is not.
+    pub(super) fn accepts(&self, line: Line<'_>, inputs: &mut Inputs) -> Result<bool, ReadError> {
+        if self.is_within(line) {
+            return Ok(true);
+        }
+        let (number, bytes_max) = (line.number, self.line_bytes_max);
+        let error = |path| ReadError::LineTooLong { path, line: number, bytes_max };
+        inputs.refuse(&line.into(), error)?;
+        Ok(false)
     }
 
     /// Gives `then` the first byte of each line in `bytes`, and the first one after it without its
@@ -115,35 +154,32 @@ impl<'a> Run<'a> {
         self.bytes
     }
 
-    /// Calls `accept` with the number and the bytes of each line; without bytes for a line that
-    /// is too long and has been refused.
+    /// Calls `accept` with the number of each line, and with the line unless it is too long and
+    /// has been refused.
     pub(super) fn for_each_accepted(
         &self,
         inputs: &mut Inputs,
-        mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>) -> Result<(), ReadError>,
+        mut accept: impl FnMut(&mut Inputs, u64, Option<Line<'_>>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        self.for_each_with_end(inputs, |inputs, line, bytes, _| accept(inputs, line, bytes))
+        self.for_each_with_end(inputs, |inputs, number, line, _| accept(inputs, number, line))
     }
 
     /// As [`Self::for_each_accepted`], with the line end of the file.
     pub(super) fn for_each_with_end(
         &self,
         inputs: &mut Inputs,
-        mut accept: impl FnMut(&mut Inputs, u64, Option<&[u8]>, &[u8]) -> Result<(), ReadError>,
+        mut accept: impl FnMut(&mut Inputs, u64, Option<Line<'_>>, &[u8]) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        let bytes_max = self.line_bytes_max;
-        for ((line, range), &end) in (self.first_line..).zip(self.ranges()).zip(self.ends) {
+        for (line, &end) in self.each().zip(self.ends) {
             let line_end: &[u8] = match self.ends_by_return {
                 true => b"\r",
-                false if range.end < end as usize => b"\r\n",
+                false if line.offset - self.offset + (line.bytes.len() as u64) < u64::from(end) => {
+                    b"\r\n"
+                }
                 false => b"\n",
             };
-            if range.len() > bytes_max {
-                inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
-                accept(inputs, line, None, line_end)?;
-            } else {
-                accept(inputs, line, Some(&self.bytes[range]), line_end)?;
-            }
+            let accepted = self.accepts(line, inputs)?.then_some(line);
+            accept(inputs, line.number, accepted, line_end)?;
         }
         Ok(())
     }
@@ -185,6 +221,8 @@ enum LineEnd {
 pub(super) struct Place {
     /// Number of the line, from 1.
     pub(super) line: u64,
+    /// First byte of the line in the file.
+    offset: u64,
     /// True if the byte order mark of the file has been checked.
     has_begun: bool,
     /// The line is too long: bytes up to the next newline are dropped.
@@ -195,16 +233,16 @@ pub(super) struct Place {
 impl Default for Place {
     /// Beginning of a file.
     fn default() -> Self {
-        Self { line: 1, has_begun: false, dropping: false, line_end: LineEnd::Unknown }
+        Self { line: 1, offset: 0, has_begun: false, dropping: false, line_end: LineEnd::Unknown }
     }
 }
 
 impl Place {
-    /// A place after lines that were not read; in the middle of one that is passed over if
+    /// The place at byte `offset` after lines that were not read; in the middle of one that is passed over if
     /// `is_within` it.
-    pub(super) fn after_lines(is_within: bool) -> Self {
+    pub(super) fn after_lines(offset: u64, is_within: bool) -> Self {
         let line_end = LineEnd::Newline;
-        Self { line: 1, has_begun: true, dropping: is_within, line_end }
+        Self { line: 1, offset, has_begun: true, dropping: is_within, line_end }
     }
 }
 
@@ -296,11 +334,18 @@ impl LineBuffer {
         self.place = place;
     }
 
+    /// Passes over the bytes up to the index `start`.
+    fn pass(&mut self, start: usize) {
+        self.place.offset += (start - self.start) as u64;
+        self.start = start;
+    }
+
     /// Checks the first bytes of a file once there are enough, and skips a mark.
     fn begin(&mut self) -> Start {
         if self.skips_zeros {
             let text = &self.buffer[self.start..self.filled];
-            self.start += text.iter().take_while(|&&byte| byte == 0).count();
+            let zeros = text.iter().take_while(|&&byte| byte == 0).count();
+            self.pass(self.start + zeros);
             self.complete = self.start;
             if self.start == self.filled {
                 return Start::Unknown;
@@ -308,7 +353,7 @@ impl LineBuffer {
         }
         let start = start_of(&self.buffer[self.start..self.filled], self.guesses);
         if let Start::Text(mark) = start {
-            self.start += mark;
+            self.pass(self.start + mark);
             self.complete = self.start;
             self.place.has_begun = true;
         }
@@ -438,18 +483,18 @@ impl LineBuffer {
             return Added::Bytes;
         }
         self.place.dropping = true;
-        self.start = self.filled;
+        self.pass(self.filled);
         Added::TooLong(self.place.line)
     }
 
     fn drop_to_newline(&mut self, from: usize) {
         match memchr(b'\n', &self.buffer[from..self.filled]) {
             Some(newline) => {
-                self.start = from + newline + 1;
+                self.pass(from + newline + 1);
                 self.place.line += 1;
                 self.place.dropping = false;
             }
-            None => self.start = self.filled,
+            None => self.pass(self.filled),
         }
         self.complete = self.start;
     }
@@ -472,19 +517,20 @@ impl LineBuffer {
         let ends = &self.ends[..lines];
         let consumed = *ends.last().expect("there is a whole line") as usize + 1;
         let bytes = &bytes[..consumed];
-        let first_line = self.place.line;
+        let (first_line, offset) = (self.place.line, self.place.offset);
         self.start += consumed;
+        self.place.offset += consumed as u64;
         self.place.line += lines as u64;
         let ends_by_return = matches!(self.place.line_end, LineEnd::Return { .. });
         let (isa, line_bytes_max) = (self.isa, self.line_bytes_max);
-        Run { isa, bytes, ends, first_line, line_bytes_max, ends_by_return }
+        Run { isa, bytes, ends, first_line, offset, line_bytes_max, ends_by_return }
     }
 
     /// Takes the last line of a file that does not end with a newline, and prepares for the next
     /// file.
     pub(super) fn last_run(&mut self) -> Option<Run<'_>> {
         let bytes = &self.buffer[self.start..self.filled];
-        let first_line = self.place.line;
+        let (first_line, offset) = (self.place.line, self.place.offset);
         let is_line = !self.place.dropping && !bytes.is_empty();
         self.ends.clear();
         self.ends.push(place(bytes.len()));
@@ -492,7 +538,15 @@ impl LineBuffer {
         let ends_by_return = matches!(self.place.line_end, LineEnd::Return { .. });
         self.place = Place::default();
         let (isa, line_bytes_max, ends) = (self.isa, self.line_bytes_max, &self.ends[..]);
-        is_line.then_some(Run { isa, bytes, ends, first_line, line_bytes_max, ends_by_return })
+        is_line.then_some(Run {
+            isa,
+            bytes,
+            ends,
+            first_line,
+            offset,
+            line_bytes_max,
+            ends_by_return,
+        })
     }
 }
 
@@ -514,24 +568,33 @@ impl<F: LineFormat> LineSource<F> {
         Self { inputs, lines, format, batch }
     }
 
+    /// The format, with the rows that have not been sent.
+    pub(super) fn into_format(self) -> F {
+        self.format
+    }
+
     #[cfg(test)]
     pub(super) fn buffer_bytes(&self) -> usize {
         self.lines.buffer.len()
     }
 
-    fn is_full(&self) -> bool {
-        self.format.rows() >= self.batch || self.format.bytes() >= BATCH_BYTES
+    /// Whether a batch is complete.
+    pub(super) fn is_full(&self) -> bool {
+        let (rows, bytes) = (self.format.rows(), self.format.bytes());
+        self.inputs.rows_waiting(rows) >= self.batch
+            || self.inputs.bytes_waiting(bytes) >= BATCH_BYTES
     }
 
     fn send(&mut self, out: &mut Output) {
         if self.format.rows() > 0 {
             out.send(self.format.take());
         }
+        self.inputs.send_rejected(out);
     }
 
     fn append_run(&mut self) -> Result<(), ReadError> {
-        let lines_max = self.batch - self.format.rows();
-        let bytes_max = BATCH_BYTES - self.format.bytes();
+        let lines_max = self.batch - self.inputs.rows_waiting(self.format.rows());
+        let bytes_max = BATCH_BYTES - self.inputs.bytes_waiting(self.format.bytes());
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
@@ -546,7 +609,8 @@ impl<F: LineFormat> LineSource<F> {
                 Added::Bytes => {}
                 Added::TooLong(line) => {
                     let bytes_max = self.lines.line_bytes_max;
-                    self.inputs.refuse(|path| ReadError::LineTooLong { path, line, bytes_max })?;
+                    let error = |path| ReadError::LineTooLong { path, line, bytes_max };
+                    self.inputs.refuse(&BadRow::gone(line), error)?;
                     self.format.pass_over(&mut self.inputs, line)?;
                 }
                 Added::Wide(Wide::Utf16(encoding)) => {
@@ -598,7 +662,7 @@ impl<F: LineFormat> Source for LineSource<F> {
             match self.inputs.open_next()? {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
                     // Rows on hand are sent at once: the input may stay silent for hours.
-                    if self.format.rows() == 0 {
+                    if self.inputs.rows_waiting(self.format.rows()) == 0 {
                         return Ok(self.inputs.await_data());
                     }
                     break;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! patterns ──► files ──► open, decompress ──► blocks of whole lines ──► lines, texts or sets
-//!                                        │                         └──► records of CSV
+//!                                        │                         ├──► records of CSV
+//!                                        │                         └──► objects of JSON
 //!                                        └──► rows of a fixed width ──► integers, vectors
 //! ```
 //!
@@ -15,6 +16,7 @@
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
 //! from its input and sends the rows of all bytes taken so far.
 
+mod bind;
 mod braces;
 mod compression;
 mod csv;
@@ -24,61 +26,41 @@ mod error;
 mod fixed;
 mod follow;
 mod followed;
+mod infer;
 mod input;
 mod integers;
+mod jsonl;
 mod lines;
 mod names;
 mod npy;
 mod paths;
 mod plain;
 mod raw;
+mod schema;
 mod sets;
 mod stream;
 mod texts;
+mod values;
 mod vectors;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
-use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_schema::SchemaRef;
+use arrow_schema::Schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::memory::MemoryBudget;
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
-use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
-use crate::columns::DIMS_MAX;
-use crate::files::{input_claims, name_of};
-use crate::parameters::{batch_items, check_batch, check_range, refuse};
+use crate::parameters::batch_items;
+use crate::rejected::OnError;
 
 pub use encoding::Invalid;
 pub use error::ReadError;
 pub use npy::NpyError;
 
-use csv::{CsvColumns, CsvRows};
-use encoding::Decoding;
-use fixed::{RowFormat, RowSource};
-use follow::{FollowSource, Named, TIMES, Times};
-use input::Inputs;
-use integers::Integers;
-use lines::{LineBuffer, LineFormat, LineSource};
-use names::Names;
-use npy::NpyHeader;
-use paths::{Files, Place};
-use plain::{PLACE_COLUMNS, TextLines};
-use sets::SetLines;
-use texts::{Texts, Unit};
-use vectors::{NpyVectors, RawVectors, npy_header};
-
-const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
+use schema::TableSchema;
 
 /// Format of the input files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -113,6 +95,10 @@ pub enum ReadFormat {
     /// columns `id` (record number from 0, counted over all files), the `columns` as text, and
     /// `vector`.
     Csv,
+    /// A table: an object of JSON on each line, whose members are the columns. An object inside of
+    /// it is a struct, and a list is a list. A member that is missing is null, and one that the
+    /// table does not have is passed over. Blank lines are passed over.
+    Jsonl,
 }
 
 /// Place in a followed file at which reading begins.
@@ -127,26 +113,13 @@ pub enum ReadFrom {
     End,
 }
 
-/// Action for a line or a file that cannot be used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OnError {
-    /// End the run with an error that names the file and the line.
-    #[default]
-    Fail,
-    /// Leave it out. A line is counted in `skipped`; a file is counted in `files_skipped`, and
-    /// the first 20 are named in a warning and in the report. Rows of a damaged file up to the
-    /// damage are kept.
-    Skip,
-}
-
 /// Reads files or standard input.
 ///
 /// # Ports
 /// Out, by format: `line` (Utf8); `path` and `text` (Utf8), with `line_number` (UInt64) for
 /// paragraphs; `item` (UInt32 or UInt64); `id` (UInt32) and `set` (`List<UInt32>`, strictly
-/// ascending); or `id` and `vector` (`FixedSizeList<Float32>`), with texts (Utf8) for `csv`.
+/// ascending); `id` and `vector` (`FixedSizeList<Float32>`), with texts (Utf8) for `csv`; or the
+/// columns of a table. With [`OnError::Reject`], a second output `rejected` of bad lines.
 ///
 /// # Ends
 /// A stopped run takes nothing more from the input. All complete rows read so far pass through;
@@ -157,7 +130,7 @@ pub enum OnError {
 /// another stage writes; a pipe or standard input that another stage reads too. A file that a
 /// pattern matches and that is an output of the run is left out. While running: a [`ReadError`].
 /// With [`OnError::Skip`], lines and files that cannot be used are left out instead, including
-/// files that do not exist.
+/// files that do not exist; with [`OnError::Reject`], lines go to the output `rejected`.
 ///
 /// # Examples
 /// ```
@@ -194,7 +167,7 @@ pub struct Read {
     /// Follow files that grow: wait for more at the end of a file, through rotation and
     /// truncation, and look for new files that match a pattern or have a path that was named,
     /// until the run is stopped. A replaced or rewritten file counts as a new file. Only for
-    /// uncompressed regular files of format `lines` or `sets`, at most 4,096 at once; what else a
+    /// uncompressed regular files of format `lines`, `sets` or `jsonl`, at most 4,096 at once; what else a
     /// pattern matches is left out with a warning. The lines of a copy that matches a pattern too
     /// are read twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]
@@ -213,9 +186,10 @@ pub struct Read {
     #[serde(default = "batch_items")]
     #[schemars(range(min = 1, max = 1_048_576))]
     batch: usize,
-    /// Action for a line that is too long or is not a set, for a text that has such a line, and
-    /// for a file that is missing, cannot be opened, is damaged, or is truncated while it is read.
-    /// When left out, `fail`; with `follow`, `skip`.
+    /// Action for a line that is too long, is not a set or is not a row of the table, for a text
+    /// that has such a line, and for a file that is missing, cannot be opened, is damaged, or is
+    /// truncated while it is read. When left out, `fail`; with `follow`, `skip`. `reject` is for
+    /// `lines`, `sets`, `csv` and `jsonl`.
     #[serde(default)]
     on_error: Option<OnError>,
     /// Encoding of text, such as `utf-8`, `windows-1252`, `utf-16le` or `shift_jis`: a label of
@@ -242,7 +216,8 @@ pub struct Read {
     #[serde(default)]
     names: Option<PathBuf>,
     /// For `csv`: names of the columns that become columns of text. For `lines`: `path` and
-    /// `line_number` (from 1), to be columns beside `line`.
+    /// `line_number` (from 1), to be columns beside `line`. For `jsonl`: the columns of the table to
+    /// read, in this order; all of them when left out.
     #[serde(default)]
     columns: Vec<String>,
     /// For `csv`: names of the columns of numbers that become the column `vector`, in this order.
@@ -254,6 +229,11 @@ pub struct Read {
     #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
     delimiter: Option<String>,
+    /// For `jsonl`: the columns of the table and their types, such as `{"status": "u16", "tags":
+    /// ["text"], "user": {"id": "i64"}}`, in the order of their names. When left out, the columns
+    /// of the first 1,000 rows of the first file; standard input, pipes and followed files need it.
+    #[serde(default)]
+    schema: Option<TableSchema>,
 }
 
 fn default_line_bytes_max() -> usize {
@@ -279,6 +259,7 @@ impl Read {
             columns: Vec::new(),
             vector: Vec::new(),
             delimiter: None,
+            schema: None,
         }
     }
 
@@ -310,8 +291,8 @@ impl Read {
         self
     }
 
-    /// Sets the columns of a CSV file that become columns of text, or `path` and `line_number` as
-    /// columns beside `line`.
+    /// Sets the columns of a CSV file that become columns of text, `path` and `line_number` as
+    /// columns beside `line`, or the columns of a table to read.
     #[must_use]
     pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = names.into_iter().map(Into::into).collect();
@@ -329,6 +310,13 @@ impl Read {
     #[must_use]
     pub fn delimiter(mut self, delimiter: char) -> Self {
         self.delimiter = Some(delimiter.into());
+        self
+    }
+
+    /// Sets the columns of a table and their types. Each column may have nulls.
+    #[must_use]
+    pub fn schema(mut self, columns: &Schema) -> Self {
+        self.schema = Some(TableSchema::of(columns));
         self
     }
 
@@ -373,290 +361,5 @@ impl Read {
     pub fn line_bytes_max(mut self, bytes: usize) -> Self {
         self.line_bytes_max = bytes;
         self
-    }
-
-    fn lines(&self, memory: &MemoryBudget) -> Result<LineBuffer, BindError> {
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let lines = LineBuffer::of_file(isa, self.line_bytes_max).within(memory);
-        Ok(if self.encoding.is_some() { lines.without_guesses() } else { lines })
-    }
-
-    fn action(&self) -> OnError {
-        let usual = if self.follow { OnError::Skip } else { OnError::Fail };
-        self.on_error.unwrap_or(usual)
-    }
-
-    /// The encoding of text, and the action for other bytes.
-    fn decoding(&self) -> Result<Decoding, BindError> {
-        let invalid = self.invalid.unwrap_or(match self.action() {
-            OnError::Fail => Invalid::Fail,
-            OnError::Skip => Invalid::Skip,
-        });
-        let Some(name) = &self.encoding else { return Ok(Decoding::usual(invalid)) };
-        let encoding = encoding::named(name).ok_or_else(|| {
-            let allowed = "expected a label of the Encoding Standard, such as `utf-8`, \
-                           `windows-1252`, `utf-16le`, `iso-8859-2` or `shift_jis`";
-            refuse("encoding", format!("`{name}`"), allowed)
-        })?;
-        Ok(Decoding { encoding, invalid })
-    }
-
-    /// Rows of lines, with the columns that were asked for.
-    fn text_lines(&self) -> Result<TextLines, BindError> {
-        let is_unknown = |name: &&String| !PLACE_COLUMNS.contains(&name.as_str());
-        if let Some(name) = self.columns.iter().find(is_unknown) {
-            let allowed = "lines have `path` and `line_number` beside `line`";
-            return Err(refuse("columns", format!("`{name}`"), allowed));
-        }
-        Ok(TextLines::with_columns(&self.columns))
-    }
-
-    fn bind_lines(
-        &self,
-        inputs: Inputs,
-        memory: &MemoryBudget,
-        format: impl LineFormat + 'static,
-    ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(format.schema());
-        let source = LineSource::new(inputs, format, self.batch, self.lines(memory)?);
-        Ok(Fragment::source(Load::Heavy, source, schema))
-    }
-
-    /// Binds a source that follows files; refuses formats and paths that cannot be followed.
-    fn bind_following(&self, context: BindContext) -> Result<Fragment, BindError> {
-        let refuse = |value: &str, allowed: &str| {
-            let (value, allowed) = (value.to_owned(), allowed.to_owned());
-            Err(BindErrorKind::Value { value, allowed }.at("follow"))
-        };
-        if let Some(seconds) = &self.quiet_seconds {
-            check_range("quiet_seconds", seconds, &(0.0..=1e6))?;
-        }
-        if self.reads_stdin() {
-            return refuse("true with standard input", "only files can be followed");
-        }
-        let named = follow::named(&self.paths, self.on_error != Some(OnError::Skip))
-            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
-        match self.format {
-            ReadFormat::Lines => self.following(named, context, self.text_lines()?),
-            ReadFormat::Sets => self.following(named, context, SetLines::new()),
-            _ => refuse("true", "`format` must be `lines` or `sets`"),
-        }
-    }
-
-    fn following(
-        &self,
-        named: Vec<Named>,
-        context: BindContext,
-        format: impl LineFormat + 'static,
-    ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(format.schema());
-        let decoding = self.decoding()?;
-        if !decoding.keeps_line_ends() {
-            let allowed = "`follow` reads encodings in which ASCII is one byte a character";
-            return Err(refuse("encoding", decoding.encoding.name(), allowed));
-        }
-        let inputs = Inputs::none(self.action()).decoding(decoding).leaving_out(context.outputs);
-        let claims: Vec<_> = named.iter().flat_map(Named::claims).collect();
-        let lines = self.lines(&context.memory)?.skipping_zeros();
-        let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
-        let source = FollowSource::new(inputs, named, format, self.batch, lines)
-            .times(Times { quiet, ..TIMES });
-        let is_at_end = self.from == ReadFrom::End;
-        let source = if is_at_end { source.beginning_at_end() } else { source };
-        let fragment = Fragment::source(Load::Heavy, source, schema).claiming(claims);
-        Ok(if is_at_end { fragment } else { fragment.rereading() })
-    }
-
-    fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
-        let schema = SchemaRef::clone(format.schema());
-        let source = RowSource::new(inputs, format, self.batch);
-        Fragment::source(Load::Heavy, source, schema)
-    }
-
-    /// Refuses parameters of followed files.
-    fn check_not_followed(&self) -> Result<(), BindError> {
-        let given =
-            [("from", self.from == ReadFrom::End), ("quiet_seconds", self.quiet_seconds.is_some())];
-        let allowed = "it is for followed files only, with `follow`: true";
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((parameter, _)) => Err(refuse(parameter, "a value", allowed)),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses parameters of other formats.
-    fn check_format(&self) -> Result<(), BindError> {
-        let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
-        let of_csv = [ReadFormat::Csv];
-        let of_rows = [ReadFormat::F32le, ReadFormat::Npy];
-        let of_names = [ReadFormat::Csv, ReadFormat::Lines];
-        let of_text = [
-            ReadFormat::Lines,
-            ReadFormat::Paragraphs,
-            ReadFormat::Files,
-            ReadFormat::Sets,
-            ReadFormat::Csv,
-        ];
-        let given: [(_, _, &[ReadFormat], _); 7] = [
-            ("encoding", self.encoding.is_some(), &of_text, "of text"),
-            ("invalid", self.invalid.is_some(), &of_text, "of text"),
-            ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
-            ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
-            ("columns", !self.columns.is_empty(), &of_names, "`csv` or `lines`"),
-            ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
-            ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
-        ];
-        for (parameter, is_given, formats, names) in given {
-            if is_given && !formats.contains(&self.format) {
-                let allowed = format!("`{parameter}` is for `format` {names} only");
-                return Err(refuse(parameter, "a value", allowed));
-            }
-        }
-        if self.names.is_some() && self.action() == OnError::Skip {
-            let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
-            return Err(refuse("names", "a file", allowed));
-        }
-        self.dims.map_or(Ok(()), |dims| check_range("dims", &dims, &(1..=DIMS_MAX)))
-    }
-
-    /// Coordinates of the vectors of the files: `dims`, or those of the first file.
-    fn npy_dims(&self, files: &Files) -> Result<u32, BindError> {
-        if let Some(dims) = self.dims {
-            return Ok(dims);
-        }
-        let first = files.places.first();
-        let Some(place @ Place::File(path)) = first.filter(|_| files.bytes.is_some()) else {
-            let allowed = "vectors of standard input or of a pipe need `dims`";
-            return Err(refuse("dims", "no value", allowed));
-        };
-        let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
-        let path = name_of(path).into();
-        match npy_header(place) {
-            Ok(Ok(NpyHeader { dims, .. })) => {
-                let allowed = format!("vectors of 1 to {DIMS_MAX} coordinates");
-                let dims = u32::try_from(dims).ok().filter(|dims| (1..=DIMS_MAX).contains(dims));
-                dims.ok_or_else(|| refuse("paths", format!("{path}"), allowed))
-            }
-            Ok(Err(source)) => Err(blame(ReadError::Npy { path, source })),
-            Err(source) => Err(blame(ReadError::Read { path, source })),
-        }
-    }
-
-    /// The open file of names.
-    fn open_names(&self) -> Result<Option<Names>, BindError> {
-        let open = |path: &PathBuf| Names::open(path, self.line_bytes_max);
-        let names = self.names.as_ref().map(open).transpose();
-        names.map_err(|error| BindErrorKind::Other(Box::new(error)).at("names"))
-    }
-
-    fn csv_columns(&self) -> Result<CsvColumns, BindError> {
-        let Self { columns, vector, dims, .. } = self;
-        if columns.is_empty() && vector.is_empty() {
-            let allowed = "name at least one of the columns, here or in `vector`";
-            return Err(refuse("columns", "an empty list", allowed));
-        }
-        let given = columns.iter().map(String::as_str);
-        let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
-        let repeated = (2..names.len()).find(|&place| names[..place].contains(&names[place]));
-        if let Some(place) = repeated {
-            let allowed = "the columns of the rows need names of their own";
-            return Err(refuse("columns", format!("`{}`", names[place]), allowed));
-        }
-        let dims = match (dims, u32::try_from(vector.len())) {
-            (Some(dims), Ok(0)) => {
-                return Err(refuse("dims", dims.to_string(), "name the `vector`"));
-            }
-            (Some(dims), _) => *dims,
-            (None, _) if vector.iter().any(|name| csv::is_pattern(name)) => {
-                return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
-            }
-            (None, names) => names.unwrap_or(u32::MAX),
-        };
-        check_range("vector", &dims, &(0..=DIMS_MAX))?;
-        let delimiter = match self.delimiter.as_deref().unwrap_or(",").as_bytes() {
-            &[byte] if byte.is_ascii() && !b"\"\r\n".contains(&byte) => byte,
-            found => {
-                let found = format!("{:?}", String::from_utf8_lossy(found));
-                let allowed = "expected one ASCII character that is no quote and no line end";
-                return Err(refuse("delimiter", found, allowed));
-            }
-        };
-        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims, delimiter })
-    }
-}
-
-impl Configured for Read {
-    const NAME: &'static str = "read";
-    const SUMMARY: &'static str = "read files or standard input";
-}
-
-impl OperatorSpec for Read {
-    fn operator(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        0..=0
-    }
-
-    fn reads_stdin(&self) -> bool {
-        let names = [paths::STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].map(Path::new);
-        self.paths.iter().any(|path| names.contains(&path.as_path()))
-    }
-
-    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
-        check_batch(self.batch)?;
-        check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
-        self.check_format()?;
-        if !self.follow {
-            self.check_not_followed()?;
-        }
-        if self.follow && !self.paths.is_empty() {
-            return self.bind_following(context);
-        }
-        let files = paths::resolve(&self.paths, self.action())
-            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
-        let Some(mut files) = files else {
-            let allowed = "name at least one file".to_owned();
-            return Err(
-                BindErrorKind::Value { value: "an empty list".to_owned(), allowed }.at("paths")
-            );
-        };
-        let is_text = !matches!(
-            self.format,
-            ReadFormat::U32le | ReadFormat::U64le | ReadFormat::F32le | ReadFormat::Npy
-        );
-        let npy_dims = match self.format {
-            ReadFormat::Npy => self.npy_dims(&files)?,
-            _ => 0,
-        };
-        let mut claims = std::mem::take(&mut files.claims);
-        claims.extend(self.names.iter().flat_map(|path| input_claims(path, "names")));
-        let inputs = Inputs::new(files, self.action(), is_text);
-        let inputs = inputs.decoding(self.decoding()?).leaving_out(context.outputs);
-        let (bytes_max, memory) = (self.line_bytes_max, &context.memory);
-        let texts = |unit| Texts::new(unit, bytes_max).within(memory);
-        let fragment = match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs, memory, self.text_lines()?)?,
-            ReadFormat::Paragraphs => self.bind_lines(inputs, memory, texts(Unit::Paragraph))?,
-            ReadFormat::Files => self.bind_lines(inputs, memory, texts(Unit::File))?,
-            ReadFormat::Sets => self.bind_lines(inputs, memory, SetLines::new())?,
-            ReadFormat::Csv => {
-                let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
-                self.bind_lines(inputs, memory, rows)?
-            }
-            ReadFormat::U32le => self.bind_rows(inputs, Integers::<UInt32Type>::new()),
-            ReadFormat::U64le => self.bind_rows(inputs, Integers::<UInt64Type>::new()),
-            ReadFormat::F32le => {
-                let Some(dims) = self.dims else {
-                    return Err(refuse("dims", "no value", "`f32le` needs `dims`"));
-                };
-                self.bind_rows(inputs, RawVectors::new(dims, self.open_names()?))
-            }
-            ReadFormat::Npy => {
-                self.bind_rows(inputs, NpyVectors::new(npy_dims, self.open_names()?))
-            }
-        };
-        Ok(fragment.claiming(claims))
     }
 }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use trommel_engine::operator::{Access, Claim};
 
-use super::OnError;
 use super::braces::has_wildcards;
 use super::error::ReadError;
 use super::walk::Walk;
 use crate::files::{FileId, input_claims, name_of, stdin_claims};
+use crate::rejected::OnError;
 
 /// Path that stands for standard input.
 pub(super) const STDIN: &str = "-";
@@ -50,13 +50,13 @@ pub(super) struct Files {
     pub(super) claims: Vec<Claim>,
 }
 
-/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
-/// an inaccessible file stays in the list, so that opening it reports the reason.
+/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`] and
+/// [`OnError::Reject`] an inaccessible file stays in the list, so that opening it reports the reason.
 pub(super) fn resolve(patterns: &[PathBuf], on_error: OnError) -> Result<Option<Files>, ReadError> {
     let mut finding = Finding {
         files: Files { bytes: Some(0), ..Files::default() },
         seen: HashSet::new(),
-        skips: on_error == OnError::Skip,
+        skips: on_error.goes_on(),
     };
     for pattern in patterns {
         if pattern == Path::new(STDIN) {

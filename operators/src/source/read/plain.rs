@@ -80,11 +80,11 @@ impl LineFormat for TextLines {
             self.add_places(inputs, run.first_line, run.lines());
             return Ok(());
         }
-        run.for_each_accepted(inputs, |inputs, line, bytes| {
-            let Some(bytes) = bytes else { return Ok(()) };
-            if let Some(text) = inputs.text(line, bytes)? {
+        run.for_each_accepted(inputs, |inputs, number, line| {
+            let Some(line) = line else { return Ok(()) };
+            if let Some(text) = inputs.text(line)? {
                 self.lines.push(text.as_bytes(), 0..text.len());
-                self.add_places(inputs, line, 1);
+                self.add_places(inputs, number, 1);
             }
             Ok(())
         })

@@ -61,15 +61,16 @@ impl LineFormat for SetLines {
         if run.is_accepted() && self.append_all(run) {
             return Ok(());
         }
-        run.for_each_accepted(inputs, |inputs, line, bytes| {
-            let id = self.next_id(inputs, line)?;
-            let Some(bytes) = bytes else { return Ok(()) };
-            match parse_tokens(bytes, self.sets.tokens_mut()) {
+        run.for_each_accepted(inputs, |inputs, number, line| {
+            let id = self.next_id(inputs, number)?;
+            let Some(line) = line else { return Ok(()) };
+            match parse_tokens(line.bytes, self.sets.tokens_mut()) {
                 Ok(()) => self.sets.close(id),
                 Err(token) => {
                     self.sets.abandon();
                     let token = shorten(token);
-                    inputs.refuse(|path| ReadError::Token { path, line, token })?;
+                    let error = |path| ReadError::Token { path, line: number, token };
+                    inputs.refuse(&line.into(), error)?;
                 }
             }
             Ok(())

@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::error::ReadError;
-use super::input::Inputs;
-use super::lines::{LineFormat, Run};
+use super::input::{BadRow, Inputs};
+use super::lines::{Line, LineFormat, Run};
 
 /// Bytes of a text that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
@@ -74,40 +74,41 @@ impl Texts {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Adds the line with number `line`. Without `bytes` the line cannot be used, and the text
-    /// that contains it is dropped.
+    /// Adds a line. Without it the line with this `number` cannot be used, and the text that
+    /// contains it is dropped.
     fn add(
         &mut self,
         inputs: &mut Inputs,
-        line: u64,
-        bytes: Option<&[u8]>,
+        number: u64,
+        line: Option<Line<'_>>,
     ) -> Result<(), ReadError> {
-        let is_blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
-        if self.unit == Unit::Paragraph && bytes.is_some_and(is_blank) {
+        let is_blank = |line: Line<'_>| line.bytes.iter().all(u8::is_ascii_whitespace);
+        if self.unit == Unit::Paragraph && line.is_some_and(is_blank) {
             self.close(inputs);
             return Ok(());
         }
         let is_first = self.open.is_none();
-        let new = || Open { line, text: String::new(), is_refused: false };
+        let new = || Open { line: number, text: String::new(), is_refused: false };
         let open = self.open.get_or_insert_with(new);
         // The rest of an unusable text is passed over up to its end.
         if open.is_refused {
             return Ok(());
         }
-        let Some(bytes) = bytes else {
+        let Some(added) = line else {
             open.is_refused = true;
             return Ok(());
         };
         // The newline before this line counts too.
         let breaks = usize::from(!is_first);
-        if open.text.len() + breaks + bytes.len() > self.bytes_max {
+        if open.text.len() + breaks + added.bytes.len() > self.bytes_max {
             open.is_refused = true;
             let (line, bytes_max) = (open.line, self.bytes_max);
-            return inputs.refuse(|path| ReadError::TextTooLong { path, line, bytes_max });
+            let error = |path| ReadError::TextTooLong { path, line, bytes_max };
+            return inputs.refuse(&BadRow::gone(line), error);
         }
-        self.reserve(inputs, bytes.len())?;
+        self.reserve(inputs, added.bytes.len())?;
         let Some(open) = &mut self.open else { return Ok(()) };
-        match inputs.text(line, bytes)? {
+        match inputs.text(added)? {
             Some(text) => {
                 if !is_first {
                     open.text.push('\n');
@@ -151,7 +152,7 @@ impl LineFormat for Texts {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        run.for_each_accepted(inputs, |inputs, line, bytes| self.add(inputs, line, bytes))
+        run.for_each_accepted(inputs, |inputs, number, line| self.add(inputs, number, line))
     }
 
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError> {

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::error::ReadError;
 use super::fixed::RowFormat;
-use super::input::Inputs;
+use super::input::{BadRow, Inputs};
 use super::names::Names;
 use super::npy::{self, NpyError, NpyHeader, Number};
 use super::paths::Place;
@@ -173,7 +173,8 @@ impl RowFormat for NpyVectors {
         if found == rows {
             return Ok(());
         }
-        inputs.refuse(|path| ReadError::NpyRows { path, rows, found })
+        let row = BadRow { line: None, offset: None, bytes: b"" };
+        inputs.refuse(&row, |path| ReadError::NpyRows { path, rows, found })
     }
 
     fn finish(&mut self) -> Result<(), ReadError> {

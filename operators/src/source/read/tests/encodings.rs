@@ -1,6 +1,7 @@
 //! Texts in other encodings, with wrong bytes, and with other line ends.
 
 use trommel_engine::memory::MemoryBudget;
+use trommel_engine::operator::{BindContext, OperatorSpec as _};
 
 use super::*;
 

@@ -1,7 +1,5 @@
 //! Files that grow, are rotated, truncated, or appear later.
 
-use std::time::Duration;
-
 use super::follow::{FollowSource, Times, named};
 use super::*;
 
@@ -193,7 +191,11 @@ fn what_cannot_be_followed_is_refused() {
     let read = |path: &str, format| Read::new([path], format);
     for (spec, parameter, said) in [
         (read("-", ReadFormat::Lines), "follow", "only files can be followed"),
-        (read(&missing, ReadFormat::U32le), "follow", "`format` must be `lines` or `sets`"),
+        (
+            read(&missing, ReadFormat::U32le),
+            "follow",
+            "`format` must be `lines`, `sets` or `jsonl`",
+        ),
         (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
         (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
         (

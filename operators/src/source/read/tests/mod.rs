@@ -3,6 +3,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -14,11 +15,22 @@ mod breaking;
 mod csv;
 mod encodings;
 mod following;
+mod jsonl;
+mod rejecting;
 mod stopping;
 mod vectors;
 mod walking;
 
-use super::integers::Word;
+use trommel_kernels::Isa;
+
+use super::fixed::{RowFormat, RowSource};
+use super::input::Inputs;
+use super::integers::{Integers, Word};
+use super::lines::{LineBuffer, LineFormat, LineSource};
+use super::plain::TextLines;
+use super::sets::SetLines;
+use super::texts::{Texts, Unit};
+use super::vectors::{NpyVectors, RawVectors};
 use super::*;
 use crate::testing::{bind, bind_source, drain_source};
 

@@ -1,0 +1,408 @@
+//! Checks of the parameters of `read`, and the sources that are made of them.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_schema::{Fields, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::memory::MemoryBudget;
+use trommel_engine::operator::{
+    BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source as _, SourceFlow,
+};
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::csv::{self, CsvColumns, CsvRows};
+use super::encoding::{self, Decoding, Invalid};
+use super::error::ReadError;
+use super::fixed::{RowFormat, RowSource};
+use super::follow::{self, FollowSource, Named, TIMES, Times};
+use super::infer::{self, FirstRows};
+use super::input::Inputs;
+use super::integers::Integers;
+use super::jsonl::JsonRows;
+use super::lines::{LineBuffer, LineFormat, LineSource};
+use super::names::Names;
+use super::npy::NpyHeader;
+use super::paths::{self, Files, Place};
+use super::plain::{PLACE_COLUMNS, TextLines};
+use super::schema::{self, TableSchema};
+use super::sets::SetLines;
+use super::texts::{Texts, Unit};
+use super::vectors::{NpyVectors, RawVectors, npy_header};
+use super::{Read, ReadFormat, ReadFrom};
+use crate::columns::DIMS_MAX;
+use crate::files::{input_claims, name_of};
+use crate::parameters::{check_batch, check_range, refuse};
+use crate::rejected::{self, OnError};
+
+const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
+/// Files that are looked at for the columns of a table, where files without rows are left out.
+const FIRST_FILES: usize = 8;
+
+impl Read {
+    fn lines(&self, memory: &MemoryBudget) -> Result<LineBuffer, BindError> {
+        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let lines = LineBuffer::of_file(isa, self.line_bytes_max).within(memory);
+        Ok(if self.encoding.is_some() { lines.without_guesses() } else { lines })
+    }
+
+    fn action(&self) -> OnError {
+        let usual = if self.follow { OnError::Skip } else { OnError::Fail };
+        self.on_error.unwrap_or(usual)
+    }
+
+    /// Whether bad lines can go to an output of their own.
+    fn can_reject(&self) -> bool {
+        let formats = [ReadFormat::Lines, ReadFormat::Sets, ReadFormat::Csv, ReadFormat::Jsonl];
+        formats.contains(&self.format)
+    }
+
+    /// The encoding of text, and the action for other bytes.
+    fn decoding(&self) -> Result<Decoding, BindError> {
+        let invalid = self.invalid.unwrap_or(Invalid::of(self.action()));
+        let Some(name) = &self.encoding else { return Ok(Decoding::usual(invalid)) };
+        let encoding = encoding::named(name).ok_or_else(|| {
+            let allowed = "expected a label of the Encoding Standard, such as `utf-8`, \
+                           `windows-1252`, `utf-16le`, `iso-8859-2` or `shift_jis`";
+            refuse("encoding", format!("`{name}`"), allowed)
+        })?;
+        Ok(Decoding { encoding, invalid })
+    }
+
+    /// Rows of lines, with the columns that were asked for.
+    fn text_lines(&self) -> Result<TextLines, BindError> {
+        let is_unknown = |name: &&String| !PLACE_COLUMNS.contains(&name.as_str());
+        if let Some(name) = self.columns.iter().find(is_unknown) {
+            let allowed = "lines have `path` and `line_number` beside `line`";
+            return Err(refuse("columns", format!("`{name}`"), allowed));
+        }
+        Ok(TextLines::with_columns(&self.columns))
+    }
+
+    fn bind_lines(
+        &self,
+        inputs: Inputs,
+        memory: &MemoryBudget,
+        format: impl LineFormat + 'static,
+    ) -> Result<Fragment, BindError> {
+        let schema = SchemaRef::clone(format.schema());
+        let source = LineSource::new(inputs, format, self.batch, self.lines(memory)?);
+        Ok(Fragment::source(Load::Heavy, source, schema))
+    }
+
+    /// Binds a source that follows files; refuses formats and paths that cannot be followed.
+    fn bind_following(&self, context: BindContext) -> Result<Fragment, BindError> {
+        let refuse = |value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at("follow"))
+        };
+        if let Some(seconds) = &self.quiet_seconds {
+            check_range("quiet_seconds", seconds, &(0.0..=1e6))?;
+        }
+        if self.reads_stdin() {
+            return refuse("true with standard input", "only files can be followed");
+        }
+        let named = follow::named(&self.paths, !self.on_error.is_some_and(OnError::goes_on))
+            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
+        match self.format {
+            ReadFormat::Lines => self.following(named, context, self.text_lines()?),
+            ReadFormat::Sets => self.following(named, context, SetLines::new()),
+            ReadFormat::Jsonl => {
+                let rows = self.json_rows(&Files::default(), &context.memory)?;
+                self.following(named, context, rows)
+            }
+            _ => refuse("true", "`format` must be `lines`, `sets` or `jsonl`"),
+        }
+    }
+
+    fn following(
+        &self,
+        named: Vec<Named>,
+        context: BindContext,
+        format: impl LineFormat + 'static,
+    ) -> Result<Fragment, BindError> {
+        let schema = SchemaRef::clone(format.schema());
+        let decoding = self.decoding()?;
+        if !decoding.keeps_line_ends() {
+            let allowed = "`follow` reads encodings in which ASCII is one byte a character";
+            return Err(refuse("encoding", decoding.encoding.name(), allowed));
+        }
+        let inputs = Inputs::none(self.action()).decoding(decoding).leaving_out(context.outputs);
+        let claims: Vec<_> = named.iter().flat_map(Named::claims).collect();
+        let lines = self.lines(&context.memory)?.skipping_zeros();
+        let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
+        let source = FollowSource::new(inputs, named, format, self.batch, lines)
+            .times(Times { quiet, ..TIMES });
+        let is_at_end = self.from == ReadFrom::End;
+        let source = if is_at_end { source.beginning_at_end() } else { source };
+        let fragment = Fragment::source(Load::Heavy, source, schema).claiming(claims);
+        Ok(if is_at_end { fragment } else { fragment.rereading() })
+    }
+
+    fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
+        let schema = SchemaRef::clone(format.schema());
+        let source = RowSource::new(inputs, format, self.batch);
+        Fragment::source(Load::Heavy, source, schema)
+    }
+
+    /// Refuses parameters of followed files.
+    fn check_not_followed(&self) -> Result<(), BindError> {
+        let given =
+            [("from", self.from == ReadFrom::End), ("quiet_seconds", self.quiet_seconds.is_some())];
+        let allowed = "it is for followed files only, with `follow`: true";
+        match given.into_iter().find(|(_, is_given)| *is_given) {
+            Some((parameter, _)) => Err(refuse(parameter, "a value", allowed)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses parameters of other formats.
+    fn check_format(&self) -> Result<(), BindError> {
+        let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
+        let of_csv = [ReadFormat::Csv];
+        let of_rows = [ReadFormat::F32le, ReadFormat::Npy];
+        let of_names = [ReadFormat::Csv, ReadFormat::Lines, ReadFormat::Jsonl];
+        let of_tables = [ReadFormat::Jsonl];
+        let of_text = [
+            ReadFormat::Lines,
+            ReadFormat::Paragraphs,
+            ReadFormat::Files,
+            ReadFormat::Sets,
+            ReadFormat::Csv,
+            ReadFormat::Jsonl,
+        ];
+        let given: [(_, _, &[ReadFormat], _); 8] = [
+            ("encoding", self.encoding.is_some(), &of_text, "of text"),
+            ("invalid", self.invalid.is_some(), &of_text, "of text"),
+            ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
+            ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
+            ("columns", !self.columns.is_empty(), &of_names, "`csv`, `lines` or `jsonl`"),
+            ("schema", self.schema.is_some(), &of_tables, "`jsonl`"),
+            ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
+            ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
+        ];
+        for (parameter, is_given, formats, names) in given {
+            if is_given && !formats.contains(&self.format) {
+                let allowed = format!("`{parameter}` is for `format` {names} only");
+                return Err(refuse(parameter, "a value", allowed));
+            }
+        }
+        if self.on_error == Some(OnError::Reject) && !self.can_reject() {
+            let allowed = "`reject` is for `format` `lines`, `sets`, `csv` and `jsonl` only";
+            return Err(refuse("on_error", "reject", allowed));
+        }
+        if self.names.is_some() && self.action().goes_on() {
+            let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
+            return Err(refuse("names", "a file", allowed));
+        }
+        self.dims.map_or(Ok(()), |dims| check_range("dims", &dims, &(1..=DIMS_MAX)))
+    }
+
+    /// Coordinates of the vectors of the files: `dims`, or those of the first file.
+    fn npy_dims(&self, files: &Files) -> Result<u32, BindError> {
+        if let Some(dims) = self.dims {
+            return Ok(dims);
+        }
+        let first = files.places.first();
+        let Some(place @ Place::File(path)) = first.filter(|_| files.bytes.is_some()) else {
+            let allowed = "vectors of standard input or of a pipe need `dims`";
+            return Err(refuse("dims", "no value", allowed));
+        };
+        let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
+        let path = name_of(path).into();
+        match npy_header(place) {
+            Ok(Ok(NpyHeader { dims, .. })) => {
+                let allowed = format!("vectors of 1 to {DIMS_MAX} coordinates");
+                let dims = u32::try_from(dims).ok().filter(|dims| (1..=DIMS_MAX).contains(dims));
+                dims.ok_or_else(|| refuse("paths", format!("{path}"), allowed))
+            }
+            Ok(Err(source)) => Err(blame(ReadError::Npy { path, source })),
+            Err(source) => Err(blame(ReadError::Read { path, source })),
+        }
+    }
+
+    /// The open file of names.
+    fn open_names(&self) -> Result<Option<Names>, BindError> {
+        let open = |path: &PathBuf| Names::open(path, self.line_bytes_max);
+        let names = self.names.as_ref().map(open).transpose();
+        names.map_err(|error| BindErrorKind::Other(Box::new(error)).at("names"))
+    }
+
+    /// Rows of a table of JSON, whose columns are given or are those of the first rows of `files`.
+    fn json_rows(&self, files: &Files, memory: &MemoryBudget) -> Result<JsonRows, BindError> {
+        let schema = match &self.schema {
+            Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
+            None => schema::choose(&self.first_columns(files)?, &self.columns)?,
+        };
+        let rows = JsonRows::new(schema)
+            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("schema"))?;
+        Ok(rows.within(memory))
+    }
+
+    /// The columns of the first rows of `files`: of the first file that has some.
+    fn first_columns(&self, files: &Files) -> Result<Fields, BindError> {
+        // A pipe can be read only once.
+        if files.bytes.is_none() || files.places.is_empty() {
+            let allowed = "standard input, a pipe and followed files need the columns and their \
+                           types, such as {\"status\": \"u16\"}";
+            return Err(refuse("schema", "no value", allowed));
+        }
+        let mut first = Ok(FirstRows::new());
+        for place in files.places.iter().take(FIRST_FILES) {
+            first = self.first_rows(place);
+            if first.as_ref().is_ok_and(|rows| rows.rows() > 0) || !self.action().goes_on() {
+                break;
+            }
+        }
+        let first = first.map_err(|error| BindErrorKind::Other(error).at("paths"))?;
+        first.columns().map_err(|reason| {
+            let path = files.places[0].name();
+            let value = format!("no value for {path}, where {reason}");
+            refuse("schema", value, "name the columns and their types")
+        })
+    }
+
+    /// The first rows of a file.
+    fn first_rows(&self, place: &Place) -> Result<FirstRows, OperatorError> {
+        let files = Files { places: vec![place.clone()], ..Files::default() };
+        let inputs = Inputs::new(files, OnError::Fail, true).decoding(self.decoding()?);
+        let lines = self.lines(&MemoryBudget::of_process())?;
+        let mut source = LineSource::new(inputs, FirstRows::new(), infer::ROWS, lines);
+        let mut out = Output::new();
+        while !source.is_full() && source.next(&mut out)? != SourceFlow::Finished {}
+        Ok(source.into_format())
+    }
+
+    fn csv_columns(&self) -> Result<CsvColumns, BindError> {
+        let Self { columns, vector, dims, .. } = self;
+        if columns.is_empty() && vector.is_empty() {
+            let allowed = "name at least one of the columns, here or in `vector`";
+            return Err(refuse("columns", "an empty list", allowed));
+        }
+        let given = columns.iter().map(String::as_str);
+        let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
+        let repeated = (2..names.len()).find(|&place| names[..place].contains(&names[place]));
+        if let Some(place) = repeated {
+            let allowed = "the columns of the rows need names of their own";
+            return Err(refuse("columns", format!("`{}`", names[place]), allowed));
+        }
+        let dims = match (dims, u32::try_from(vector.len())) {
+            (Some(dims), Ok(0)) => {
+                return Err(refuse("dims", dims.to_string(), "name the `vector`"));
+            }
+            (Some(dims), _) => *dims,
+            (None, _) if vector.iter().any(|name| csv::is_pattern(name)) => {
+                return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
+            }
+            (None, names) => names.unwrap_or(u32::MAX),
+        };
+        check_range("vector", &dims, &(0..=DIMS_MAX))?;
+        let delimiter = match self.delimiter.as_deref().unwrap_or(",").as_bytes() {
+            &[byte] if byte.is_ascii() && !b"\"\r\n".contains(&byte) => byte,
+            found => {
+                let found = format!("{:?}", String::from_utf8_lossy(found));
+                let allowed = "expected one ASCII character that is no quote and no line end";
+                return Err(refuse("delimiter", found, allowed));
+            }
+        };
+        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims, delimiter })
+    }
+
+    /// Binds a source of `files`.
+    fn bind_files(&self, mut files: Files, context: BindContext) -> Result<Fragment, BindError> {
+        let is_text = !matches!(
+            self.format,
+            ReadFormat::U32le | ReadFormat::U64le | ReadFormat::F32le | ReadFormat::Npy
+        );
+        let mut claims = std::mem::take(&mut files.claims);
+        claims.extend(self.names.iter().flat_map(|path| input_claims(path, "names")));
+        let (bytes_max, memory) = (self.line_bytes_max, &context.memory);
+        let texts = |unit| Texts::new(unit, bytes_max).within(memory);
+        let decoding = self.decoding()?;
+        let inputs = |files| {
+            let inputs = Inputs::new(files, self.action(), is_text).decoding(decoding);
+            inputs.leaving_out(context.outputs.clone())
+        };
+        let fragment = match self.format {
+            ReadFormat::Lines => self.bind_lines(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Paragraphs => {
+                self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
+            }
+            ReadFormat::Files => self.bind_lines(inputs(files), memory, texts(Unit::File))?,
+            ReadFormat::Sets => self.bind_lines(inputs(files), memory, SetLines::new())?,
+            ReadFormat::Csv => {
+                let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
+                self.bind_lines(inputs(files), memory, rows)?
+            }
+            ReadFormat::Jsonl => {
+                let rows = self.json_rows(&files, memory)?;
+                self.bind_lines(inputs(files), memory, rows)?
+            }
+            ReadFormat::U32le => self.bind_rows(inputs(files), Integers::<UInt32Type>::new()),
+            ReadFormat::U64le => self.bind_rows(inputs(files), Integers::<UInt64Type>::new()),
+            ReadFormat::F32le => {
+                let Some(dims) = self.dims else {
+                    return Err(refuse("dims", "no value", "`f32le` needs `dims`"));
+                };
+                self.bind_rows(inputs(files), RawVectors::new(dims, self.open_names()?))
+            }
+            ReadFormat::Npy => {
+                let dims = self.npy_dims(&files)?;
+                self.bind_rows(inputs(files), NpyVectors::new(dims, self.open_names()?))
+            }
+        };
+        Ok(fragment.claiming(claims))
+    }
+}
+
+impl Configured for Read {
+    const NAME: &'static str = "read";
+    const SUMMARY: &'static str = "read files or standard input";
+}
+
+impl OperatorSpec for Read {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn output_ports(&self) -> &'static [&'static str] {
+        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
+    }
+
+    fn reject(&mut self) -> bool {
+        self.can_reject() && *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
+    }
+
+    fn reads_stdin(&self) -> bool {
+        let names = [paths::STDIN, "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].map(Path::new);
+        self.paths.iter().any(|path| names.contains(&path.as_path()))
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
+        check_batch(self.batch)?;
+        check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
+        self.check_format()?;
+        if !self.follow {
+            self.check_not_followed()?;
+        }
+        let mut fragment = if self.follow && !self.paths.is_empty() {
+            self.bind_following(context)?
+        } else {
+            let files = paths::resolve(&self.paths, self.action())
+                .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
+            let Some(files) = files else {
+                return Err(refuse("paths", "an empty list", "name at least one file"));
+            };
+            self.bind_files(files, context)?
+        };
+        fragment.outputs.extend((self.action() == OnError::Reject).then(rejected::schema));
+        Ok(fragment)
+    }
+}
