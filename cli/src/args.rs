@@ -162,6 +162,7 @@ Examples:
   trommel top access.log                         lines, like sort | uniq -c | sort -rn
   trommel top --by field=1 -n 5 access.log       the busiest addresses
   trommel top --by words book.txt                words, in lower case
+  trommel top --by host --where 'status >= 500' access.jsonl
   trommel top --save counts.state access.log     keep the counts, and go on with
   trommel top --load counts.state access.log.1   them in a later run
 
@@ -175,9 +176,18 @@ pub(crate) struct TopArguments {
     /// Number of counters to keep: more give smaller errors and take more memory
     #[arg(short, value_name = "COUNTERS", default_value_t = 10_000, value_parser = counter_count)]
     pub(crate) k: usize,
-    /// Items to count: line, words (in lower case), or field=N, the Nth field of a line, from 1
+    /// Items to count: line, words (in lower case), field=N, the Nth field of a line, from 1, or an
+    /// expression over the columns of a table, such as host or lower(host); of lines, the column is
+    /// line
     #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
     pub(crate) by: By,
+    /// Count only rows for which this expression is true, such as "status >= 500"
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) condition: Option<String>,
+    /// Format of the files; when left out, jsonl for names such as x.jsonl and x.jsonl.gz where --by
+    /// or --where has an expression, else lines
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<FileFormat>,
     /// Encoding of the text, such as windows-1252; without it UTF-8, or UTF-16 with a mark
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
@@ -217,12 +227,14 @@ pub(crate) enum InvalidBytes {
 }
 
 /// The items that `top` counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum By {
     Line,
     Words,
     /// The field of this index, from 0.
     Field(usize),
+    /// An expression over the columns of a table, or over `line`.
+    Expression(String),
 }
 
 impl FromStr for By {
@@ -230,13 +242,20 @@ impl FromStr for By {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let field = |number: &str| number.parse::<usize>().ok()?.checked_sub(1).map(Self::Field);
-        match text {
-            "line" => Some(Self::Line),
-            "words" => Some(Self::Words),
-            _ => text.strip_prefix("field=").and_then(field),
+        match (text, text.strip_prefix("field=")) {
+            ("line", _) => Ok(Self::Line),
+            ("words", _) => Ok(Self::Words),
+            (_, Some(number)) => field(number).ok_or("expected field=N with N from 1"),
+            _ => Ok(Self::Expression(text.to_owned())),
         }
-        .ok_or("expected line, words, or field=N with N from 1")
     }
+}
+
+/// Format of the files of `top`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FileFormat {
+    Lines,
+    Jsonl,
 }
 
 #[derive(Debug, Args)]

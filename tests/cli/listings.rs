@@ -138,6 +138,7 @@ fn the_examples_of_every_help_run() {
     for (name, text) in [
         ("access.log", "10.0.0.1 /a\n10.0.0.2 /b\n10.0.0.1 /a\n"),
         ("access.log.1", "10.0.0.3 /a\n"),
+        ("access.jsonl", "{\"host\": \"a.org\", \"status\": 503}\n"),
         ("book.txt", "A river of gravel\n"),
         ("pipeline.json", pipeline),
         ("pipelines/top.json", pipeline),
@@ -147,7 +148,7 @@ fn the_examples_of_every_help_run() {
     let programs = Path::new(env!("CARGO_BIN_EXE_trommel")).parent().expect("a folder");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("text"));
     let mut count = 0;
-    for command in ["", "run", "check", "explain", "top", "operators"] {
+    for command in ["", "run", "check", "explain", "top", "eval", "operators"] {
         let help = trommel(command.split_whitespace().chain(["--help"])).end().ok();
         for example in examples(&help) {
             // Another test may have the port.

@@ -1,7 +1,7 @@
 //! `trommel top`: the most frequent lines, words or fields, without a pipeline file.
 //!
 //! ```text
-//! read ──► [words, or a field] ──► frequent_items ──► memory;   then memory ──► print
+//! read ──► [filter] ──► [words, a field, or an expression] ──► frequent_items ──► memory;   then memory ──► print
 //! ```
 //!
 //! The rows go through memory, because they are looked at before they are printed, and the progress
@@ -9,6 +9,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -21,11 +22,11 @@ use trommel::files::Destination;
 use trommel::graph::StageId;
 use trommel::operator::OperatorError;
 use trommel::{
-    Collect, Collected, FrequentItems, Graph, Invalid, Map, Memory, Metrics, MissingState, OnError,
-    Read, ReadFormat, RunOptions, Tokenize, Topology, Write, WriteFormat,
+    Collect, Collected, Filter, FrequentItems, Graph, Invalid, Map, Memory, Metrics, MissingState,
+    OnError, Read, ReadFormat, RunOptions, Select, Tokenize, Topology, Write, WriteFormat,
 };
 
-use crate::args::{By, InvalidBytes, TopArguments};
+use crate::args::{By, FileFormat, InvalidBytes, TopArguments};
 use crate::config::claim;
 use crate::failure::{Failure, RUN_FAILED};
 use crate::progress::{Ends, Progress};
@@ -35,6 +36,9 @@ use crate::units::{counted, grouped};
 const STDIN: &str = "-";
 /// The id of the stage that reads.
 const READ: &str = "read";
+/// The ids of the stages of `--where` and `--by`.
+const WHERE: &str = "where";
+const BY: &str = "by";
 
 pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     let mut files = arguments.files.clone();
@@ -62,16 +66,43 @@ pub(super) fn run(arguments: &TopArguments) -> Result<u8, Failure> {
     print_rows(&rows, arguments.n, format)?;
     say_what_to_know(&rows, &outcome.metrics, arguments);
     // As for grep: the rows are printed, but a script learns that inputs were left out.
-    let left_out = ["files_skipped", "skipped"].map(|name| counter(&outcome.metrics, name));
-    let is_all = left_out == [0, 0];
+    let left_out = ["files_skipped", "skipped"].map(|name| counter(&outcome.metrics, READ, name));
+    let is_all = left_out == [0, 0] && without_value(&outcome.metrics) == 0;
     Ok(if status == 0 && !is_all { RUN_FAILED } else { status })
 }
 
-/// A counter of the stage that reads.
-fn counter(metrics: &Metrics, name: &str) -> u64 {
+/// A counter of a stage.
+fn counter(metrics: &Metrics, stage: &str, name: &str) -> u64 {
     metrics
-        .stage(READ)
+        .stage(stage)
         .map_or(0, |read| read.parts[0].counters.iter().filter(|c| c.0 == name).map(|c| c.1).sum())
+}
+
+/// Rows for which an expression has no value, such as a cast.
+fn without_value(metrics: &Metrics) -> u64 {
+    counter(metrics, WHERE, "skipped") + counter(metrics, BY, "skipped")
+}
+
+/// The format of the files: that of the first name, where columns are asked for.
+fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
+    let has_columns = matches!(arguments.by, By::Expression(_)) || arguments.condition.is_some();
+    match arguments.format {
+        Some(FileFormat::Lines) => ReadFormat::Lines,
+        Some(FileFormat::Jsonl) => ReadFormat::Jsonl,
+        None if !has_columns => ReadFormat::Lines,
+        None => {
+            let name = Path::new(files.first().map_or("".as_ref(), OsString::as_os_str));
+            let is_packed = |name: &Path| {
+                name.extension()
+                    .is_some_and(|end| ["gz", "zst"].iter().any(|packed| end == *packed))
+            };
+            let stem = if is_packed(name) { name.with_extension("") } else { name.to_owned() };
+            match stem.extension().and_then(|end| end.to_str()) {
+                Some("jsonl" | "ndjson") => ReadFormat::Jsonl,
+                _ => ReadFormat::Lines,
+            }
+        }
+    }
 }
 
 fn counting(
@@ -79,7 +110,8 @@ fn counting(
     files: Vec<OsString>,
 ) -> Result<(Topology, Collected), GraphErrors> {
     let mut graph = Graph::new();
-    let mut lines = Read::new(files, ReadFormat::Lines)
+    let format = format_of(arguments, &files);
+    let mut lines = Read::new(files, format)
         .on_error(OnError::Skip)
         .line_bytes_max(arguments.line_max)
         .invalid(match arguments.invalid {
@@ -90,14 +122,21 @@ fn counting(
     if let Some(encoding) = &arguments.encoding {
         lines = lines.encoding(encoding);
     }
-    let lines = graph.add(READ, lines);
-    let (items, column): (StageId, &str) = match arguments.by {
-        By::Line => (lines, "line"),
-        By::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
-        By::Field(index) => (graph.add_after(lines, "field", field(index)), "item"),
+    let mut rows = graph.add(READ, lines);
+    if let Some(condition) = &arguments.condition {
+        rows = graph.add_after(rows, WHERE, Filter::new(condition).on_error(OnError::Skip));
+    }
+    let (items, column): (StageId, &str) = match &arguments.by {
+        By::Line => (rows, "line"),
+        By::Words => (graph.add_after(rows, "words", Tokenize::words()), "item"),
+        By::Field(index) => (graph.add_after(rows, "field", field(*index)), "item"),
+        By::Expression(expression) => {
+            let column = Select::new([format!("{expression} as item")]).on_error(OnError::Skip);
+            (graph.add_after(rows, BY, column), "item")
+        }
     };
     let mut top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
-    top = top.label(counted_things(arguments.by));
+    top = top.label(counted_things(&arguments.by));
     if let Some(file) = &arguments.load {
         top = top.restore(file);
         // On the first day, a state that is saved there is not there yet.
@@ -115,11 +154,12 @@ fn counting(
 }
 
 /// Name of the things that are counted, which a state has.
-fn counted_things(by: By) -> String {
+fn counted_things(by: &By) -> String {
     match by {
         By::Line => "lines".to_owned(),
         By::Words => "words".to_owned(),
         By::Field(index) => format!("field {} of each line", index + 1),
+        By::Expression(expression) => format!("`{expression}`"),
     }
 }
 
@@ -157,7 +197,7 @@ fn print_rows(rows: &[RecordBatch], rows_max: usize, format: WriteFormat) -> Res
 }
 
 fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArguments) {
-    let files = counter(metrics, "files_skipped");
+    let files = counter(metrics, READ, "files_skipped");
     if rows.is_empty() && files == 0 {
         crate::say("there is nothing to count");
     }
@@ -166,7 +206,12 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArgu
         let files = counted(files, "file");
         crate::say(&format!("left out, wholly or from the damage on: {files}; see the warnings"));
     }
-    let skipped = counter(metrics, "skipped");
+    let without_value = without_value(metrics);
+    if without_value > 0 {
+        let rows = counted(without_value, "row");
+        crate::say(&format!("left out, --by or --where has no value for them: {rows}"));
+    }
+    let skipped = counter(metrics, READ, "skipped");
     if skipped > 0 {
         let (lines, longest) = (counted(skipped, "line"), grouped(arguments.line_max as u64));
         crate::say(&format!(
@@ -174,7 +219,7 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArgu
              the counts and their bounds are those of the others"
         ));
     }
-    let replaced = counter(metrics, "replaced");
+    let replaced = counter(metrics, READ, "replaced");
     if replaced > 0 {
         let (lines, encoding) = (counted(replaced, "line"), arguments.encoding.as_deref());
         let encoding = encoding.unwrap_or("UTF-8");
