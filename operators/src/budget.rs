@@ -6,8 +6,16 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use crate::parameters::{check_range, refuse};
 
+/// Bytes of a vector of `capacity` elements of `element` bytes, `len` of which are used, while `more`
+/// are added. A vector that is full is copied to one of twice the size.
+pub(crate) fn bytes_with(capacity: usize, len: usize, more: usize, element: usize) -> usize {
+    let needed = len + more;
+    let copied = if needed > capacity { needed.max(2 * capacity) } else { 0 };
+    element * (capacity + copied)
+}
+
 /// Bytes that an operator may use, and bytes that it uses.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Budget {
     used: usize,
     allowed: usize,
@@ -64,6 +72,11 @@ impl Budget {
         }
         self.used = needed;
         Ok(())
+    }
+
+    /// Checks that `bytes` for `what` could be taken, before something grows to these.
+    pub(crate) fn check(&self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
+        self.clone().take(what, bytes)
     }
 
     /// Gives `bytes` back that were taken before.

@@ -281,7 +281,7 @@ impl SetCollector {
         let tokens = |block: usize| (blocks[block].side, &blocks[block].tokens[..]);
         let all = (0..blocks.len()).map(tokens);
         let uncounted = uncounted.iter().map(|&block| tokens(block));
-        let numbering = counter.finish(all, uncounted, totals, self.budget)?;
+        let numbering = counter.finish(all, uncounted, totals, self.budget.clone())?;
         let size_bytes = SIZE_BYTES * (self.longest + 1);
         self.budget.take("the sizes of the sets", size_bytes)?;
         let Self { is_two_sided, budget, .. } = self;

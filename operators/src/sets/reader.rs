@@ -14,6 +14,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use thiserror::Error;
 
+use crate::budget::Budget;
 use crate::columns::{SetsBuilder, sets_schema};
 use crate::names::ItemNames;
 
@@ -148,7 +149,9 @@ impl SetReader {
                 let is_dictionary = matches!(found, DataType::Dictionary(..));
                 let texts = cast(values, if is_dictionary { &texts } else { &DataType::Utf8 })?;
                 let mut numbers = Vec::new();
-                self.names()?.number(&texts, &mut numbers);
+                let unlimited = Budget::new(usize::MAX);
+                let numbered = self.names()?.number(&texts, &mut numbers, unlimited);
+                numbered.expect("all texts fit");
                 Ok(built(ids, &sets, &numbers))
             }
             // A column of empty lists, as programs make it without types.

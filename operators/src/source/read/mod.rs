@@ -438,7 +438,10 @@ impl Read {
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
             ReadFormat::Lines => self.following(named, context, self.text_lines()?),
-            ReadFormat::Sets => self.following(named, context, SetLines::new()),
+            ReadFormat::Sets => {
+                let sets = SetLines::new().within(&context.memory);
+                self.following(named, context, sets)
+            }
             _ => refuse("true", "`format` must be `lines` or `sets`"),
         }
     }
@@ -640,7 +643,7 @@ impl OperatorSpec for Read {
             ReadFormat::Lines => self.bind_lines(inputs, memory, self.text_lines()?)?,
             ReadFormat::Paragraphs => self.bind_lines(inputs, memory, texts(Unit::Paragraph))?,
             ReadFormat::Files => self.bind_lines(inputs, memory, texts(Unit::File))?,
-            ReadFormat::Sets => self.bind_lines(inputs, memory, SetLines::new())?,
+            ReadFormat::Sets => self.bind_lines(inputs, memory, SetLines::new().within(memory))?,
             ReadFormat::Csv => {
                 let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
                 self.bind_lines(inputs, memory, rows)?
