@@ -23,7 +23,7 @@ use super::sets::{DocumentError, Sets, names_of};
 use super::stored::Destinations;
 use super::tuning::Tuning;
 use super::waiting::{Arrived, WaitingQueries};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::wave::{Filled, Producer};
 
@@ -39,12 +39,12 @@ pub(super) struct Columns {
 }
 
 /// Rules of the operator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) over: AnswerOver,
     pub(super) buckets: BucketRules,
     pub(super) kernels: usize,
-    pub(super) memory_max: usize,
+    pub(super) memory: Allowance,
     /// Whether documents of the input are dropped, since the index is that of a file.
     pub(super) is_reused: bool,
     pub(super) isa: Isa,
@@ -97,12 +97,12 @@ impl QueryProducer {
             index.end();
         }
         Self {
+            buckets: Buckets::new(rules.buckets),
             rules,
             columns,
             names,
             index,
             waiting: WaitingQueries::default(),
-            buckets: Buckets::new(rules.buckets),
             device,
             destinations,
             numbers: Vec::new(),
@@ -200,7 +200,7 @@ impl QueryProducer {
 
     /// The memory, of which all but the terms is taken.
     fn budget(&self) -> Result<Budget, BudgetFull> {
-        let mut budget = Budget::new(self.rules.memory_max);
+        let mut budget = self.rules.memory.budget();
         budget.take("the index", self.index.index_bytes())?;
         budget.take("the documents", self.index.block_bytes())?;
         budget.take("the queries", self.waiting.bytes() + self.buckets.bytes())?;

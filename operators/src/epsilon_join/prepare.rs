@@ -72,7 +72,7 @@ pub(super) struct EpsilonProducer {
 
 impl EpsilonProducer {
     pub(super) fn new(rules: Rules, sides: Vec<Side>, device: DeviceChoice) -> Self {
-        let budget = Budget::new(rules.memory_max);
+        let budget = rules.memory.budget();
         Self {
             rules,
             sides,

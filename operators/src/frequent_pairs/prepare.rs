@@ -22,7 +22,7 @@ use super::stored;
 use super::tiles::tile_tasks;
 use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::state::{SnapshotFile, SnapshotFileError};
 use crate::wave::{Filled, Producer};
@@ -37,7 +37,7 @@ struct NullItem {
 }
 
 /// Rules of the operator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) support: Support,
     /// Items of a result, 2 or 3.
@@ -46,7 +46,7 @@ pub(super) struct Rules {
     pub(super) kernels: usize,
     /// Windows, if there are any.
     pub(super) slides: Option<Slides>,
-    pub(super) memory_max: usize,
+    pub(super) memory: Allowance,
     pub(super) tuning: Tuning,
 }
 
@@ -106,13 +106,13 @@ impl PairProducer {
         snapshot: Option<SnapshotFile>,
     ) -> Self {
         Self {
+            collector: Collector::new(rules.tuning.block_items),
+            panes: PaneBlocks::new(rules.slides),
             rules,
             set,
             names,
             retained: 0,
             numbers: Vec::new(),
-            collector: Collector::new(rules.tuning.block_items),
-            panes: PaneBlocks::new(rules.slides),
             device,
             mining: Mining::Nothing,
             found: Vec::new(),
@@ -181,7 +181,7 @@ impl PairProducer {
     }
 
     fn budget_beside(&self, items_bytes: usize) -> Result<Budget, BudgetFull> {
-        let mut budget = Budget::new(self.rules.memory_max);
+        let mut budget = self.rules.memory.budget();
         budget.take("the items", items_bytes)?;
         budget.take("the transactions", self.collector.bytes() + self.panes.bytes())?;
         budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)?;

@@ -80,20 +80,20 @@ impl ItemNames {
         match self {
             Self::Numbers(known) => {
                 for &item in values.as_primitive::<UInt32Type>().values() {
-                    numbers.push(known.number(item, &budget)?);
+                    numbers.push(known.number(item, &mut budget)?);
                 }
             }
             Self::Texts { table, hash } => match values.as_string_opt::<i32>() {
                 Some(texts) => {
                     for row in 0..texts.len() {
-                        numbers.push(number_text(table, hash, texts, row, &budget)?);
+                        numbers.push(number_text(table, hash, texts, row, &mut budget)?);
                     }
                 }
                 None => {
                     let keys = values.as_dictionary();
                     budget.take("the keys of the items", keys_bytes(keys))?;
                     number_keys(keys, numbers, |texts, row| {
-                        number_text(table, hash, texts, row, &budget)
+                        number_text(table, hash, texts, row, &mut budget)
                     })?;
                 }
             },
@@ -164,11 +164,11 @@ impl ItemNames {
     /// Reads items, which get their numbers again; there are none yet.
     pub(crate) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
         let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
-        let unlimited = Budget::new(usize::MAX);
+        let mut unlimited = Budget::new(usize::MAX);
         for next in 0..len {
             let number = match self {
                 Self::Numbers(known) => {
-                    known.number(from.item()?, &unlimited).expect("all items fit")
+                    known.number(from.item()?, &mut unlimited).expect("all items fit")
                 }
                 Self::Texts { table, hash } => {
                     let text: Text = from.item()?;
@@ -254,7 +254,7 @@ fn number_text(
     hash: &TextHash,
     texts: &StringArray,
     row: usize,
-    budget: &Budget,
+    budget: &mut Budget,
 ) -> Result<u32, BudgetFull> {
     let text = text_at(texts, row);
     let name;
@@ -268,7 +268,7 @@ fn number_text(
     if let Some(number) = table.find(&key, text) {
         return Ok(number);
     }
-    budget.check(ITEMS, table.bytes_while_added(text.len()))?;
+    budget.reserve(ITEMS, table.bytes_while_added(text.len()))?;
     Ok(table.add(&key, text, hash))
 }
 

@@ -33,7 +33,7 @@ impl ItemNumbers {
     /// # Errors
     /// If there is no room for a new one beside what `budget` has.
     #[inline]
-    pub(crate) fn number(&mut self, item: u32, budget: &Budget) -> Result<u32, BudgetFull> {
+    pub(crate) fn number(&mut self, item: u32, budget: &mut Budget) -> Result<u32, BudgetFull> {
         // 0 stands for no number, so that a table begins as zeros, which cost nothing.
         match self.table.get(item as usize) {
             Some(&known) if known > 0 => Ok(known - 1),
@@ -51,9 +51,9 @@ impl ItemNumbers {
     }
 
     #[cold]
-    fn number_rare(&mut self, item: u32, budget: &Budget) -> Result<u32, BudgetFull> {
+    fn number_rare(&mut self, item: u32, budget: &mut Budget) -> Result<u32, BudgetFull> {
         let known = self.find(item);
-        if let Err(full) = budget.check(ITEMS, self.bytes_while_added(item)) {
+        if let Err(full) = budget.reserve(ITEMS, self.bytes_while_added(item)) {
             return known.ok_or(full);
         }
         self.grow_table(item);
@@ -105,9 +105,9 @@ impl ItemNumbers {
 
     /// The items that are `used`, by number, with new numbers in their order.
     pub(crate) fn retained(&self, used: &[bool]) -> Self {
-        let (mut retained, unlimited) = (Self::default(), Budget::new(usize::MAX));
+        let (mut retained, mut unlimited) = (Self::default(), Budget::new(usize::MAX));
         for (&item, _) in self.items.iter().zip(used).filter(|(_, used)| **used) {
-            retained.number(item, &unlimited).expect("fewer than all items fit");
+            retained.number(item, &mut unlimited).expect("fewer than all items fit");
         }
         retained
     }
@@ -132,7 +132,7 @@ mod tests {
 
     impl ItemNumbers {
         fn number_of(&mut self, item: u32) -> u32 {
-            self.number(item, &Budget::new(usize::MAX)).unwrap()
+            self.number(item, &mut Budget::new(usize::MAX)).unwrap()
         }
     }
 
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn items_take_no_more_than_the_budget() {
         for (spread, bytes_max) in [(1, 300_000), (1, 3_000_000), (0x9E37_79B1, 600_000)] {
-            let (mut numbers, budget) = (ItemNumbers::default(), Budget::new(bytes_max));
+            let (mut numbers, mut budget) = (ItemNumbers::default(), Budget::new(bytes_max));
             let failed = (0..1_000_000_u32)
-                .find(|&item| numbers.number(item.wrapping_mul(spread), &budget).is_err());
+                .find(|&item| numbers.number(item.wrapping_mul(spread), &mut budget).is_err());
             let added = failed.expect("a million items do not fit");
             assert!(added as usize == numbers.items().len() && numbers.bytes() <= bytes_max);
             // At the time of a copy, twice the bytes or three times are needed.

@@ -262,7 +262,7 @@ fn sparse<'a>(
     for (side, tokens) in blocks {
         // Checked every so often: the set of a block may be of any size.
         for tokens in tokens.chunks(CHECKED_TOKENS) {
-            budget.check(TABLES, (table.len() + tokens.len()) * SPARSE_BYTES)?;
+            budget.reserve(TABLES, (table.len() + tokens.len()) * SPARSE_BYTES)?;
             for &token in tokens {
                 table.entry(token).or_default()[side.index()] += 1;
             }
