@@ -218,7 +218,11 @@ impl SetSimilarityJoin {
         let producer =
             CollectionProducer::new(collector, columns, question, size_min, tiling, opening);
         let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
-        if is_count && is_free { producer.merging_copies() } else { producer }
+        match is_count {
+            true if is_free => producer.merging_copies(),
+            true => producer,
+            false => producer.telling_copies(),
+        }
     }
 
     /// The parts of the operator, with a kernel for each core.
