@@ -21,7 +21,7 @@ use crate::texts::{TextHash, TextTable};
 /// A longer text is kept by a name of this length.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// What the memory is for, as messages say it.
+/// Purpose of the memory, as messages say it.
 const ITEMS: &str = "the items";
 
 /// The number of an item that is not known.
@@ -60,8 +60,8 @@ impl ItemNames {
         }
     }
 
-    /// The numbers of the items `values`; nulls have any number. Of `budget`, all is taken that is in
-    /// memory besides.
+    /// The numbers of the items `values`; nulls have any number. Of `budget`, all that is in memory
+    /// besides has been taken.
     ///
     /// # Errors
     /// If the items do not fit. Then some of them are known, and `numbers` has some numbers.
