@@ -2,7 +2,6 @@
 //! placement.
 
 use std::sync::Arc;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
@@ -414,17 +413,17 @@ fn rows_come_after_a_time_without_the_end_of_the_stream() {
         graph.cores(top, cores);
         let (sink, rows) = Collect::new();
         graph.add_after(top, "rows", sink);
-        let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+        let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
         for sent in 1..=2 {
             feeder.send(batch.clone(), Duration::MAX).unwrap();
             let limit = Instant::now() + Duration::from_secs(60);
             while rows.rows() < 2 * sent {
                 assert!(Instant::now() < limit, "{algorithm:?}: {} rows", rows.rows());
-                sleep(Duration::from_millis(5));
+                assert!(!running.wait(Duration::from_millis(5)), "the feeder is there");
             }
         }
         // No more rows come where no items do.
-        sleep(Duration::from_millis(300));
+        assert!(!running.wait(Duration::from_millis(300)), "the feeder is there");
         assert_eq!(rows.rows(), 4, "{algorithm:?}");
         drop(feeder);
         running.join().unwrap();

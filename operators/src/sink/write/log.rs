@@ -4,21 +4,21 @@
 //! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, synced; new rows.jsonl
 //! ```
 //!
+//! Full files are then in the [archive](super::archive).
+//!
 //! Written rows stay, however the run ends; the next run appends to the same file. If the last
 //! line of a file has no end, because the machine failed, it gets one first, so that the rows
 //! after it are whole.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, Utc};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
+use trommel_engine::operator::Counters;
 
+use super::archive::{Archive, into_io};
 use crate::files::{Destination, FileError, sync_folder, write_all};
 
 /// Limits of one file.
@@ -31,7 +31,6 @@ pub(super) struct Limits {
 }
 
 /// File that grows; opened by the first row.
-#[derive(Debug)]
 pub(super) struct Log {
     destination: Destination,
     path: PathBuf,
@@ -39,6 +38,8 @@ pub(super) struct Log {
     /// Bytes at the beginning of every file.
     header: Vec<u8>,
     open: Option<Open>,
+    archive: Archive,
+    has_archive_begun: bool,
     rotated: u64,
     reopened: u64,
 }
@@ -60,6 +61,7 @@ impl Log {
         destination: Destination,
         limits: Limits,
         header: Vec<u8>,
+        archive: impl FnOnce(&Path) -> Archive,
     ) -> Result<Self, LogError> {
         let path = destination.as_file().ok_or(LogError::NoFile)?.to_owned();
         if !header.is_empty() && path.exists() {
@@ -72,7 +74,18 @@ impl Log {
                 return Err(LogError::Header { path, header });
             }
         }
-        Ok(Self { destination, path, limits, header, open: None, rotated: 0, reopened: 0 })
+        let archive = archive(&path);
+        Ok(Self {
+            destination,
+            path,
+            limits,
+            header,
+            open: None,
+            archive,
+            has_archive_begun: false,
+            rotated: 0,
+            reopened: 0,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -83,14 +96,22 @@ impl Log {
         self.limits.bytes
     }
 
-    /// Number of files rotated.
-    pub(super) fn rotated(&self) -> u64 {
-        self.rotated
+    /// Full files, and their compression.
+    pub(super) fn archive_mut(&mut self) -> &mut Archive {
+        &mut self.archive
     }
 
-    /// Number of files that another program moved or removed while they grew.
-    pub(super) fn reopened(&self) -> u64 {
-        self.reopened
+    /// Time at which the file is old enough, or a full file is to be compressed further.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.until().into_iter().chain(self.archive.wake_at()).min()
+    }
+
+    /// Counters for the report: of files that were rotated, or that another program moved or
+    /// removed while they grew, and of full files.
+    pub(super) fn counters(&self) -> Counters {
+        let mut counters = vec![("files_rotated", self.rotated), ("files_reopened", self.reopened)];
+        counters.extend(self.archive.counters());
+        counters
     }
 
     /// Opens the file if necessary, with a header if it is empty. Returns its length in bytes.
@@ -150,24 +171,25 @@ impl Log {
         // Another program may have renamed the file; its name may now belong to a file that is
         // not ours.
         if is_there {
-            rename_full(&self.path).map_err(|error| self.destination.error(error))?;
+            self.archive.add().map_err(|error| self.destination.error(error))?;
         }
         self.rotated += 1;
         Ok(())
     }
 
     fn open(&mut self) -> io::Result<Open> {
+        if !self.has_archive_begun {
+            self.archive.begin()?;
+            self.has_archive_begun = true;
+        }
         loop {
-            let file = self.destination.append().map_err(|error| match error {
-                FileError::Io { source, .. } => source,
-                other => io::Error::other(other),
-            })?;
+            let file = self.destination.append().map_err(into_io)?;
             let metadata = file.metadata()?;
             let mut len = metadata.len();
             if len > 0 && self.limits.is_old(metadata.modified()?) {
                 // Written by an earlier run.
                 drop(file);
-                rename_full(&self.path)?;
+                self.archive.add()?;
                 self.rotated += 1;
                 continue;
             }
@@ -244,44 +266,6 @@ fn ends_a_line(file: &File, len: u64) -> io::Result<bool> {
     let mut last = [0];
     file.read_exact_at(&mut last, len - 1)?;
     Ok(last == *b"\n")
-}
-
-/// Renames a full file to an unused name that contains the current time.
-fn rename_full(path: &Path) -> io::Result<()> {
-    let time = DateTime::<Utc>::from(SystemTime::now()).format("%Y%m%dT%H%M%S%.3fZ").to_string();
-    for number in 1_u64.. {
-        let to = full_name(path, &time, number);
-        match renameat_with(CWD, path, CWD, &to, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) => {}
-            // The file system cannot rename without replacing. The check before it suffices: no
-            // other program uses names like these.
-            Err(Errno::INVAL | Errno::NOSYS) if !to.exists() => {
-                fs::rename(path, &to)?;
-                break;
-            }
-            Err(Errno::INVAL | Errno::NOSYS) => {}
-            renamed => {
-                renamed?;
-                break;
-            }
-        }
-    }
-    sync_folder(path)
-}
-
-/// Name of a full file: `rows.TIME.jsonl` for `rows.jsonl`, `rows.TIME-2.jsonl` if that exists.
-fn full_name(path: &Path, time: &str, number: u64) -> PathBuf {
-    let mut name = OsString::from(path.file_stem().unwrap_or_default());
-    name.push(".");
-    name.push(time);
-    if number > 1 {
-        name.push(format!("-{number}"));
-    }
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
 }
 
 /// Reason why rows cannot be appended to a file.

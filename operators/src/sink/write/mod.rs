@@ -6,6 +6,7 @@
 //!             ──► layout at the end ──┘                  a file that grows, and is rotated
 //! ```
 
+mod archive;
 mod encoding;
 mod log;
 mod table;
@@ -32,6 +33,8 @@ use trommel_engine::registry::Configured;
 use crate::columns::find_column;
 use crate::files::{Destination, FileError, terminal_width};
 use crate::parameters::check_range;
+pub use archive::RotateCompression;
+use archive::{Archive, ArchiveRules};
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
 use table::TableRows;
@@ -143,7 +146,8 @@ pub struct Write {
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
     /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
     /// gets the current time (UTC) in its name: `rows.jsonl` becomes
-    /// `rows.20261122T053312.123Z.jsonl`.
+    /// `rows.20261122T053312.123Z.jsonl`. With {"compress": "gzip"} or "zstd" it is then
+    /// compressed, and {"keep": 30} removes the oldest full files.
     #[serde(default)]
     rotate: Option<Rotate>,
     /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
@@ -177,19 +181,42 @@ pub struct Rotate {
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
     seconds: Option<f64>,
+    /// Compress full files: to `NAME.gz`, or to `NAME.zst`. The plain file stays until the
+    /// compressed one is whole; of a run that was killed, the next one compresses it.
+    #[serde(default)]
+    compress: Option<RotateCompression>,
+    /// Number of full files that stay, compressed or not; the oldest ones are removed. All when
+    /// left out.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    keep: Option<usize>,
 }
 
 impl Rotate {
     /// Files of at most `bytes` bytes.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
-        Self { bytes: Some(bytes), seconds: None }
+        Self { bytes: Some(bytes), ..Self::default() }
     }
 
     /// Files that end at whole multiples of `seconds` since 1970.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { bytes: None, seconds: Some(seconds) }
+        Self { seconds: Some(seconds), ..Self::default() }
+    }
+
+    /// Compresses full files.
+    #[must_use]
+    pub fn compress(mut self, compression: RotateCompression) -> Self {
+        self.compress = Some(compression);
+        self
+    }
+
+    /// Keeps this number of full files, at least 1.
+    #[must_use]
+    pub fn keep(mut self, files: usize) -> Self {
+        self.keep = Some(files);
+        self
     }
 
     fn limits(self) -> Result<Limits, BindError> {
@@ -202,6 +229,9 @@ impl Rotate {
         }
         if let Some(seconds) = &self.seconds {
             check_range("rotate", seconds, &PERIOD_RANGE)?;
+        }
+        if let Some(files) = &self.keep {
+            check_range("rotate", files, &(1..=usize::MAX))?;
         }
         let period = self.seconds.map(Duration::from_secs_f64);
         Ok(Limits { bytes: self.bytes, period })
@@ -379,10 +409,13 @@ impl Write {
             // Rotation creates files, so the folder must be writable.
             Destination::file(path).and_then(|file| file.check_siblings()).map_err(blame)?;
         }
-        let destination = Destination::log(path).map_err(blame)?.within(outputs);
+        let Rotate { compress, keep, .. } = self.rotate.unwrap_or_default();
+        let archive =
+            |path: &Path| Archive::new(path, ArchiveRules { compress, keep }, outputs.clone());
+        let destination = Destination::log(path).map_err(blame)?.within(outputs.clone());
         let claim = destination.claim("path");
-        match Log::new(destination, limits, header.to_vec()) {
-            Ok(log) => Ok((Target::Log(log), claim)),
+        match Log::new(destination, limits, header.to_vec(), archive) {
+            Ok(log) => Ok((Target::Log(Box::new(log)), claim)),
             Err(error @ LogError::NoFile) => refuse(&self.path, &error.to_string()),
             Err(error) => Err(BindErrorKind::Other(Box::new(error)).at("path")),
         }
