@@ -81,8 +81,8 @@ pub use trommel_operators::{
     EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, Filter, ForEach,
     FrequentItems, FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa, JoinAlgorithm,
     JoinMode, JoinOutput, JoinWindow, Map, Memory, MissingState, NotFinite, NpyError, OnError,
-    Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, SchemaMismatch, Select,
-    SetSimilarityJoin, Share, ShareError, Similarity, Threshold, Tokenize, TokenizeBy,
+    Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, RotateCompression, SchemaMismatch,
+    Select, SetSimilarityJoin, Share, ShareError, Similarity, Threshold, Tokenize, TokenizeBy,
     TokenizeError, TokenizeInto, Union, VectorDistribution, VectorWindow, VerifyMode, Window,
     Write, WriteError, WriteFormat, Zipf, ZipfError,
 };

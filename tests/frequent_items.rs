@@ -2,6 +2,7 @@
 //! placement.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -14,8 +15,8 @@ use trommel::channel::QueueLimits;
 use trommel::error::GraphErrors;
 use trommel::placement::available_cores;
 use trommel::{
-    Algorithm, Collect, Discard, FrequentItems, Generate, Graph, Memory, Parallel, RunOptions,
-    Share, Topology, expressions,
+    Algorithm, Collect, Discard, Feed, FrequentItems, Generate, Graph, Memory, Parallel,
+    RunOptions, Share, Topology, expressions,
 };
 
 use crate::support::oracle::ExactCounts;
@@ -466,4 +467,47 @@ fn weights_may_be_an_expression() {
     assert_eq!(run("bytes * 2").unwrap(), [14, 10]);
     let error = run("bytes - 4").unwrap_err().to_string();
     assert!(error.contains("a weight is no whole number from 0"), "{error}");
+}
+
+/// The stream goes on, but nothing more comes.
+#[test]
+fn rows_come_after_a_time_without_the_end_of_the_stream() {
+    let cores = available_cores();
+    let two = [cores[0], cores[cores.len() - 1]];
+    for (algorithm, cores) in [
+        (Algorithm::SpaceSaving, &[][..]),
+        (Algorithm::Sieve, &[]),
+        (Algorithm::SpaceSaving, &two),
+        (Algorithm::ParallelFilter, &two),
+    ] {
+        let items: ArrayRef = Arc::new(UInt32Array::from(vec![7, 8, 7]));
+        let batch = RecordBatch::try_from_iter([("item", items)]).unwrap();
+        let (feed, feeder) = Feed::new(batch.schema(), 4).unwrap();
+        let mut graph = Graph::new();
+        let items = graph.add("items", feed);
+        let spec = FrequentItems::new().algorithm(algorithm).every_seconds(0.1);
+        let top = graph.add_after(items, "top", spec);
+        graph.cores(top, cores);
+        let (sink, rows) = Collect::new();
+        graph.add_after(top, "rows", sink);
+        let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+        for sent in 1..=2 {
+            feeder.send(batch.clone(), Duration::MAX).unwrap();
+            let limit = Instant::now() + Duration::from_secs(60);
+            while rows.rows() < 2 * sent {
+                assert!(Instant::now() < limit, "{algorithm:?}: {} rows", rows.rows());
+                assert!(!running.wait(Duration::from_millis(5)), "the feeder is there");
+            }
+        }
+        // No more rows come where no items do.
+        assert!(!running.wait(Duration::from_millis(300)), "the feeder is there");
+        assert_eq!(rows.rows(), 4, "{algorithm:?}");
+        drop(feeder);
+        running.join().unwrap();
+        let counts = |batch: &RecordBatch| {
+            batch.column_by_name("count").unwrap().as_primitive::<UInt64Type>().values().to_vec()
+        };
+        let counts: Vec<_> = rows.take().iter().map(counts).collect();
+        assert_eq!(counts, [[2, 1], [4, 2], [4, 2]], "{algorithm:?}");
+    }
 }

@@ -133,6 +133,7 @@ fn check_counters(metrics: &Metrics, results: u64, sets: usize) {
         stage.parts.iter().flat_map(|part| part.counters.iter().copied()).collect();
     assert_eq!(counters["results"], results);
     assert_eq!(counters["sets"], sets as u64);
+    assert!(counters["pairs_of_copies"] <= results, "equal sets are similar");
     assert!(counters["verified"] >= results && counters["postings"] >= counters["pre_candidates"]);
     assert!(counters["chunks"] > 0 || results == 0);
 }

@@ -79,7 +79,7 @@ impl MemoryBudget {
     /// that was given a number of its own may use it, and leaves the others their share. A limit
     /// that was given stays.
     pub fn make_room(&self, bytes: usize) {
-        let left = self.limit().saturating_sub(self.reserved());
+        let left = self.left();
         if !self.0.is_given && bytes > left - left / 4 {
             let raised = self.limit().saturating_add(bytes);
             self.0.limit.store(raised, Ordering::Relaxed);
@@ -96,6 +96,12 @@ impl MemoryBudget {
     #[must_use]
     pub fn reserved(&self) -> usize {
         self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that are not reserved.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.limit().saturating_sub(self.reserved())
     }
 
     /// A reservation of no bytes, to be resized.

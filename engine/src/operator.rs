@@ -33,7 +33,7 @@ use crate::batch::{Batch, Chunk, Origin, Payload};
 pub use crate::claim::{Access, Claim, ClaimConflict, Outputs};
 use crate::error::BindError;
 pub use crate::error::OperatorError;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::memory::MemoryBudget;
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
@@ -595,8 +595,6 @@ pub struct Fragment {
     pub outputs: Vec<SchemaRef>,
     /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
-    /// Memory of the pipeline that is its own until the run has ended.
-    pub memory: Vec<Reservation>,
     /// Whether a later run of the same source reads this run's input once more, from its beginning.
     pub rereads: bool,
 }
@@ -605,8 +603,7 @@ impl Fragment {
     /// A chain of parts that claims nothing.
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        let (shape, claims, memory) = (Shape::Chain, Vec::new(), Vec::new());
-        Self { parts, shape, outputs, claims, memory, rereads: false }
+        Self { parts, shape: Shape::Chain, outputs, claims: Vec::new(), rereads: false }
     }
 
     /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
@@ -640,13 +637,6 @@ impl Fragment {
     #[must_use]
     pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
         self.claims.extend(claims);
-        self
-    }
-
-    /// Keeps memory of the pipeline for this stage until the run has ended.
-    #[must_use]
-    pub fn keeping(mut self, memory: Reservation) -> Self {
-        self.memory.push(memory);
         self
     }
 

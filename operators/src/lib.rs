@@ -67,7 +67,7 @@ pub use crate::set_similarity_join::{
 };
 pub use crate::share::{Share, ShareError};
 pub use crate::sink::{
-    Collect, Collected, Discard, ForEach, Rotate, Write, WriteError, WriteFormat,
+    Collect, Collected, Discard, ForEach, Rotate, RotateCompression, Write, WriteError, WriteFormat,
 };
 pub use crate::source::{
     Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, Read, ReadError,

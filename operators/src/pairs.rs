@@ -7,6 +7,19 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::carry::CarriedRows;
 
+/// Pairs of equal rows of which a join warns.
+const COPIES_TOLD: u64 = 100_000_000;
+
+/// Warns of `pairs` pairs of equal `rows`, each of which will be a row of the output, if they are
+/// many. Called before they are sent.
+pub(crate) fn warn_of_copies(pairs: u64, rows: &str) {
+    if pairs >= COPIES_TOLD {
+        tracing::warn!(
+            "equal {rows} make {pairs} pairs, each of which is a row; `output` \"count\" counts them"
+        );
+    }
+}
+
 /// One partner of a pair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSide<'a> {

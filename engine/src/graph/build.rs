@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
 use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
-use crate::memory::{MemoryBudget, Reservation};
+use crate::memory::MemoryBudget;
 use crate::operator::{BindContext, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
@@ -60,8 +60,8 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     }
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    let Binding { stages, parts, links, replies, memory, reservations, claims, .. } = binding;
-    Ok(Topology { stages, parts, links, replies, plan, memory, reservations, claims })
+    let Binding { stages, parts, links, replies, memory, claims, .. } = binding;
+    Ok(Topology { stages, parts, links, replies, plan, memory, claims })
 }
 
 fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
@@ -179,7 +179,6 @@ struct Binding {
     links: Vec<Link>,
     replies: Vec<ReplyPath>,
     memory: MemoryBudget,
-    reservations: Vec<Reservation>,
     /// Stages of the graph whose rows come again in a later run.
     rereads: HashSet<usize>,
     claims: Ledger,
@@ -197,7 +196,6 @@ impl Binding {
             links: Vec::new(),
             replies: Vec::new(),
             memory,
-            reservations: Vec::new(),
             rereads: HashSet::new(),
             claims: Ledger::default(),
             threads,
@@ -250,11 +248,10 @@ impl Binding {
             .outputs(self.claims.outputs())
             .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)));
         let rereads = context.rereads;
-        let mut fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
+        let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
         if rereads || fragment.rereads {
             self.rereads.insert(index);
         }
-        self.reservations.append(&mut fragment.memory);
         let parts = fragment.parts.len();
         assert!(parts > 0, "operator `{operator}` was bound to no parts");
         assert!(

@@ -11,7 +11,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use crate::claim::Ledger;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::memory::MemoryBudget;
 use crate::operator::{Body, Claim, ClaimConflict, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
@@ -263,8 +263,6 @@ pub struct Topology {
     pub(crate) replies: Vec<ReplyPath>,
     pub(crate) plan: Plan,
     pub(crate) memory: MemoryBudget,
-    /// Memory of the stages.
-    pub(crate) reservations: Vec<Reservation>,
     pub(crate) claims: Ledger,
 }
 

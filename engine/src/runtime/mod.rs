@@ -216,8 +216,8 @@ pub struct Running {
     workers_running: usize,
     /// Ends with the last worker.
     poller: Option<Arc<Poller>>,
-    /// Memory of the stages and the queues; given back when the run is over.
-    _memory: Vec<Reservation>,
+    /// Memory of the queues; given back when the run is over.
+    _memory: Option<Reservation>,
     handle: RunHandle,
 }
 

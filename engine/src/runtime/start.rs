@@ -53,9 +53,9 @@ impl Topology {
 }
 
 fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, replies, plan, memory, mut reservations, .. } = topology;
+    let Topology { stages, parts, links, replies, plan, memory, .. } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
-    reservations.extend(wiring.limit_queues(&links, &memory));
+    let of_queues = wiring.limit_queues(&links, &memory);
     let stage_numbers = wiring.stage_numbers(&stages);
     for link in links {
         wiring.join(link);
@@ -84,7 +84,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
         end_event: Arc::clone(&end_event),
         workers_running: 0,
         poller: Some(poller),
-        _memory: reservations,
+        _memory: of_queues,
         handle: RunHandle {
             shared: Arc::clone(&shared),
             queries: QueryHandle::new(addresses),
@@ -248,8 +248,7 @@ impl Wiring {
         if queues == 0 {
             return None;
         }
-        let left = memory.limit().saturating_sub(memory.reserved());
-        let share = left / QUEUES_PART / queues;
+        let share = memory.left() / QUEUES_PART / queues;
         let bytes = usize::try_from(self.options.queue.bytes).unwrap_or(usize::MAX).min(share);
         self.options.queue.bytes = bytes as u64;
         let reserved = memory.reserve(bytes * queues);

@@ -23,7 +23,7 @@ use super::options::IndexSource;
 use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
 use super::tuning::Tuning;
-use crate::budget::reserve;
+use crate::budget::Allowance;
 use crate::carry::carried_columns;
 use crate::columns::{check_dictionaries, find_column};
 use crate::names::ItemNames;
@@ -66,11 +66,11 @@ impl OperatorSpec for ConjunctiveQuery {
         };
         let kernels = kernels.min(KERNELS_MAX);
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let begin = self.begin(has_documents, &names, memory.bytes())?;
         let is_reused = begin.is_some() && self.restore.is_none();
         let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
-        let rules = self.rules(kernels, isa, is_reused, memory.bytes());
+        let rules = self.rules(kernels, isa, is_reused, memory);
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
         let mut producer = QueryProducer::new(rules, columns, names, choice, destinations);
@@ -89,9 +89,7 @@ impl OperatorSpec for ConjunctiveQuery {
         let kernels = (0..kernels).map(kernel).collect();
         let consumer = AnswerConsumer::new(rows, tuning);
         let make = QueryChunk::default;
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs)
-            .claiming(claims)
-            .keeping(memory))
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claims))
     }
 }
 
@@ -228,14 +226,14 @@ impl ConjunctiveQuery {
         Ok((Destinations::new(index, snapshot), claims))
     }
 
-    fn rules(&self, kernels: usize, isa: Isa, is_reused: bool, memory_max: usize) -> Rules {
+    fn rules(&self, kernels: usize, isa: Isa, is_reused: bool, memory: Allowance) -> Rules {
         let buckets = BucketRules {
             queries: self.batch_queries,
             deadline: Duration::from_secs_f64(self.deadline_ms / 1_000.0),
             answer_documents: self.tuning.answer_documents,
         };
         let Self { over, tuning, .. } = *self;
-        Rules { over, buckets, kernels, memory_max, is_reused, isa, tuning }
+        Rules { over, buckets, kernels, memory, is_reused, isa, tuning }
     }
 
     /// The choice of a device, and the door to it.

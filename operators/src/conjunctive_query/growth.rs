@@ -25,6 +25,7 @@ use super::chunk::Work;
 use super::index::Index;
 use super::segments::{DocumentBlock, IndexSegment};
 use super::tuning::Tuning;
+use crate::budget::bytes_with;
 
 /// Progress of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +109,13 @@ impl GrowingIndex {
         self.open.terms.extend_from_slice(terms);
         self.open.ends.push(self.open.terms.len());
         self.documents += 1;
+    }
+
+    /// Bytes that are allocated while documents of `terms` terms in all are added, at most.
+    pub(super) fn bytes_while_pushed(&self, terms: usize) -> usize {
+        let open = &self.open.terms;
+        let all = bytes_with(open.capacity(), open.len(), terms, size_of::<u32>());
+        all - size_of_val(&open[..]).min(all)
     }
 
     /// Adds the names of the documents that were added last.

@@ -23,7 +23,7 @@ use super::sets::{DocumentError, Sets, names_of};
 use super::stored::Destinations;
 use super::tuning::Tuning;
 use super::waiting::{Arrived, WaitingQueries};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::wave::{Filled, Producer};
 
@@ -39,12 +39,12 @@ pub(super) struct Columns {
 }
 
 /// Rules of the operator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) over: AnswerOver,
     pub(super) buckets: BucketRules,
     pub(super) kernels: usize,
-    pub(super) memory_max: usize,
+    pub(super) memory: Allowance,
     /// Whether documents of the input are dropped, since the index is that of a file.
     pub(super) is_reused: bool,
     pub(super) isa: Isa,
@@ -97,12 +97,12 @@ impl QueryProducer {
             index.end();
         }
         Self {
+            buckets: Buckets::new(rules.buckets),
             rules,
             columns,
             names,
             index,
             waiting: WaitingQueries::default(),
-            buckets: Buckets::new(rules.buckets),
             device,
             destinations,
             numbers: Vec::new(),
@@ -141,7 +141,11 @@ impl QueryProducer {
         }
         let sets = Sets::new(records, set, "document", first.into())?;
         let names = name.map(|name| names_of(records, name, first)).transpose()?;
-        self.names.number(&sets.values, &mut self.numbers);
+        let budget = self.budget()?;
+        self.names.number(&sets.values, &mut self.numbers, budget)?;
+        let mut budget = self.budget()?;
+        budget.take("the terms", self.names.bytes())?;
+        budget.take("the documents", self.index.bytes_while_pushed(self.numbers.len()))?;
         self.counters.terms += self.numbers.len() as u64;
         let mut begin = 0;
         for row in 0..sets.len() {
@@ -194,13 +198,19 @@ impl QueryProducer {
         is_there.then(|| Arc::clone(index))
     }
 
-    /// Checks the memory of documents and waiting queries.
-    fn check_memory(&self) -> Result<(), BudgetFull> {
-        let mut budget = Budget::new(self.rules.memory_max);
-        budget.take("the terms", self.names.bytes())?;
+    /// The memory, of which all but the terms is taken.
+    fn budget(&self) -> Result<Budget, BudgetFull> {
+        let mut budget = self.rules.memory.budget();
         budget.take("the index", self.index.index_bytes())?;
         budget.take("the documents", self.index.block_bytes())?;
-        budget.take("the queries", self.waiting.bytes() + self.buckets.bytes())
+        budget.take("the queries", self.waiting.bytes() + self.buckets.bytes())?;
+        Ok(budget)
+    }
+
+    /// Checks the memory of documents and waiting queries.
+    fn check_memory(&self) -> Result<(), BudgetFull> {
+        let numbers = self.numbers.capacity() * size_of::<u32>();
+        self.budget()?.take("the terms", self.names.bytes() + numbers)
     }
 
     /// The documents have ended, once.

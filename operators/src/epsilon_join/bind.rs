@@ -22,7 +22,7 @@ use super::prepare::EpsilonProducer;
 use super::rules::Rules;
 use super::side::{Side, VectorColumns, carried_schema};
 use super::stream::StreamProducer;
-use crate::budget::reserve;
+use crate::budget::Allowance;
 use crate::carry::carried_columns;
 use crate::columns::{DIMS_MAX, find_column};
 use crate::parameters::{check_range, refuse};
@@ -74,12 +74,11 @@ impl OperatorSpec for EpsilonJoin {
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let state = self.state()?;
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
-        let memory_max = memory.bytes();
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let Self { output, algorithm, tuning, not_finite, .. } = *self;
         let rows = self.rows(&columns);
         let outputs = vec![SchemaRef::clone(rows.schema())];
-        let rules = Rules { epsilon, output, algorithm, isa, kernels, memory_max, tuning };
+        let rules = Rules { epsilon, output, algorithm, isa, kernels, memory, tuning };
         let window = self.extent(inputs.len())?;
         let dims = columns[0].dims;
         let sides = columns.into_iter().zip(1..);
@@ -98,7 +97,7 @@ impl OperatorSpec for EpsilonJoin {
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
         let make = move || EpsilonChunk::new(output, &tuning);
-        let fragment = match window {
+        Ok(match window {
             Some(window) => {
                 let mut producer = StreamProducer::new(rules, window, sides.remove(0), file);
                 if let Some((path, state)) = &state {
@@ -111,8 +110,7 @@ impl OperatorSpec for EpsilonJoin {
                 let producer = EpsilonProducer::new(rules, sides, choice);
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
-        };
-        Ok(fragment.keeping(memory))
+        })
     }
 }
 

@@ -48,6 +48,22 @@ impl Copies {
         drawn - new >= tuning.copies_min
     }
 
+    /// Pairs of equal vectors.
+    pub(super) fn pairs_among(coordinates: &[f32], dims: usize) -> u64 {
+        let mut different = Different::new(coordinates, dims, random_seed());
+        let mut counts: Vec<u32> = Vec::new();
+        let mut pairs = 0;
+        for row in 0..coordinates.len() / dims {
+            let (number, is_new) = different.number(row);
+            if is_new {
+                counts.push(0);
+            }
+            pairs += u64::from(counts[number as usize]);
+            counts[number as usize] += 1;
+        }
+        pairs
+    }
+
     /// Finds the copies, and leaves each vector once in `coordinates`.
     pub(super) fn group(coordinates: &mut Vec<f32>, dims: usize) -> Self {
         let rows = coordinates.len() / dims;
@@ -166,5 +182,15 @@ mod tests {
         coordinates[100_000..110_000].fill(7.0);
         assert!(Copies::pay(&coordinates, 1, &tuning));
         assert!(!Copies::pay(&[], 1, &tuning));
+    }
+
+    #[test]
+    fn pairs_of_copies_are_those_of_every_two_vectors() {
+        let vectors: Vec<[f32; 2]> = (0..90_u8).map(|row| [f32::from(row % 7), 1.0]).collect();
+        let equal = |row: usize| (0..row).filter(|&other| vectors[row] == vectors[other]).count();
+        let expected: usize = (0..vectors.len()).map(equal).sum();
+        let mut coordinates = vectors.concat();
+        assert_eq!(Copies::pairs_among(&coordinates, 2), expected as u64);
+        assert_eq!(Copies::group(&mut coordinates, 2).pairs(), expected as u64);
     }
 }

@@ -103,6 +103,7 @@ mod tests {
     use trommel_kernels::vectors::Epsilon;
 
     use super::*;
+    use crate::budget::Allowance;
     use crate::epsilon_join::options::{EpsilonAlgorithm, EpsilonOutput};
     use crate::epsilon_join::tuning::Tuning;
     use crate::wave::OPENING_NS;
@@ -115,7 +116,7 @@ mod tests {
             algorithm: EpsilonAlgorithm::Auto,
             isa: Isa::Scalar,
             kernels,
-            memory_max: 0,
+            memory: Allowance::new(0),
             tuning: Tuning::default(),
         };
         let shape = Shape { left: len, right: None, dims };

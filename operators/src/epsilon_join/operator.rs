@@ -140,8 +140,8 @@ pub struct EpsilonJoin {
     #[serde(default)]
     pub(super) snapshot: Option<PathBuf>,
     /// Maximum bytes of the vectors, their carried columns and the directory.
-    /// They are taken from the memory of the pipeline, which must have them. When left out, three
-    /// quarters of the memory that the stages before have left, at most 16 GiB.
+    /// They are reserved from the memory of the pipeline at the start, which must have them. When
+    /// left out, as much as the stage comes to need and the other stages leave, at most 16 GiB.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) memory_max: Option<usize>,

@@ -30,6 +30,7 @@ use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::rules::Rules;
 use super::side::Side;
 use crate::budget::Budget;
+use crate::pairs::warn_of_copies;
 use crate::wave::{Filled, Producer};
 
 /// Progress of the join.
@@ -71,11 +72,13 @@ pub(super) struct EpsilonProducer {
     /// Whether each vector is looked up until it has an earlier partner.
     are_looked_up: bool,
     counters: [u64; 3],
+    /// Pairs of equal vectors, as far as they were looked for.
+    pairs_of_copies: u64,
 }
 
 impl EpsilonProducer {
     pub(super) fn new(rules: Rules, sides: Vec<Side>, device: DeviceChoice) -> Self {
-        let budget = Budget::new(rules.memory_max);
+        let budget = rules.memory.budget();
         Self {
             rules,
             sides,
@@ -86,6 +89,7 @@ impl EpsilonProducer {
             rest: (Kept::All, None),
             are_looked_up: false,
             counters: [0; 3],
+            pairs_of_copies: 0,
         }
     }
 
@@ -94,7 +98,10 @@ impl EpsilonProducer {
     fn join_copies_once(&mut self, collected: &mut [Collected]) -> Result<bool, OperatorError> {
         let Rules { output, tuning, .. } = &self.rules;
         let needs_weights = match output {
-            EpsilonOutput::Pairs => return Ok(false),
+            EpsilonOutput::Pairs => {
+                self.tell_copies(collected);
+                return Ok(false);
+            }
             EpsilonOutput::First => false,
             EpsilonOutput::Count | EpsilonOutput::Partners => true,
         };
@@ -107,7 +114,23 @@ impl EpsilonProducer {
                 one.copies = Some(Copies::group(&mut one.coordinates, one.dims));
             }
         }
+        if let [one] = collected {
+            self.pairs_of_copies = one.copies.as_ref().map_or(0, Copies::pairs);
+        }
         Ok(needs_weights && collected.iter().any(|one| one.copies.is_some()))
+    }
+
+    /// Counts the pairs of equal vectors of one input, if a sample has some and there is memory to
+    /// do so, and warns of them if they are many.
+    fn tell_copies(&mut self, collected: &[Collected]) {
+        let [one] = collected else { return };
+        if !Copies::pay(&one.coordinates, one.dims, &self.rules.tuning) {
+            return;
+        }
+        if self.budget.reserve("the copies", copies_bytes(one.ids.len())).is_ok() {
+            self.pairs_of_copies = Copies::pairs_among(&one.coordinates, one.dims);
+            warn_of_copies(self.pairs_of_copies, "vectors");
+        }
     }
 
     /// Begins to build directories, if there are to be some.
@@ -339,7 +362,12 @@ impl Producer for EpsilonProducer {
     fn counters(&self) -> Counters {
         let [rows, nulls, not_finite] =
             if self.sides.is_empty() { self.counters } else { self.numbers() };
-        vec![("vectors", rows), ("nulls", nulls), ("not_finite", not_finite)]
+        vec![
+            ("vectors", rows),
+            ("nulls", nulls),
+            ("not_finite", not_finite),
+            ("pairs_of_copies", self.pairs_of_copies),
+        ]
     }
 }
 

@@ -5,9 +5,10 @@ use trommel_kernels::vectors::{Algorithm, Epsilon};
 
 use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::tuning::Tuning;
+use crate::budget::Allowance;
 
 /// Parameters of a join.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) epsilon: Epsilon,
     pub(super) output: EpsilonOutput,
@@ -15,7 +16,7 @@ pub(super) struct Rules {
     pub(super) isa: Isa,
     /// Number of kernels that search side by side.
     pub(super) kernels: usize,
-    pub(super) memory_max: usize,
+    pub(super) memory: Allowance,
     pub(super) tuning: Tuning,
 }
 

@@ -105,11 +105,11 @@ impl StreamProducer {
         snapshot: Option<SnapshotFile>,
     ) -> Self {
         Self {
+            merging: Merging::new(rules.clone()),
             rules,
             window,
             side,
             panes: Panes::default(),
-            merging: Merging::new(rules),
             failed: None,
             batch: None,
             tasks: VecDeque::new(),
@@ -204,12 +204,12 @@ impl StreamProducer {
 
     /// A pane of vectors of one cell.
     fn pane(&mut self, collected: Collected) -> Result<VectorPane, OperatorError> {
-        let Rules { isa, memory_max, .. } = self.rules;
+        let Rules { isa, ref memory, .. } = self.rules;
         let bytes = collected.bytes();
-        if self.bytes() + self.merging.bytes() + bytes > memory_max {
+        if self.bytes() + self.merging.bytes() + bytes > memory.bytes() {
             self.merging.cancel();
         }
-        let mut budget = Budget::new(memory_max);
+        let mut budget = memory.budget();
         let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
         budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
         budget.take("the micro-batch", bytes).map_err(limited)?;
@@ -231,7 +231,7 @@ impl StreamProducer {
         if self.merging.is_running() {
             return;
         }
-        let room = self.rules.memory_max.saturating_sub(self.bytes());
+        let room = self.rules.memory.bytes().saturating_sub(self.bytes());
         let Some(run) = self.panes.run_to_merge(room) else { return };
         let panes = &self.panes[run];
         let bytes = panes.iter().map(Pane::bytes).sum();

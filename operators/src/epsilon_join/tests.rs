@@ -435,6 +435,10 @@ fn pairs_of_a_directory_that_does_not_pay_are_the_same() {
 fn equal_vectors_make_all_pairs_with_little_memory() {
     let equal: Vec<Row> = vec![Some(vec![1.0, 2.0]); 400];
     check(&[&equal], 2, 0.0, Run { batch: 100, ..Run::small() });
+    let (_, ended) = run(EpsilonJoin::new(1.0), &[&equal], 2, Run::small());
+    let metrics = ended.unwrap();
+    let counters = &metrics.stage("join").unwrap().parts[0].counters;
+    assert!(counters.contains(&("pairs_of_copies", 400 * 399 / 2)), "{counters:?}");
 }
 
 /// 2 x 10^10 pairs and more of 200,000 vectors, two of which are different: pair by pair, they

@@ -404,7 +404,8 @@ fn open_special(path: &Path) -> rustix::io::Result<Direct> {
     openat(CWD, path, flags, Mode::empty()).map(Direct::of_own)
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder that a file is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),

@@ -1,6 +1,8 @@
 //! From the parameters of the operator to its parts.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -25,12 +27,15 @@ use super::{pipeline, shards};
 use crate::expressions::ColumnInput;
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
-use crate::parameters::check_range;
+use crate::parameters::{check_range, refuse};
 use crate::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
 use crate::window::borders::Borders;
+
+/// Range of `every_seconds`.
+const EVERY_RANGE: RangeInclusive<f64> = 0.1..=1e9;
 
 /// Shares of the operator: of its work among cores, and of the memory of the pipeline.
 pub(super) struct Sharing {
@@ -95,22 +100,30 @@ impl FrequentItems {
     }
 
     pub(super) fn emission(&self) -> Result<Emission, BindError> {
-        let every = match (self.emit, self.every) {
-            (Emit::End, None) => None,
-            (Emit::Every, Some(every)) if every > 0 => Some(every),
-            (Emit::End, Some(every)) => {
-                let allowed = "set `emit` to \"every\", or leave `every` out".to_owned();
-                return Err(BindErrorKind::Value { value: every.to_string(), allowed }.at("every"));
+        match (self.emit, self.every, self.every_seconds) {
+            (Emit::End, None, None) => {}
+            (Emit::End, Some(every), _) => {
+                let allowed = "set `emit` to \"every\", or leave `every` out";
+                return Err(refuse("every", every.to_string(), allowed));
             }
-            (Emit::Every, _) => {
-                let value = "\"every\" without a number of items".to_owned();
-                let allowed = "set `every` to the number of items between two emissions".to_owned();
-                return Err(BindErrorKind::Value { value, allowed }.at("emit"));
+            (Emit::End, None, Some(seconds)) => {
+                let allowed = "set `emit` to \"every\", or leave `every_seconds` out";
+                return Err(refuse("every_seconds", seconds.to_string(), allowed));
             }
-        };
+            (Emit::Every, None, None) => {
+                let allowed = "set `every` to the number of items between two emissions, or \
+                               `every_seconds` to the time";
+                return Err(refuse("emit", "\"every\" without a number", allowed));
+            }
+            (Emit::Every, items, seconds) => {
+                check_range("every", &items.unwrap_or(1), &(1..=u64::MAX))?;
+                check_range("every_seconds", &seconds.unwrap_or(1.0), &EVERY_RANGE)?;
+            }
+        }
+        let period = self.every_seconds.map(Duration::from_secs_f64);
         let share = self.threshold.unwrap_or_default();
         let report = Report { n: self.n.unwrap_or(usize::MAX), share };
-        Ok(Emission::new(report, every))
+        Ok(Emission::new(report, self.every, period))
     }
 
     /// The algorithm that counts.
@@ -281,7 +294,7 @@ impl FrequentItems {
     ) -> Result<Fragment, BindError> {
         self.refuse_files("window")?;
         let emission = self.emission()?;
-        if emission.every.is_some() {
+        if !emission.is_at_end() {
             let value = "\"every\" beside `window`".to_owned();
             let allowed = "a window emits when it closes; leave `emit` out".to_owned();
             return Err(BindErrorKind::Value { value, allowed }.at("emit"));

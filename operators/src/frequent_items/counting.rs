@@ -121,17 +121,30 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
         Ok(self.advance(out))
     }
 
+    /// The time at which rows are due without another item.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.emission.wake_at()
+    }
+
+    /// Sends the rows that are due at `now`.
+    pub(super) fn wake(&mut self, now: Instant, out: &mut Output) -> Flow {
+        if self.emission.has_passed(now) {
+            self.outbox.put(self.selected());
+        }
+        self.advance(out)
+    }
+
     /// Sends the rows that are due.
     pub(super) fn advance(&mut self, out: &mut Output) -> Flow {
         self.outbox.advance(out, || self.tally.snapshot())
     }
 
-    /// Sends the rows of the whole stream.
     /// Notes how the input ended.
     pub(super) fn input_ended(&mut self, ending: Ending) {
         self.outbox.input_ended(ending);
     }
 
+    /// Sends the rows of the whole stream.
     pub(super) fn finish(&mut self, out: &mut Output) -> Flow {
         self.outbox.put_last(self.selected());
         self.advance(out)
@@ -181,6 +194,14 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(self.counter.advance(out))
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.counter.wake_at()
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.counter.wake(now, out))
     }
 
     fn port_ended(&mut self, _port: usize, ending: Ending) {

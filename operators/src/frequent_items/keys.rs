@@ -11,6 +11,8 @@
 //! waits, it sends the batch at once, and the counter computes the keys. Counts do not depend on
 //! the part that computes them.
 
+use std::time::Instant;
+
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -122,6 +124,14 @@ impl<K: Column, T: Tally<K>> Operator for KeyedCounting<K, T> {
         Ok(self.0.advance(out))
     }
 
+    fn wake_at(&self) -> Option<Instant> {
+        self.0.wake_at()
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        Ok(self.0.wake(now, out))
+    }
+
     fn port_ended(&mut self, _port: usize, ending: Ending) {
         self.0.input_ended(ending);
     }
@@ -186,7 +196,13 @@ mod tests {
     fn counter(sieve: &Sieve<Text>) -> Counter<Text, Sieve<Text>> {
         let report = Report { n: usize::MAX, share: Share::default() };
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
-        Counter::new(sieve.clone(), &DataType::Utf8, Emission::new(report, None), None, memory)
+        Counter::new(
+            sieve.clone(),
+            &DataType::Utf8,
+            Emission::new(report, None, None),
+            None,
+            memory,
+        )
     }
 
     fn rows(counting: &mut impl Operator) -> Vec<RecordBatch> {

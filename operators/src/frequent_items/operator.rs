@@ -56,7 +56,8 @@ pub enum Emit {
     /// When the input has ended.
     #[default]
     End,
-    /// After every `every` items, at the next batch boundary, and when the input has ended.
+    /// After every `every` items, at the next batch boundary, or every `every_seconds` seconds, and
+    /// when the input has ended.
     Every,
 }
 
@@ -162,6 +163,12 @@ pub struct FrequentItems {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) every: Option<u64>,
+    /// Seconds between two emissions, with `emit` = `every`, from the first item on; a time in
+    /// which no item came emits nothing. With `every` too, rows are emitted after the items or the
+    /// time, whatever is first.
+    #[serde(default)]
+    #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
+    pub(super) every_seconds: Option<f64>,
     /// Count in windows: {"items": 1000000} or {"seconds": 10}, with "slide" for the distance
     /// between the beginnings of two windows. A window emits its rows when it closes, with the
     /// columns `window_start`, `window_end` and `complete`, which is false for a window that the
@@ -231,6 +238,7 @@ impl FrequentItems {
             n: None,
             emit: Emit::End,
             every: None,
+            every_seconds: None,
             window: None,
             decay: None,
             restore: None,
@@ -332,6 +340,14 @@ impl FrequentItems {
     pub fn every(mut self, items: u64) -> Self {
         self.emit = Emit::Every;
         self.every = Some(items);
+        self
+    }
+
+    /// Emits every `seconds` seconds in which items came, 0.1 or more, and at the end.
+    #[must_use]
+    pub fn every_seconds(mut self, seconds: f64) -> Self {
+        self.emit = Emit::Every;
+        self.every_seconds = Some(seconds);
         self
     }
 

@@ -17,6 +17,8 @@
 //! counter, which does as many exchanges as are due, and back: a repair of up to |X| exchanges is
 //! one round trip. X is some hundred bytes, less than a message costs.
 
+use std::time::Instant;
+
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
@@ -37,6 +39,14 @@ struct ToCounter<K: Item> {
     /// Positions of the missed items.
     missed: Vec<u32>,
     then: Then<K>,
+}
+
+impl<K: Column> ToCounter<K> {
+    /// A message without items.
+    fn nothing(then: Then<K>) -> Self {
+        let observations = Observations { items: K::collect(std::iter::empty()), weights: None };
+        Self { observations, missed: Vec::new(), then }
+    }
 }
 
 enum Then<K: Item> {
@@ -181,14 +191,23 @@ impl<K: Column> Operator for FilterPart<K> {
         Ok(self.advance(out))
     }
 
+    fn wake_at(&self) -> Option<Instant> {
+        self.emission.wake_at()
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        if self.emission.has_passed(now) {
+            send(ToCounter::nothing(Then::Emit(self.front().clone())), out);
+        }
+        Ok(Flow::NeedInput)
+    }
+
     fn port_ended(&mut self, _port: usize, ending: Ending) {
         self.ending = ending;
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let observations = Observations { items: K::collect(std::iter::empty()), weights: None };
-        let then = Then::Finish(self.front().clone(), self.ending);
-        send(ToCounter { observations, missed: Vec::new(), then }, out);
+        send(ToCounter::nothing(Then::Finish(self.front().clone(), self.ending)), out);
         Ok(Flow::NeedInput)
     }
 
@@ -315,7 +334,8 @@ mod tests {
         let filter = Filter::<u32>::new(Isa::Scalar, 4, 2).unwrap();
         let report = Report { n: usize::MAX, share: Share::default() };
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
-        let (input, emission) = (Input::of_column(DataType::UInt32), Emission::new(report, None));
+        let (input, emission) =
+            (Input::of_column(DataType::UInt32), Emission::new(report, None, None));
         let (mut part, _) = parts(filter, input, emission, None, memory);
         // First all counters are taken; then a counter of Y overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);

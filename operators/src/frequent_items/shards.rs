@@ -19,6 +19,8 @@
 //! The shard of a batch depends on the position of the batch in the stream alone, not on which
 //! core is faster: results are repeatable.
 
+use std::time::Instant;
+
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
@@ -174,6 +176,17 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         Ok(self.outbox.advance(out, || self.summary.as_ref().map(Stored::snapshot)))
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        self.emission.wake_at()
+    }
+
+    fn wake(&mut self, now: Instant, out: &mut Output) -> Result<Flow, OperatorError> {
+        if self.emission.has_passed(now) {
+            self.emit(Vec::new(), out);
+        }
+        self.resume(out)
     }
 
     fn port_ended(&mut self, _port: usize, ending: Ending) {

@@ -17,7 +17,7 @@ use super::flights::{IN_FLIGHT, OpenFlights};
 use super::operator::{FrequentPairs, MEMORY_MAX};
 use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
-use crate::budget::reserve;
+use crate::budget::Allowance;
 use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
@@ -64,10 +64,10 @@ impl OperatorSpec for FrequentPairs {
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
-        let memory_max = memory.bytes();
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let Self { support, itemset, layout, tuning, .. } = *self;
-        let rules = Rules { support, itemset, layout, kernels, slides, memory_max, tuning };
+        let rules =
+            Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
         let rows = FrequentRows::new(
             &names.item_type(),
             itemset,
@@ -78,7 +78,7 @@ impl OperatorSpec for FrequentPairs {
         let is_forced = tuning.is_device_forced;
         let choice = DeviceChoice::new(device, forms, session.clone(), is_forced);
         let open = forms.first().map(|&form| {
-            let lists_max = memory_max;
+            let lists_max = memory.bytes();
             OpenFlights { session, form, isa, lists_max, tuning }
         });
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
@@ -100,9 +100,7 @@ impl OperatorSpec for FrequentPairs {
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs)
-            .claiming(claim)
-            .keeping(memory))
+        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim))
     }
 }
 

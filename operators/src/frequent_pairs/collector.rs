@@ -55,6 +55,10 @@ impl Collector {
             full = self.close();
             self.open_items = self.block_items.min(self.open_items.saturating_mul(2));
         }
+        if items.len() > self.block_items {
+            // Alone in its block, which does not grow on.
+            self.open.items.reserve_exact(items.len());
+        }
         self.open.items.extend_from_slice(items);
         let end = u32::try_from(self.open.items.len()).expect("a column has fewer than 2^31");
         self.open.ends.push(end);
@@ -82,6 +86,11 @@ impl Collector {
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         self.open.bytes() + self.spare.bytes()
+    }
+
+    /// Bytes that are allocated for a transaction of so many items, if that is larger than a block.
+    pub(super) fn bytes_of_large(&self, items: usize) -> usize {
+        if items > self.block_items { items * size_of::<u32>() } else { 0 }
     }
 }
 

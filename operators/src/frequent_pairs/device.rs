@@ -138,6 +138,7 @@ mod tests {
     use arrow_schema::DataType;
 
     use super::*;
+    use crate::budget::Budget;
     use crate::frequent_pairs::collector::TransactionBlock;
     use crate::frequent_pairs::joining::Joining;
     use crate::frequent_pairs::plan::tasks;
@@ -151,7 +152,7 @@ mod tests {
         let mut names = ItemNames::new(&DataType::UInt32).unwrap();
         let items: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..700));
         let mut numbers = Vec::new();
-        names.number(&items, &mut numbers);
+        names.number(&items, &mut numbers, Budget::new(usize::MAX)).unwrap();
         let block =
             TransactionBlock { ends: vec![700, 1400, 2100, 2800], items: numbers.repeat(4) };
         let blocks = vec![Arc::new(Transposition::default().transpose(&block))];

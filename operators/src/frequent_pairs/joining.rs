@@ -220,6 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::budget::Budget;
     use crate::frequent_pairs::collector::Collector;
     use crate::frequent_pairs::transposed::Transposition;
 
@@ -245,7 +246,7 @@ mod tests {
                     }
                 }
                 let (items, mut numbers): (ArrayRef, _) = (Arc::new(items), Vec::new());
-                names.number(&items, &mut numbers);
+                names.number(&items, &mut numbers, Budget::new(usize::MAX)).unwrap();
                 blocks.extend(collector.push(&numbers));
             }
             blocks.extend(collector.close());

@@ -123,8 +123,8 @@ pub struct FrequentPairs {
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Maximum bytes of the transactions.
-    /// They are taken from the memory of the pipeline, which must have them. When left out, three
-    /// quarters of the memory that the stages before have left, at most 4 GiB.
+    /// They are reserved from the memory of the pipeline at the start, which must have them. When
+    /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) memory_max: Option<usize>,

@@ -39,8 +39,8 @@ pub(super) struct PaneBlocks {
     /// Transactions of the last panes of a window, the live one at the end.
     counts: VecDeque<u64>,
     collected: VecDeque<(u64, TransactionBlock)>,
-    /// Panes of the blocks that are being transposed.
-    away: VecDeque<u64>,
+    /// Panes of the blocks that are being transposed, each with the bytes that it takes meanwhile.
+    away: VecDeque<(u64, usize)>,
     here: VecDeque<(u64, Arc<TransposedBlock>)>,
     here_bytes: usize,
     closed: VecDeque<Closed>,
@@ -127,16 +127,21 @@ impl PaneBlocks {
         }
     }
 
-    /// The next block to be transposed.
-    pub(super) fn next_block(&mut self) -> Option<TransactionBlock> {
+    /// Bytes that the next block can take in lists, of items of which `items` are known.
+    pub(super) fn next_bytes(&self, items: usize) -> Option<usize> {
+        self.collected.front().map(|(_, block)| TransposedBlock::bytes_max(block, items))
+    }
+
+    /// The next block to be transposed, which takes up to `list_bytes` in lists.
+    pub(super) fn next_block(&mut self, list_bytes: usize) -> Option<TransactionBlock> {
         let (pane, block) = self.collected.pop_front()?;
-        self.away.push_back(pane);
+        self.away.push_back((pane, block.bytes() + list_bytes));
         Some(block)
     }
 
     /// Takes the block that was away for longest.
     pub(super) fn landed(&mut self, block: TransposedBlock) {
-        let pane = self.away.pop_front().expect("it was away");
+        let (pane, _) = self.away.pop_front().expect("it was away");
         self.here_bytes += block.bytes();
         self.here.push_back((pane, Arc::new(block)));
     }
@@ -150,7 +155,8 @@ impl PaneBlocks {
     pub(super) fn next_closed(&mut self) -> Option<Closed> {
         let closed = *self.closed.front()?;
         // Blocks go through each step in order, so the first one has the oldest pane.
-        let first = self.away.front().or(self.collected.front().map(|(pane, _)| pane));
+        let away = self.away.front().map(|(pane, _)| pane);
+        let first = away.or(self.collected.front().map(|(pane, _)| pane));
         if first.is_some_and(|&pane| pane <= closed.pane) {
             return None;
         }
@@ -208,9 +214,11 @@ impl PaneBlocks {
         }
     }
 
-    /// Bytes of the blocks that are not away.
+    /// Bytes of all blocks.
     pub(super) fn bytes(&self) -> usize {
-        self.here_bytes + self.collected.iter().map(|(_, block)| block.bytes()).sum::<usize>()
+        let collected: usize = self.collected.iter().map(|(_, block)| block.bytes()).sum();
+        let away: usize = self.away.iter().map(|(_, bytes)| bytes).sum();
+        self.here_bytes + collected + away
     }
 }
 
@@ -244,7 +252,7 @@ mod tests {
         assert_eq!([(); 3].map(|()| panes.count_transaction()), [false, false, true]);
         panes.close(None, true);
         assert!(panes.next_closed().is_none());
-        assert!(panes.next_block().is_some() && panes.next_block().is_some() && panes.are_away());
+        assert!(panes.next_block(0).is_some() && panes.next_block(0).is_some() && panes.are_away());
         panes.landed(transposed(2));
         assert!(panes.next_closed().is_none());
         panes.landed(transposed(1));
@@ -252,7 +260,7 @@ mod tests {
         assert_eq!(sizes(&panes, first), [2, 1]);
         panes.drop_before(first);
         assert!(panes.next_closed().is_none());
-        assert!(panes.next_block().is_some() && panes.next_block().is_none());
+        assert!(panes.next_block(0).is_some() && panes.next_block(0).is_none());
         panes.landed(transposed(3));
         let second = panes.next_closed().unwrap();
         assert_eq!(sizes(&panes, second), [2, 1, 3]);

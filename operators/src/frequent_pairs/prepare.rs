@@ -11,7 +11,7 @@ use trommel_engine::operator::{Counters, Ending, OperatorError};
 use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
-use super::collector::Collector;
+use super::collector::{Collector, TransactionBlock};
 use super::device::DeviceChoice;
 use super::joining::Joining;
 use super::options::{Layout, Support};
@@ -22,7 +22,7 @@ use super::stored;
 use super::tiles::tile_tasks;
 use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::state::{SnapshotFile, SnapshotFileError};
 use crate::wave::{Filled, Producer};
@@ -37,7 +37,7 @@ struct NullItem {
 }
 
 /// Rules of the operator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) support: Support,
     /// Items of a result, 2 or 3.
@@ -46,7 +46,7 @@ pub(super) struct Rules {
     pub(super) kernels: usize,
     /// Windows, if there are any.
     pub(super) slides: Option<Slides>,
-    pub(super) memory_max: usize,
+    pub(super) memory: Allowance,
     pub(super) tuning: Tuning,
 }
 
@@ -106,13 +106,13 @@ impl PairProducer {
         snapshot: Option<SnapshotFile>,
     ) -> Self {
         Self {
+            collector: Collector::new(rules.tuning.block_items),
+            panes: PaneBlocks::new(rules.slides),
             rules,
             set,
             names,
             retained: 0,
             numbers: Vec::new(),
-            collector: Collector::new(rules.tuning.block_items),
-            panes: PaneBlocks::new(rules.slides),
             device,
             mining: Mining::Nothing,
             found: Vec::new(),
@@ -124,7 +124,7 @@ impl PairProducer {
         }
     }
 
-    fn collect(&mut self, records: &RecordBatch) -> Result<(), NullItem> {
+    fn collect(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
         let sets = records.column(self.set).as_list::<i32>();
         let ends: Vec<usize> = sets
             .value_offsets()
@@ -134,7 +134,8 @@ impl PairProducer {
         let (first, last) = (ends[0], ends[records.num_rows()]);
         // A batch may be a part of a larger one, whose values it has.
         let items = sets.values().slice(first, last - first);
-        self.names.number(&items, &mut self.numbers);
+        let budget = self.budget()?;
+        self.names.number(&items, &mut self.numbers, budget)?;
         let has_nulls = items.logical_null_count() > 0;
         for (row, ends) in ends.windows(2).enumerate() {
             if sets.is_null(row) {
@@ -143,12 +144,17 @@ impl PairProducer {
             }
             let [begin, end] = [ends[0] - first, ends[1] - first];
             if has_nulls && items.slice(begin, end - begin).logical_null_count() > 0 {
-                return Err(NullItem { number: self.counters.transactions });
+                return Err(NullItem { number: self.counters.transactions }.into());
             }
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
+            let bytes = self.collector.bytes_of_large(end - begin);
+            if bytes > 0 {
+                self.budget_with_items()?.take("the transactions", bytes)?;
+            }
             if let Some(full) = self.collector.push(&self.numbers[begin..end]) {
                 self.panes.push(full);
+                self.budget_with_items()?;
             }
             if self.panes.count_transaction() {
                 self.panes.close(self.collector.close(), true);
@@ -164,19 +170,42 @@ impl PairProducer {
         }
     }
 
-    /// Checks the memory of the transactions.
-    fn check_memory(&self) -> Result<(), BudgetFull> {
-        let mut budget = Budget::new(self.rules.memory_max);
-        budget.take("the items", self.names.bytes())?;
+    /// The memory, of which all but the items is taken.
+    fn budget(&self) -> Result<Budget, BudgetFull> {
+        self.budget_beside(0)
+    }
+
+    /// The memory, of which all that there is has been taken.
+    fn budget_with_items(&self) -> Result<Budget, BudgetFull> {
+        self.budget_beside(self.names.bytes() + self.numbers.capacity() * size_of::<u32>())
+    }
+
+    fn budget_beside(&self, items_bytes: usize) -> Result<Budget, BudgetFull> {
+        let mut budget = self.rules.memory.budget();
+        budget.take("the items", items_bytes)?;
         budget.take("the transactions", self.collector.bytes() + self.panes.bytes())?;
-        budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)
+        budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)?;
+        Ok(budget)
+    }
+
+    /// The next block to be transposed, once there is room for its lists.
+    fn next_block(&mut self) -> Result<Option<TransactionBlock>, BudgetFull> {
+        let Some(bytes) = self.panes.next_bytes(self.names.len()) else { return Ok(None) };
+        let has_room = self.budget_with_items()?.take("the transactions", bytes);
+        match has_room {
+            // The blocks that are away come back smaller than they might have been.
+            Err(_) if self.panes.are_away() => Ok(None),
+            Err(full) => Err(full),
+            Ok(()) => Ok(self.panes.next_block(bytes)),
+        }
     }
 
     /// Goes on from the state of an earlier stream. Nothing has been taken yet.
     pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
         stored::restore(bytes, &mut self.names, self.rules.slides, &mut self.panes)?;
         self.retained = self.names.len();
-        Ok(self.check_memory()?)
+        self.budget_with_items()?;
+        Ok(())
     }
 
     /// Writes the state, once. All blocks of the last window are here.
@@ -302,7 +331,12 @@ impl Producer for PairProducer {
         self.panes.enter(entered);
         self.close_until(entered);
         self.collect(&batch.into_records())?;
-        Ok(self.check_memory()?)
+        if self.numbers.capacity() > self.rules.tuning.block_items {
+            // Of a few large transactions, which the next batches need not have.
+            self.numbers = Vec::new();
+        }
+        self.budget_with_items()?;
+        Ok(())
     }
 
     fn port_ended(&mut self, _port: usize, ending: Ending) {
@@ -327,7 +361,7 @@ impl Producer for PairProducer {
     }
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
-        self.check_memory()?;
+        self.budget_with_items()?;
         // Lists are joined by the old numbers, which blocks that are away have, too.
         if self.has_old_items() && !matches!(self.mining, Mining::Lists(_)) {
             if self.panes.are_away() {
@@ -336,7 +370,7 @@ impl Producer for PairProducer {
             self.forget_old_items();
         }
         // Blocks before tasks: other kernels transpose while this thread goes on to read.
-        let block = self.panes.next_block().map(Work::Transpose);
+        let block = self.next_block()?.map(Work::Transpose);
         let work = match block {
             Some(block) => Some(block),
             None => self.next_task()?,

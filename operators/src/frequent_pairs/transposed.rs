@@ -108,6 +108,16 @@ impl TransposedBlock {
         self.transactions
     }
 
+    /// Bytes of the lists of `block`, and of what they are made with, at most. `items` are known.
+    pub(super) fn bytes_max(block: &TransactionBlock, items: usize) -> usize {
+        let occurrences = block.items.len();
+        let lists = occurrences.min(items);
+        // A vector of items that grows takes twice the bytes of these, and three times in a copy.
+        let of_lists = lists * (3 * size_of::<u32>() + size_of::<[u32; 2]>());
+        let tids = (occurrences + lists) * size_of::<u16>();
+        of_lists + tids + items * size_of::<u32>()
+    }
+
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.items[..]) + size_of_val(&self.ranges[..]) + size_of_val(&self.tids[..])

@@ -2,6 +2,7 @@
 
 mod numbers;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -11,6 +12,7 @@ use arrow_schema::DataType;
 use serde_json::Value;
 
 use self::numbers::ItemNumbers;
+use crate::budget::{Budget, BudgetFull};
 use crate::items::{StoredItem, Text};
 use crate::long;
 use crate::state::{Reader, RestoreError, Writer};
@@ -18,6 +20,9 @@ use crate::texts::{TextHash, TextTable};
 
 /// A longer text is kept by a name of this length.
 const TEXT_BYTES_MAX: usize = 1024;
+
+/// Purpose of the memory, as messages say it.
+const ITEMS: &str = "the items";
 
 /// The number of an item that is not known.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
@@ -55,27 +60,45 @@ impl ItemNames {
         }
     }
 
-    /// The numbers of the items `values`; nulls have any number.
+    /// The numbers of the items `values`; nulls have any number. Of `budget`, all that is in memory
+    /// besides has been taken.
+    ///
+    /// # Errors
+    /// If the items do not fit. Then some of them are known, and `numbers` has some numbers.
     ///
     /// # Panics
     /// If the values are of another type than the column.
-    pub(crate) fn number(&mut self, values: &ArrayRef, numbers: &mut Vec<u32>) {
+    pub(crate) fn number(
+        &mut self,
+        values: &ArrayRef,
+        numbers: &mut Vec<u32>,
+        mut budget: Budget,
+    ) -> Result<(), BudgetFull> {
         numbers.clear();
+        budget.take("the numbers of the items", values.len() * size_of::<u32>())?;
+        numbers.reserve_exact(values.len());
         match self {
             Self::Numbers(known) => {
-                let items = values.as_primitive::<UInt32Type>().values();
-                numbers.extend(items.iter().map(|&item| known.number(item)));
+                for &item in values.as_primitive::<UInt32Type>().values() {
+                    numbers.push(known.number(item, &mut budget)?);
+                }
             }
             Self::Texts { table, hash } => match values.as_string_opt::<i32>() {
                 Some(texts) => {
-                    let number = |row| number_text(table, hash, texts, row);
-                    numbers.extend((0..texts.len()).map(number));
+                    for row in 0..texts.len() {
+                        numbers.push(number_text(table, hash, texts, row, &mut budget)?);
+                    }
                 }
-                None => number_keys(values.as_dictionary(), numbers, |texts, row| {
-                    number_text(table, hash, texts, row)
-                }),
+                None => {
+                    let keys = values.as_dictionary();
+                    budget.take("the keys of the items", keys_bytes(keys))?;
+                    number_keys(keys, numbers, |texts, row| {
+                        number_text(table, hash, texts, row, &mut budget)
+                    })?;
+                }
             },
         }
+        Ok(())
     }
 
     /// The numbers of the items `values`, of which none is added: [`UNKNOWN`] for items that are
@@ -94,7 +117,11 @@ impl ItemNames {
                 let find = |texts: &StringArray, row| find_text(table, hash, text_at(texts, row));
                 match values.as_string_opt::<i32>() {
                     Some(texts) => numbers.extend((0..texts.len()).map(|row| find(texts, row))),
-                    None => number_keys(values.as_dictionary(), numbers, find),
+                    None => {
+                        let find = |texts: &StringArray, row| Ok(find(texts, row));
+                        let Ok(()) =
+                            number_keys::<Infallible>(values.as_dictionary(), numbers, find);
+                    }
                 }
             }
         }
@@ -137,9 +164,12 @@ impl ItemNames {
     /// Reads items, which get their numbers again; there are none yet.
     pub(crate) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
         let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
+        let mut unlimited = Budget::new(usize::MAX);
         for next in 0..len {
             let number = match self {
-                Self::Numbers(known) => known.number(from.item()?),
+                Self::Numbers(known) => {
+                    known.number(from.item()?, &mut unlimited).expect("all items fit")
+                }
                 Self::Texts { table, hash } => {
                     let text: Text = from.item()?;
                     if text.len() > TEXT_BYTES_MAX {
@@ -219,26 +249,85 @@ fn find_text(table: &TextTable, hash: &TextHash, text: &str) -> u32 {
 }
 
 /// The number of a text; of a null, any.
-fn number_text(table: &mut TextTable, hash: &TextHash, texts: &StringArray, row: usize) -> u32 {
+fn number_text(
+    table: &mut TextTable,
+    hash: &TextHash,
+    texts: &StringArray,
+    row: usize,
+    budget: &mut Budget,
+) -> Result<u32, BudgetFull> {
     let text = text_at(texts, row);
-    if text.len() > TEXT_BYTES_MAX {
-        return table.number(&long::name(text, TEXT_BYTES_MAX), hash);
+    let name;
+    let text = if text.len() > TEXT_BYTES_MAX {
+        name = long::name(text, TEXT_BYTES_MAX);
+        &*name
+    } else {
+        text
+    };
+    let key = hash.key(text);
+    if let Some(number) = table.find(&key, text) {
+        return Ok(number);
     }
-    table.number(text, hash)
+    budget.reserve(ITEMS, table.bytes_while_added(text.len()))?;
+    Ok(table.add(&key, text, hash))
+}
+
+/// Bytes of the numbers of the texts that keys stand for.
+fn keys_bytes(dictionary: &DictionaryArray<UInt32Type>) -> usize {
+    dictionary.values().len() * size_of::<Option<u32>>()
 }
 
 /// The numbers of the texts that keys stand for, by `number`. Each text that occurs is looked up
 /// once.
-fn number_keys(
+fn number_keys<E>(
     dictionary: &DictionaryArray<UInt32Type>,
     numbers: &mut Vec<u32>,
-    mut number: impl FnMut(&StringArray, usize) -> u32,
-) {
+    mut number: impl FnMut(&StringArray, usize) -> Result<u32, E>,
+) -> Result<(), E> {
     let texts = dictionary.values().as_string::<i32>();
     let mut of_texts = vec![None; texts.len()];
-    numbers.extend(dictionary.keys().values().iter().map(|&key| {
+    for &key in dictionary.keys().values() {
         // The key of a null may be no key.
-        let Some(known) = of_texts.get_mut(key as usize) else { return 0 };
-        *known.get_or_insert_with(|| number(texts, key as usize))
-    }));
+        numbers.push(match of_texts.get_mut(key as usize) {
+            None => 0,
+            Some(Some(known)) => *known,
+            Some(known) => *known.insert(number(texts, key as usize)?),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_cast::cast;
+
+    use super::*;
+
+    /// Texts that are in their keys, and texts that are not, as such and as keys of a dictionary.
+    #[test]
+    fn items_are_asked_for_before_they_are_kept() {
+        let texts = (0..50_000).map(|number| format!("{number:0width$}", width = number % 90));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+        let keys = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+        let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..50_000));
+        for items in [numbers, cast(&texts, &keys).unwrap(), texts] {
+            let numbered = |bytes| {
+                let mut names = ItemNames::new(items.data_type()).unwrap();
+                let (mut numbers, mut budget) = (Vec::new(), Budget::new(bytes + 1_000));
+                budget.take("something else", 1_000).unwrap();
+                let outcome = names.number(&items, &mut numbers, budget);
+                (outcome, names.bytes() + numbers.capacity() * size_of::<u32>())
+            };
+            let (outcome, needed) = numbered(usize::MAX - 1_000);
+            outcome.unwrap();
+            for bytes in [needed / 10, needed / 3, needed - 1] {
+                let (outcome, taken) = numbered(bytes);
+                let error = outcome.unwrap_err().to_string();
+                assert!(error.contains("not enough memory for the "), "{error}");
+                assert!(taken <= bytes, "{taken} of {bytes} bytes");
+            }
+            // A vector that grows is there twice for a moment.
+            numbered(4 * needed).0.unwrap();
+        }
+    }
 }

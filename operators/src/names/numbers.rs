@@ -3,6 +3,9 @@
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
 
+use super::ITEMS;
+use crate::budget::{Budget, BudgetFull, bytes_with};
+
 /// Items below this are looked up in a table from the beginning.
 const TABLE_MIN: usize = 1 << 16;
 
@@ -26,12 +29,15 @@ pub(crate) struct ItemNumbers {
 
 impl ItemNumbers {
     /// The number of `item`, a new one if it has none.
+    ///
+    /// # Errors
+    /// If there is no room for a new one beside what `budget` has.
     #[inline]
-    pub(crate) fn number(&mut self, item: u32) -> u32 {
+    pub(crate) fn number(&mut self, item: u32, budget: &mut Budget) -> Result<u32, BudgetFull> {
         // 0 stands for no number, so that a table begins as zeros, which cost nothing.
         match self.table.get(item as usize) {
-            Some(&known) if known > 0 => known - 1,
-            _ => self.number_rare(item),
+            Some(&known) if known > 0 => Ok(known - 1),
+            _ => self.number_rare(item, budget),
         }
     }
 
@@ -45,28 +51,46 @@ impl ItemNumbers {
     }
 
     #[cold]
-    fn number_rare(&mut self, item: u32) -> u32 {
-        let next = u32::try_from(self.items.len()).expect("there are 2^32 items");
-        self.grow_table(item);
-        let number = match self.table.get_mut(item as usize) {
-            // The table has grown just now and has taken the item over.
-            Some(place) if *place > 0 => *place - 1,
-            Some(place) => {
-                *place = next + 1;
-                next
-            }
-            None => *self.others.entry(item).or_insert(next),
-        };
-        if number == next {
-            self.items.push(item);
+    fn number_rare(&mut self, item: u32, budget: &mut Budget) -> Result<u32, BudgetFull> {
+        let known = self.find(item);
+        if let Err(full) = budget.reserve(ITEMS, self.bytes_while_added(item)) {
+            return known.ok_or(full);
         }
-        number
+        self.grow_table(item);
+        if let Some(number) = known {
+            return Ok(number);
+        }
+        let next = u32::try_from(self.items.len()).expect("there are 2^32 items");
+        match self.table.get_mut(item as usize) {
+            Some(place) => *place = next + 1,
+            None => drop(self.others.insert(item, next)),
+        }
+        self.items.push(item);
+        Ok(next)
+    }
+
+    /// Length of the table with a new `item`: it grows if that is small for the number of known
+    /// items.
+    fn table_len(&self, item: u32) -> usize {
+        let len = TABLE_MIN.max(PLACES_PER_ITEM * self.items.len());
+        if (self.table.len()..len).contains(&(item as usize)) { len } else { self.table.len() }
+    }
+
+    /// Bytes of memory while a new `item` is added.
+    fn bytes_while_added(&self, item: u32) -> usize {
+        let Self { items, table, others } = self;
+        let added = self.table_len(item) - table.len();
+        let copied = if others.len() < others.capacity() { 0 } else { others.len() };
+        bytes_with(items.capacity(), items.len(), 1, size_of::<u32>())
+            + bytes_with(table.capacity(), table.len(), added, size_of::<u32>())
+            + (others.len() + 1) * ENTRY_BYTES
+            + copied * ENTRY_BYTES / 2
     }
 
     /// Makes room for `item` in the table, if it is small for the number of known items.
     fn grow_table(&mut self, item: u32) {
-        let len = TABLE_MIN.max(PLACES_PER_ITEM * self.items.len());
-        if (self.table.len()..len).contains(&(item as usize)) {
+        let len = self.table_len(item);
+        if len > self.table.len() {
             self.table.resize(len, 0);
             let table = &mut self.table;
             self.others.retain(|&other, number| match table.get_mut(other as usize) {
@@ -81,9 +105,9 @@ impl ItemNumbers {
 
     /// The items that are `used`, by number, with new numbers in their order.
     pub(crate) fn retained(&self, used: &[bool]) -> Self {
-        let mut retained = Self::default();
+        let (mut retained, mut unlimited) = (Self::default(), Budget::new(usize::MAX));
         for (&item, _) in self.items.iter().zip(used).filter(|(_, used)| **used) {
-            retained.number(item);
+            retained.number(item, &mut unlimited).expect("fewer than all items fit");
         }
         retained
     }
@@ -106,6 +130,12 @@ mod tests {
 
     use super::*;
 
+    impl ItemNumbers {
+        fn number_of(&mut self, item: u32) -> u32 {
+            self.number(item, &mut Budget::new(usize::MAX)).unwrap()
+        }
+    }
+
     #[test]
     fn numbers_follow_the_first_occurrence() {
         let mut numbers = ItemNumbers::default();
@@ -115,7 +145,7 @@ mod tests {
         let items = [5, 0, u32::MAX, 70_000, 5, 65_535, 65_536, u32::MAX].into_iter().chain(spread);
         for item in items.chain((0..400_000).step_by(3)) {
             let next = u32::try_from(expected.len()).unwrap();
-            assert_eq!(numbers.number(item), *expected.entry(item).or_insert(next), "{item}");
+            assert_eq!(numbers.number_of(item), *expected.entry(item).or_insert(next), "{item}");
         }
         assert_eq!(numbers.items().len(), expected.len());
         assert!((0..).zip(numbers.items()).all(|(number, item)| expected[item] == number));
@@ -126,11 +156,11 @@ mod tests {
     fn an_item_that_the_growing_table_takes_over_keeps_its_number() {
         let far = u32::try_from(TABLE_MIN).unwrap() + 4;
         let mut numbers = ItemNumbers::default();
-        assert_eq!(numbers.number(far), 0);
+        assert_eq!(numbers.number_of(far), 0);
         let needed = far / u32::try_from(PLACES_PER_ITEM).unwrap();
-        (1..=needed).for_each(|item| assert_eq!(numbers.number(item), item));
+        (1..=needed).for_each(|item| assert_eq!(numbers.number_of(item), item));
         assert!(numbers.find(far) == Some(0) && numbers.table.len() == TABLE_MIN);
-        assert_eq!(numbers.number(far), 0);
+        assert_eq!(numbers.number_of(far), 0);
         assert!(numbers.find(far) == Some(0) && numbers.table.len() > TABLE_MIN);
         assert_eq!(numbers.items().len(), needed as usize + 1);
 
@@ -145,8 +175,22 @@ mod tests {
     fn scattered_items_take_no_table() {
         let mut numbers = ItemNumbers::default();
         for item in 0..100_000_u32 {
-            numbers.number(item.wrapping_mul(0x9E37_79B1));
+            numbers.number_of(item.wrapping_mul(0x9E37_79B1));
         }
         assert!(numbers.bytes() < 100_000 * 48, "{}", numbers.bytes());
+    }
+
+    #[test]
+    fn items_take_no_more_than_the_budget() {
+        for (spread, bytes_max) in [(1, 300_000), (1, 3_000_000), (0x9E37_79B1, 600_000)] {
+            let (mut numbers, mut budget) = (ItemNumbers::default(), Budget::new(bytes_max));
+            let failed = (0..1_000_000_u32)
+                .find(|&item| numbers.number(item.wrapping_mul(spread), &mut budget).is_err());
+            let added = failed.expect("a million items do not fit");
+            assert!(added as usize == numbers.items().len() && numbers.bytes() <= bytes_max);
+            // At the time of a copy, twice the bytes or three times are needed.
+            assert!(added as usize * 100 > bytes_max, "{added} items in {bytes_max} bytes");
+            assert!((0..added).all(|item| numbers.find(item.wrapping_mul(spread)) == Some(item)));
+        }
     }
 }

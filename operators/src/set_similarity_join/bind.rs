@@ -20,7 +20,7 @@ use super::similarity::Bounds;
 use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
-use crate::budget::reserve;
+use crate::budget::Allowance;
 use crate::carry::carried_columns;
 use crate::columns::{check_dictionaries, column_schema, find_column};
 use crate::parameters::{check_range, refuse};
@@ -44,7 +44,7 @@ struct Means {
     plan: VerifyPlan,
     session: DeviceSession,
     cores: usize,
-    memory_max: usize,
+    memory: Allowance,
 }
 
 impl OperatorSpec for SetSimilarityJoin {
@@ -65,8 +65,7 @@ impl OperatorSpec for SetSimilarityJoin {
             check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
         }
         check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
-        let memory = reserve(self.memory_max, MEMORY_MAX, &context.memory)?;
-        let memory_max = memory.bytes();
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
@@ -74,7 +73,7 @@ impl OperatorSpec for SetSimilarityJoin {
             inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
         check_dictionaries(inputs.iter().zip(columns.iter().map(|columns| columns.set)))?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let fragment = match self.stream(inputs.len(), memory_max, (bounds, isa, plan))? {
+        Ok(match self.stream(inputs.len(), &memory, (bounds, isa, plan))? {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 stream::deduplicate(rules, columns.remove(0), inputs)
             }
@@ -82,17 +81,16 @@ impl OperatorSpec for SetSimilarityJoin {
                 let rows = self.rows(&columns);
                 let producer = StreamProducer::new(rules, columns.remove(0));
                 let session = DeviceSession::new(plan.device);
-                self.in_waves(producer, rows, Means { isa, plan, session, cores: 1, memory_max })
+                self.in_waves(producer, rows, Means { isa, plan, session, cores: 1, memory })
             }
             None => {
                 let rows = self.rows(&columns);
                 let session = DeviceSession::new(plan.device);
                 let cores = self.cores(context.threads);
-                let means = Means { isa, plan, session, cores, memory_max };
+                let means = Means { isa, plan, session, cores, memory };
                 self.in_waves(self.producer(columns, &means), rows, means)
             }
-        };
-        Ok(fragment.keeping(memory))
+        })
     }
 }
 
@@ -119,7 +117,7 @@ impl SetSimilarityJoin {
     fn stream(
         &self,
         inputs: usize,
-        memory_max: usize,
+        memory: &Allowance,
         (bounds, isa, plan): (Bounds, Isa, VerifyPlan),
     ) -> Result<Option<StreamRules>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
@@ -153,7 +151,7 @@ impl SetSimilarityJoin {
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,
             size_min: self.size_min,
-            memory_max,
+            memory: memory.clone(),
             tuning: self.tuning,
         }))
     }
@@ -198,9 +196,9 @@ impl SetSimilarityJoin {
     fn producer(
         &self,
         columns: Vec<SetColumns>,
-        &Means { isa, plan, ref session, cores, memory_max }: &Means,
+        &Means { isa, plan, ref session, cores, ref memory }: &Means,
     ) -> CollectionProducer {
-        let mut collector = SetCollector::new(memory_max);
+        let mut collector = SetCollector::within(memory);
         if columns.len() == 2 {
             collector = collector.two_sided();
         }
@@ -220,7 +218,11 @@ impl SetSimilarityJoin {
         let producer =
             CollectionProducer::new(collector, columns, question, size_min, tiling, opening);
         let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
-        if is_count && is_free { producer.merging_copies() } else { producer }
+        match is_count {
+            true if is_free => producer.merging_copies(),
+            true => producer,
+            false => producer.telling_copies(),
+        }
     }
 
     /// The parts of the operator, with a kernel for each core.
@@ -228,7 +230,7 @@ impl SetSimilarityJoin {
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
         rows: ResultRows,
-        Means { isa, plan, session, cores, memory_max }: Means,
+        Means { isa, plan, session, cores, memory }: Means,
     ) -> Fragment {
         let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
@@ -239,7 +241,8 @@ impl SetSimilarityJoin {
             chunk_bytes,
         };
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
-        let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, memory_max);
+        let sets_max = memory.bytes();
+        let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, sets_max);
         // Few candidates are left to verify: on two cores, one that reads gains more.
         let kernel = kernel.load(match self.algorithm {
             _ if cores > 1 => Load::Worker,

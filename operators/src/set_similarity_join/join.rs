@@ -50,17 +50,10 @@ impl JoinQuestion {
         is_by_postings.then(plan)?
     }
 
-    /// Similar pairs of copies, of sets that stand for all of theirs.
-    pub(super) fn copied_pairs(self, collection: &SetCollection) -> Result<u64, JoinError> {
+    /// Pairs of equal sets that are results.
+    pub(super) fn pairs_of_copies(self, collection: &SetCollection) -> Result<u64, JoinError> {
         let bounds = Bounds::new(self.similarity, self.threshold)?;
-        // Copies of one side are no partners when there are two.
-        let copies = collection.copies().filter(|_| !collection.is_two_sided());
-        let copies = (0..).zip(copies.unwrap_or_default()).map(|(set, &count)| {
-            let size = collection.size(set);
-            let is_similar = bounds.required(size, size) <= size;
-            if is_similar { u64::from(count) * u64::from(count - 1) / 2 } else { 0 }
-        });
-        Ok(copies.sum())
+        Ok(collection.pairs_of_copies(|size| bounds.required(size, size) <= size))
     }
 
     /// The cores that share the work on the sets.

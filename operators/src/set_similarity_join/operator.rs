@@ -145,8 +145,8 @@ pub struct SetSimilarityJoin {
     pub(super) chunk_bytes: Option<usize>,
     /// Maximum bytes of the sets and their index. On a device, the sets may use as much again,
     /// and twice that if some of them are compared by signatures only.
-    /// They are taken from the memory of the pipeline, which must have them. When left out, three
-    /// quarters of the memory that the stages before have left, at most 4 GiB.
+    /// They are reserved from the memory of the pipeline at the start, which must have them. When
+    /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) memory_max: Option<usize>,

@@ -18,6 +18,7 @@ use super::join::{JoinQuestion, SetJoin};
 use super::options::JoinAlgorithm;
 use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
+use crate::pairs::warn_of_copies;
 use crate::sets::{
     Carrier, Gathering, RowCounts, SetCollection, SetCollector, SetColumns, SetRows, Shares, Side,
     Sorting,
@@ -55,6 +56,10 @@ pub(super) struct CollectionProducer {
     opening: Opening,
     /// Whether copies may be joined once: pairs are only counted, on the CPU.
     may_merge_copies: bool,
+    /// Whether each pair is a row.
+    is_each_pair: bool,
+    /// Pairs of equal sets, once all sets are here.
+    pairs_of_copies: u64,
     /// Pairs of copies that wait to be counted.
     copied_pairs: u64,
     has_ended: bool,
@@ -120,6 +125,12 @@ impl CollectionProducer {
         self
     }
 
+    /// Says how many pairs are copies if they are many, since each is a row.
+    pub(super) fn telling_copies(mut self) -> Self {
+        self.is_each_pair = true;
+        self
+    }
+
     fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
         Self {
             phase: Some(phase),
@@ -130,6 +141,8 @@ impl CollectionProducer {
             tiling: Tiling::Never,
             opening: Opening::default(),
             may_merge_copies: false,
+            is_each_pair: false,
+            pairs_of_copies: 0,
             copied_pairs: 0,
             has_ended: false,
             failed: None,
@@ -238,8 +251,14 @@ impl CollectionProducer {
             let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
             collection.carry(&ids, columns);
         }
+        self.pairs_of_copies = self.question.pairs_of_copies(&collection)?;
+        if self.is_each_pair {
+            warn_of_copies(self.pairs_of_copies, "sets");
+        }
         if self.may_merge_copies && collection.merge_copies(COPY_PAIRS_MIN) {
-            self.copied_pairs = self.question.copied_pairs(&collection)?;
+            // Copies of both sides are partners that the join finds.
+            let is_known = !collection.is_two_sided();
+            self.copied_pairs = if is_known { self.pairs_of_copies } else { 0 };
             // Tiles are for devices, which do not know copies.
             self.tiling = Tiling::Never;
         }
@@ -401,6 +420,7 @@ impl Producer for CollectionProducer {
             ("sets", sets),
             ("empty_sets", empty_sets),
             ("nulls", nulls),
+            ("pairs_of_copies", self.pairs_of_copies),
             ("tasks", self.tasks),
             ("postings", join.postings),
             ("pre_candidates", join.pre_candidates),

@@ -264,6 +264,6 @@ impl SetCollection {
 
     /// Memory budget, of which the sets are taken.
     pub(crate) fn budget(&self) -> Budget {
-        self.budget
+        self.budget.clone()
     }
 }

@@ -12,7 +12,7 @@ use super::numbering::{TokenCounter, Totals};
 use super::side::Side;
 use super::sorting::{Collected, Sorting};
 use super::{Shares, TOKENS_MAX};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 
 /// Maximum number of tokens of a block with several sets.
 pub(super) const BLOCK_TOKENS: usize = 1 << 18;
@@ -58,6 +58,11 @@ impl SetCollector {
     /// bytes.
     #[must_use]
     pub fn new(memory_max: usize) -> Self {
+        Self::within(&Allowance::new(memory_max))
+    }
+
+    /// A collector without sets, of a stage with this memory.
+    pub(crate) fn within(memory: &Allowance) -> Self {
         Self {
             blocks: Vec::new(),
             counter: TokenCounter::default(),
@@ -67,7 +72,7 @@ impl SetCollector {
             token_max: 0,
             longest: 0,
             empty_sets: 0,
-            budget: Budget::new(memory_max),
+            budget: memory.budget(),
         }
     }
 
@@ -281,7 +286,7 @@ impl SetCollector {
         let tokens = |block: usize| (blocks[block].side, &blocks[block].tokens[..]);
         let all = (0..blocks.len()).map(tokens);
         let uncounted = uncounted.iter().map(|&block| tokens(block));
-        let numbering = counter.finish(all, uncounted, totals, self.budget)?;
+        let numbering = counter.finish(all, uncounted, totals, self.budget.clone())?;
         let size_bytes = SIZE_BYTES * (self.longest + 1);
         self.budget.take("the sizes of the sets", size_bytes)?;
         let Self { is_two_sided, budget, .. } = self;

@@ -51,6 +51,9 @@ impl Numbers {
     }
 }
 
+/// Tokens after which a hash table of tokens is compared with its memory.
+const CHECKED_TOKENS: usize = 1 << 12;
+
 /// Bytes of an entry of a hash table that is half full.
 const SPARSE_BYTES: usize = 2 * (size_of::<(u32, Occurrences)>() + 1) * 8 / 7;
 
@@ -257,12 +260,13 @@ fn sparse<'a>(
 ) -> Result<Numbering, BudgetFull> {
     let mut table: HashMap<u32, Occurrences, RandomState> = HashMap::default();
     for (side, tokens) in blocks {
-        for &token in tokens {
-            table.entry(token).or_default()[side.index()] += 1;
+        // Checked every so often: the set of a block may be of any size.
+        for tokens in tokens.chunks(CHECKED_TOKENS) {
+            budget.reserve(TABLES, (table.len() + tokens.len()) * SPARSE_BYTES)?;
+            for &token in tokens {
+                table.entry(token).or_default()[side.index()] += 1;
+            }
         }
-        // Checked after each block, so that the table cannot outgrow the budget by more than a
-        // block.
-        budget.clone().take(TABLES, table.len() * SPARSE_BYTES)?;
     }
     budget.take(TABLES, table.len() * (SPARSE_BYTES + size_of::<Frequency>()))?;
     let key = |(&token, &occurrences)| frequency(occurrences, token, is_two_sided);

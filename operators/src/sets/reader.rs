@@ -14,6 +14,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use thiserror::Error;
 
+use crate::budget::Budget;
 use crate::columns::{SetsBuilder, sets_schema};
 use crate::names::ItemNames;
 
@@ -147,8 +148,7 @@ impl SetReader {
                     DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
                 let is_dictionary = matches!(found, DataType::Dictionary(..));
                 let texts = cast(values, if is_dictionary { &texts } else { &DataType::Utf8 })?;
-                let mut numbers = Vec::new();
-                self.names()?.number(&texts, &mut numbers);
+                let numbers = self.number(&texts)?;
                 Ok(built(ids, &sets, &numbers))
             }
             // A column of empty lists, as programs make it without types.
@@ -164,6 +164,12 @@ impl SetReader {
         }
         self.has_numbers = true;
         Ok(())
+    }
+
+    fn number(&mut self, texts: &ArrayRef) -> Result<Vec<u32>, SetReadError> {
+        let (mut numbers, unlimited) = (Vec::new(), Budget::new(usize::MAX));
+        self.names()?.number(texts, &mut numbers, unlimited).expect("all texts fit");
+        Ok(numbers)
     }
 
     fn names(&mut self) -> Result<&mut ItemNames, SetReadError> {

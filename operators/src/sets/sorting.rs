@@ -210,7 +210,7 @@ impl Sorting {
         let Self { plan, budget, .. } = self;
         budget.give_back(mem::take(&mut self.temporary[1]) + plan.arrived_bytes());
         budget.take(SORTED, plan.sorted_bytes())?;
-        Ok(SortedPart::join(parts, self.is_two_sided, self.counts, *budget))
+        Ok(SortedPart::join(parts, self.is_two_sided, self.counts, budget.clone()))
     }
 
     /// Whether there is a task for one core only.

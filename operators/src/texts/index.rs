@@ -110,12 +110,22 @@ impl TextIndex {
 
     /// Adds the number of a text that has none.
     pub(super) fn add(&mut self, key: &TextKey, number: u32, hasher: &TextHash) {
-        // Two of three places: a third of the lines is full at most.
-        if self.len >= 2 * self.lines.len() {
+        if self.is_full() {
             self.grow(hasher);
         }
         self.len += 1;
         self.put(*key, number);
+    }
+
+    /// Bytes of memory while a key is added.
+    pub(super) fn bytes_while_added(&self) -> usize {
+        if self.is_full() { 3 * self.bytes() } else { self.bytes() }
+    }
+
+    /// Whether another key needs a larger index: a third of the lines is full at most.
+    fn is_full(&self) -> bool {
+        // Two of three places.
+        self.len >= 2 * self.lines.len()
     }
 
     fn put(&mut self, TextKey { key, hash }: TextKey, number: u32) {

@@ -6,6 +6,7 @@ use arrow_array::StringArray;
 
 use super::index::TextIndex;
 use super::key::{Key, SHORT_MAX, TextHash, TextKey};
+use crate::budget::bytes_with;
 use crate::columns::TextsBuilder;
 
 /// Distinct texts, numbered in the order in which they are added.
@@ -112,6 +113,15 @@ impl TextTable {
         let keys = self.keys.capacity() * size_of::<[u8; SHORT_MAX + 1]>();
         let long = self.long.capacity() + self.long_ends.capacity() * size_of::<usize>();
         self.numbers.bytes() + keys + long
+    }
+
+    /// Bytes of memory while a text of `len` bytes is added.
+    pub(crate) fn bytes_while_added(&self, len: usize) -> usize {
+        let Self { numbers, keys, long, long_ends, .. } = self;
+        numbers.bytes_while_added()
+            + bytes_with(keys.capacity(), keys.len(), 1, size_of::<[u8; SHORT_MAX + 1]>())
+            + bytes_with(long.capacity(), long.len(), len, 1)
+            + bytes_with(long_ends.capacity(), long_ends.len(), 1, size_of::<usize>())
     }
 
     /// The texts with these numbers, as a column.

@@ -227,7 +227,7 @@ pub enum TokenizeError {
     #[error("the dictionary of tokens cannot grow: {0}")]
     Memory(#[from] MemoryFull),
     /// The memory of the pipeline has no room for the set of a text.
-    #[error("no memory for the set of a long text: {0}; use `into`: `sets`, or cut it before")]
+    #[error("no memory for the set of a long text: {0}; cut the text before")]
     SetMemory(MemoryFull),
     /// The set of a text is too large for a column of texts.
     #[error(
@@ -464,9 +464,10 @@ impl OperatorSpec for Tokenize {
                 operator(context.threads, parts, cut, Whole, &schema)
             }
             TokenizeInto::Sets => {
-                let dictionary = Dictionary::new(self.limits(), context.memory);
+                let dictionary = Dictionary::new(self.limits(), context.memory.clone());
                 let hash = dictionary.hash();
-                let rows = NumberSets::new(dictionary, carry, Arc::clone(&schema));
+                let rows =
+                    NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
                 let parts = Parts::new(column, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)

@@ -11,11 +11,14 @@ use std::mem;
 use std::ops::Range;
 
 use arrow_schema::SchemaRef;
+use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
+use super::TokenizeError;
 use super::cut::{Cut, Part, Piece, Rows};
 use super::dictionary::Dictionary;
 use super::numbers::TokenKeys;
+use crate::budget::bytes_with;
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
 use crate::texts::{TextHash, TextKey};
@@ -112,12 +115,31 @@ pub(super) struct NumberSets {
     carry: Vec<usize>,
     schema: SchemaRef,
     sets: SetsBuilder,
+    /// Memory of a set that exceeds a batch.
+    room: Reservation,
 }
 
 impl NumberSets {
     /// Sets of `schema` with the columns of these indices.
     pub(super) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
-        Self { dictionary, carry, schema, sets: SetsBuilder::new() }
+        let (sets, room) = (SetsBuilder::new(), Reservation::default());
+        Self { dictionary, carry, schema, sets, room }
+    }
+
+    /// Takes memory for sets that exceed a batch from this budget.
+    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+        self.room = memory.reservation();
+        self
+    }
+
+    /// Makes room for this number of tokens more of a set.
+    fn reserve(&mut self, tokens: usize) -> Result<(), TokenizeError> {
+        let sets = self.sets.tokens_mut();
+        let bytes = bytes_with(sets.capacity(), sets.len(), tokens, size_of::<u32>());
+        if bytes > 2 * BATCH_BYTES && bytes > self.room.bytes() {
+            self.room.resize(bytes).map_err(TokenizeError::SetMemory)?;
+        }
+        Ok(())
     }
 }
 
@@ -131,7 +153,8 @@ impl Rows for NumberSets {
         rows: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {
-        let Self { dictionary, carry, schema, sets } = self;
+        self.reserve(keys.len())?;
+        let Self { dictionary, carry, schema, sets, .. } = self;
         let tokens = sets.tokens_mut();
         let before = u32::try_from(tokens.len()).expect("a set is far below 2^31 tokens");
         keys.number(dictionary, tokens)?;

@@ -94,15 +94,22 @@ fn a_field_of_each_text_is_a_token() {
 fn a_set_that_is_too_large_is_an_error() {
     use trommel_engine::placement::Placement;
     let text: String = (0..60_000_u32).map(|number| format!("{number:x}")).collect();
-    for (placement, memory, is_enough) in [
-        (Placement::Fused, 20 << 20, false),
-        (Placement::Auto, 20 << 20, false),
-        (Placement::Fused, 1 << 30, true),
+    let text_sets = || Tokenize::qgrams(255).into_text_sets();
+    // A million tokens, two of which are distinct.
+    let repeated = "ab".repeat(1 << 19);
+    let sets = || Tokenize::qgrams(1).into_sets();
+    for (spec, text, placement, memory, is_enough) in [
+        (text_sets(), &text, Placement::Fused, 20 << 20, false),
+        (text_sets(), &text, Placement::Auto, 20 << 20, false),
+        (text_sets(), &text, Placement::Fused, 1 << 30, true),
+        (sets(), &repeated, Placement::Fused, 3 << 20, false),
+        (sets(), &repeated, Placement::Auto, 3 << 20, false),
+        (sets(), &repeated, Placement::Fused, 40 << 20, true),
     ] {
         let mut graph = Graph::new();
-        let batch = texts(&[Some(&text)]);
+        let batch = texts(&[Some(text)]);
         let lines = graph.add("lines", Memory::new(batch.schema(), [batch]));
-        let sets = graph.add_after(lines, "sets", Tokenize::qgrams(255).into_text_sets());
+        let sets = graph.add_after(lines, "sets", spec);
         let (sink, rows) = Collect::new();
         graph.add_after(sets, "rows", sink);
         graph.placement(placement).memory_max(memory);

@@ -8,6 +8,7 @@ use trommel_engine::operator::{Ending, Output};
 use trommel_kernels::Isa;
 
 use super::*;
+use crate::budget::Allowance;
 use crate::conjunctive_query::buckets::BucketRules;
 use crate::conjunctive_query::chunk::{QueryChunk, Work};
 use crate::conjunctive_query::collect::{AnswerConsumer, AnswerRows};
@@ -53,7 +54,7 @@ impl Parts {
                 answer_documents: tuning.answer_documents,
             },
             kernels,
-            memory_max: 1 << 24,
+            memory: Allowance::new(1 << 24),
             is_reused: false,
             isa,
             tuning,

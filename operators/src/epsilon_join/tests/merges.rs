@@ -10,6 +10,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::vectors::Epsilon;
 
 use super::*;
+use crate::budget::Allowance;
 use crate::epsilon_join::answer::Answer;
 use crate::epsilon_join::built::directory_bytes;
 use crate::epsilon_join::chunk::{EpsilonChunk, Task};
@@ -29,7 +30,7 @@ fn rules(algorithm: EpsilonAlgorithm, memory_max: usize) -> Rules {
         algorithm,
         isa: Isa::selected().unwrap(),
         kernels: 3,
-        memory_max,
+        memory: Allowance::new(memory_max),
         tuning: Run::SMALL,
     }
 }
@@ -147,18 +148,18 @@ proptest! {
         for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
             let rules = rules(algorithm, usize::MAX);
             let mut late = Late { steps: steps.clone(), ..Late::default() };
-            let mut whole = producer(rules, dims, window, &[2], None);
+            let mut whole = producer(rules.clone(), dims, window, &[2], None);
             let mut pairs = drive(&mut whole, (&rows, dims), 0, batch, &mut late).unwrap();
             pairs.sort_unstable();
             prop_assert_eq!(&pairs, &expected(&rows, length));
             // In two runs, of which the first ends in the middle of a merge.
             let file = SnapshotFile::new(&path).unwrap();
             let mut late = Late { steps: steps.clone(), ..Late::default() };
-            let mut one = producer(rules, dims, window, &[], Some(file));
+            let mut one = producer(rules.clone(), dims, window, &[], Some(file));
             let mut of_runs = drive(&mut one, (&rows[..cut], dims), 0, batch, &mut late).unwrap();
             one.end().unwrap();
             let mut late = Late { steps: steps.clone(), ..Late::default() };
-            let mut two = producer(rules, dims, window, &[], None);
+            let mut two = producer(rules.clone(), dims, window, &[], None);
             two.restore(&std::fs::read(&path).unwrap()).unwrap();
             of_runs.extend(drive(&mut two, (&rows[cut..], dims), cut, batch, &mut late).unwrap());
             of_runs.sort_unstable();

@@ -13,7 +13,7 @@ use trommel_kernels::stream_postings::Posting;
 use super::look_up::{FoundPair, IndexFull, LastProbes, SearchScope, StreamFinder};
 use super::pane::{Arrivals, SetPane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
-use crate::budget::{Budget, BudgetFull};
+use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::carry::CarriedRows;
 use crate::panes::{Pane as _, Panes};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
@@ -35,7 +35,7 @@ const FIRST: u32 = u32::MAX - 31;
 const POSTINGS_PER_TOKEN: u64 = 4 * 32;
 
 /// Parameters of a streaming join.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct StreamRules {
     pub(crate) bounds: Bounds,
     pub(crate) isa: Isa,
@@ -46,7 +46,7 @@ pub(crate) struct StreamRules {
     /// Minimum number of tokens of a set; smaller sets are similar to none.
     pub(crate) size_min: usize,
     /// Bytes of all state.
-    pub(crate) memory_max: usize,
+    pub(crate) memory: Allowance,
     pub(crate) tuning: Tuning,
 }
 
@@ -116,9 +116,9 @@ pub(super) enum JoinStep {
 impl StreamJoin {
     pub(super) fn new(rules: StreamRules) -> Self {
         Self {
+            finder: StreamFinder::new(rules.bounds, rules.is_each_pair, &rules.tuning),
             rules,
             dictionary: Dictionary::default(),
-            finder: StreamFinder::new(rules.bounds, rules.is_each_pair, &rules.tuning),
             panes: Panes::default(),
             next: FIRST,
             duplicates: Duplicates::default(),
@@ -156,9 +156,9 @@ impl StreamJoin {
         panes + dictionary.bytes() + finder.bytes() + duplicates.bytes()
     }
 
-    /// Bytes of `memory_max` that are not used.
+    /// Bytes that the state can grow by.
     fn room(&self) -> usize {
-        self.rules.memory_max.saturating_sub(self.bytes())
+        self.rules.memory.bytes().saturating_sub(self.bytes())
     }
 
     /// Whether a set of `tokens` tokens can be similar to any set, at least to an equal one.
@@ -255,7 +255,7 @@ impl StreamJoin {
                 return Err(JoinError::TooMany { what, most });
             }
         }
-        let mut budget = Budget::new(self.rules.memory_max);
+        let mut budget = self.rules.memory.budget();
         budget.take("the sets in the window", self.bytes())?;
         budget.take("the sets", held)?;
         let duplicates = if self.rules.is_each_pair { 0 } else { self.duplicates.growth(sets) };
@@ -332,7 +332,7 @@ impl StreamJoin {
             return JoinError::TooMany { what: "postings", most };
         }
         // The state as it is fits the budget; with a room of twice the longest list it does not.
-        let allowed = self.rules.memory_max;
+        let allowed = self.rules.memory.bytes();
         let needed = self.bytes().max(allowed).saturating_add(size_of::<Posting>());
         BudgetFull { what: "the index", needed, allowed }.into()
     }

@@ -17,6 +17,7 @@ use super::super::similarity::{Bounds, Similarity, Threshold};
 use super::super::tuning::Tuning;
 use super::operator::{Batcher, Step};
 use super::{StreamRules, deduplicate};
+use crate::budget::Allowance;
 use crate::sets::SetColumns;
 use crate::testing::oracle::{Question, SIMILARITIES};
 use crate::testing::sets::{self, families, set};
@@ -57,7 +58,7 @@ impl Case {
             window: self.window,
             is_each_pair,
             size_min: 1,
-            memory_max: self.memory_max,
+            memory: Allowance::new(self.memory_max),
             tuning: Tuning::SMALL,
         }
     }

@@ -4,6 +4,8 @@
 //! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, synced; new rows.jsonl
 //! ```
 //!
+//! Full files are then in the [archive](super::archive).
+//!
 //! Written rows stay, however the run ends; the next run appends to the same file. If the last
 //! line of a file has no end, because the machine failed, it gets one first, so that the rows
 //! after it are whole.
@@ -14,7 +16,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::rotated::Rotated;
+use trommel_engine::operator::Counters;
+
+use super::archive::{Archive, into_io};
 use crate::files::{Destination, FileError, sync_folder, write_all};
 
 /// Limits of one file.
@@ -26,12 +30,9 @@ pub(super) struct Limits {
     pub(super) period: Option<Duration>,
     /// Time after these multiples at which the files end.
     pub(super) delay: Duration,
-    /// Maximum number of full files.
-    pub(super) keep: Option<usize>,
 }
 
 /// File that grows; opened by the first row.
-#[derive(Debug)]
 pub(super) struct Log {
     destination: Destination,
     path: PathBuf,
@@ -39,7 +40,9 @@ pub(super) struct Log {
     /// Bytes at the beginning of every file.
     header: Vec<u8>,
     open: Option<Open>,
-    rotated: Rotated,
+    archive: Archive,
+    has_archive_begun: bool,
+    rotated: u64,
     reopened: u64,
 }
 
@@ -60,6 +63,7 @@ impl Log {
         destination: Destination,
         limits: Limits,
         header: Vec<u8>,
+        archive: impl FnOnce(&Path) -> Archive,
     ) -> Result<Self, LogError> {
         let path = destination.as_file().ok_or(LogError::NoFile)?.to_owned();
         if !header.is_empty() && path.exists() {
@@ -72,8 +76,18 @@ impl Log {
                 return Err(LogError::Header { path, header });
             }
         }
-        let rotated = Rotated::new(limits.keep);
-        Ok(Self { destination, path, limits, header, open: None, rotated, reopened: 0 })
+        let archive = archive(&path);
+        Ok(Self {
+            destination,
+            path,
+            limits,
+            header,
+            open: None,
+            archive,
+            has_archive_begun: false,
+            rotated: 0,
+            reopened: 0,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -84,14 +98,22 @@ impl Log {
         self.limits.bytes
     }
 
-    /// Number of files rotated.
-    pub(super) fn rotated(&self) -> u64 {
-        self.rotated.count()
+    /// Full files, and their compression.
+    pub(super) fn archive_mut(&mut self) -> &mut Archive {
+        &mut self.archive
     }
 
-    /// Number of files that another program moved or removed while they grew.
-    pub(super) fn reopened(&self) -> u64 {
-        self.reopened
+    /// Time at which the file is old enough, or a full file is to be compressed further.
+    pub(super) fn wake_at(&self) -> Option<Instant> {
+        self.until().into_iter().chain(self.archive.wake_at()).min()
+    }
+
+    /// Counters for the report: of files that were rotated, or that another program moved or
+    /// removed while they grew, and of full files.
+    pub(super) fn counters(&self) -> Counters {
+        let mut counters = vec![("files_rotated", self.rotated), ("files_reopened", self.reopened)];
+        counters.extend(self.archive.counters());
+        counters
     }
 
     /// Opens the file if necessary, with a header if it is empty. Returns its length in bytes.
@@ -162,25 +184,25 @@ impl Log {
         // Another program may have renamed the file; its name may now belong to a file that is
         // not ours.
         if is_there {
-            self.rotated.rename(&self.path).map_err(|error| self.destination.error(error))?;
-        } else {
-            self.rotated.count_renamed();
+            self.archive.add().map_err(|error| self.destination.error(error))?;
         }
         Ok(())
     }
 
     fn open(&mut self) -> io::Result<Open> {
+        if !self.has_archive_begun {
+            self.archive.begin()?;
+            self.has_archive_begun = true;
+        }
         loop {
-            let file = self.destination.append().map_err(|error| match error {
-                FileError::Io { source, .. } => source,
-                other => io::Error::other(other),
-            })?;
+            let file = self.destination.append().map_err(into_io)?;
             let metadata = file.metadata()?;
             let mut len = metadata.len();
             if len > 0 && self.limits.is_old(metadata.modified()?) {
                 // Written by an earlier run.
                 drop(file);
-                self.rotated.rename(&self.path)?;
+                self.archive.add()?;
+                self.rotated += 1;
                 continue;
             }
             let begin: &[u8] = if len == 0 {

@@ -6,6 +6,7 @@
 //!             ──► layout at the end ──┘                  a file that grows, and is rotated
 //! ```
 
+mod archive;
 mod encoding;
 mod log;
 mod rotated;
@@ -33,6 +34,8 @@ use trommel_engine::registry::Configured;
 use crate::columns::find_column;
 use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::check_range;
+pub use archive::RotateCompression;
+use archive::{Archive, ArchiveRules};
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
 use table::TableRows;
@@ -155,8 +158,9 @@ pub struct Write {
     /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
     /// gets the current time (UTC) in its name: `rows.jsonl` becomes
     /// `rows.20261122T053312.123Z.jsonl`. {"seconds": 3600, "delay_seconds": 2} lets a file take
-    /// rows for two seconds after the hour, such as those of a window that ends with it. "keep": 24
-    /// removes all but the newest 24 full files.
+    /// rows for two seconds after the hour, such as those of a window that ends with it.
+    /// With {"compress": "gzip"} or "zstd" a full file is then compressed, and {"keep": 24} removes
+    /// all but the newest 24 full files.
     #[serde(default)]
     rotate: Option<Rotate>,
     /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
@@ -196,8 +200,12 @@ pub struct Rotate {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 86_400.0))]
     delay_seconds: Option<f64>,
-    /// Maximum number of full files: older ones are removed. Only files are removed that have a
-    /// name which this parameter gives; all are kept when left out.
+    /// Compress full files: to `NAME.gz`, or to `NAME.zst`. The plain file stays until the
+    /// compressed one is whole; of a run that was killed, the next one compresses it.
+    #[serde(default)]
+    compress: Option<RotateCompression>,
+    /// Maximum number of full files, compressed or not: older ones are removed. Only files are
+    /// removed that have a name which this parameter gives; all are kept when left out.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]
     keep: Option<usize>,
@@ -220,6 +228,13 @@ impl Rotate {
     #[must_use]
     pub fn delay_seconds(mut self, seconds: f64) -> Self {
         self.delay_seconds = Some(seconds);
+        self
+    }
+
+    /// Compresses full files.
+    #[must_use]
+    pub fn compress(mut self, compression: RotateCompression) -> Self {
+        self.compress = Some(compression);
         self
     }
 
@@ -253,7 +268,7 @@ impl Rotate {
         }
         let period = self.seconds.map(Duration::from_secs_f64);
         let delay = Duration::from_secs_f64(delay);
-        Ok(Limits { bytes: self.bytes, period, delay, keep: self.keep })
+        Ok(Limits { bytes: self.bytes, period, delay })
     }
 }
 
@@ -461,10 +476,13 @@ impl Write {
             // Rotation creates files, so the folder must be writable.
             Destination::file(path).and_then(|file| file.check_siblings()).map_err(blame)?;
         }
-        let destination = Destination::log(path).map_err(blame)?.within(outputs);
+        let Rotate { compress, keep, .. } = self.rotate.unwrap_or_default();
+        let archive =
+            |path: &Path| Archive::new(path, ArchiveRules { compress, keep }, outputs.clone());
+        let destination = Destination::log(path).map_err(blame)?.within(outputs.clone());
         let claim = destination.claim("path");
-        match Log::new(destination, limits, header.to_vec()) {
-            Ok(log) => Ok((Target::Log(log), claim)),
+        match Log::new(destination, limits, header.to_vec(), archive) {
+            Ok(log) => Ok((Target::Log(Box::new(log)), claim)),
             Err(error @ LogError::NoFile) => refuse(&self.path, &error.to_string()),
             Err(error) => Err(BindErrorKind::Other(Box::new(error)).at("path")),
         }

@@ -18,48 +18,27 @@ use crate::files::sync_folder;
 /// Form of the time in a name.
 const TIME: &str = "%Y%m%dT%H%M%S%.3fZ";
 
-/// The rotated files of one growing file.
-#[derive(Debug)]
-pub(super) struct Rotated {
-    /// Maximum number of files, if there is one.
-    keep: Option<usize>,
+/// The names of the rotated files of one growing file.
+#[derive(Debug, Default)]
+pub(super) struct RotatedNames {
     /// Time in the last name.
     last: Option<DateTime<Utc>>,
-    /// Number of files rotated.
-    count: u64,
 }
 
-impl Rotated {
-    pub(super) fn new(keep: Option<usize>) -> Self {
-        Self { keep, last: None, count: 0 }
-    }
-
-    /// Number of files rotated.
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Counts a file that another program has renamed.
-    pub(super) fn count_renamed(&mut self) {
-        self.count += 1;
-    }
-
-    /// Renames a full file to an unused name with the current time, and removes the oldest files
-    /// that are too many.
-    pub(super) fn rename(&mut self, path: &Path) -> io::Result<()> {
+impl RotatedNames {
+    /// Renames a full file to an unused name with the current time, which is returned.
+    pub(super) fn rename(&mut self, path: &Path) -> io::Result<PathBuf> {
         let next = self.last.map(|last| last + TimeDelta::milliseconds(1));
         let now = DateTime::<Utc>::from(SystemTime::now());
         let mut time = next.map_or(now, |next| next.max(now));
-        while !rename_to(path, &full_name(path, time))? {
+        let mut to = full_name(path, time);
+        while !rename_to(path, &to)? {
             time += TimeDelta::milliseconds(1);
+            to = full_name(path, time);
         }
         self.last = Some(time);
-        self.count += 1;
         sync_folder(path)?;
-        match self.keep {
-            Some(keep) => remove_oldest(path, keep),
-            None => Ok(()),
-        }
+        Ok(to)
     }
 }
 
@@ -87,7 +66,7 @@ fn full_name(path: &Path, time: DateTime<Utc>) -> PathBuf {
 }
 
 /// The time in the name of a file that was rotated from `path`; `None` for any other name.
-fn time_of(path: &Path, name: &OsStr) -> Option<DateTime<Utc>> {
+pub(super) fn time_of(path: &Path, name: &OsStr) -> Option<DateTime<Utc>> {
     let stem = path.file_stem()?.as_encoded_bytes();
     let rest = name.as_encoded_bytes().strip_prefix(stem)?.strip_prefix(b".")?;
     let time = match path.extension() {
@@ -99,31 +78,6 @@ fn time_of(path: &Path, name: &OsStr) -> Option<DateTime<Utc>> {
     (full_name(path, time).file_name() == Some(name)).then_some(time)
 }
 
-/// Removes the oldest files that were rotated from `path`, except `keep`. A file that cannot be
-/// removed is named in a warning: the rows matter more.
-fn remove_oldest(path: &Path, keep: usize) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder.unwrap_or(Path::new(".")))? {
-        let entry = entry?;
-        if let Some(time) = time_of(path, &entry.file_name())
-            && entry.file_type()?.is_file()
-        {
-            found.push((time, entry.path()));
-        }
-    }
-    found.sort_unstable();
-    for (_, path) in &found[..found.len().saturating_sub(keep)] {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!("cannot remove {}, which is too old: {error}", path.display());
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,12 +87,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for name in ["rows.jsonl", "rows"] {
             let path = folder.path().join(name);
-            let mut rotated = Rotated::new(None);
+            let mut names = RotatedNames::default();
             for number in 0..300 {
                 fs::write(&path, number.to_string()).unwrap();
-                rotated.rename(&path).unwrap();
+                names.rename(&path).unwrap();
             }
-            assert_eq!(rotated.count(), 300);
             let entries = fs::read_dir(folder.path()).unwrap();
             let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
             found.sort_unstable();

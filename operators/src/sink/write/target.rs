@@ -13,7 +13,7 @@ pub(super) enum Target {
         destination: Destination,
         file: Option<NewFile>,
     },
-    Log(Log),
+    Log(Box<Log>),
 }
 
 impl Target {

@@ -544,3 +544,113 @@ fn a_table_reserves_the_memory_of_its_rows() {
     assert_eq!(run(vec![batch(5); 5], 12), Ok(2 + 12 + 1));
     assert_eq!(run(vec![batch(60)], 9), Ok(2 + 9 + 1));
 }
+
+/// The names in a folder, ascending, and the content of each file after decompression.
+fn contents(folder: &Path) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let bytes = fs::read(&path).unwrap();
+            let text = match path.extension().unwrap().to_str().unwrap() {
+                "gz" => io::read_to_string(flate2::read::MultiGzDecoder::new(&bytes[..])).unwrap(),
+                "zst" => String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap(),
+                _ => String::from_utf8(bytes).unwrap(),
+            };
+            (path.file_name().unwrap().to_str().unwrap().to_owned(), text)
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn full_files_are_compressed_and_all_rows_are_in_them() {
+    for (compression, extension) in
+        [(RotateCompression::Gzip, ".gz"), (RotateCompression::Zstd, ".zst")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.jsonl");
+        let spec = || {
+            let rotate = Rotate::bytes(150).compress(compression);
+            Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).rotate(rotate)
+        };
+        let rows = words();
+        // A file that a killed run left, and files that are not ours.
+        let left = folder.path().join("rows.20250102T030405.678Z.jsonl");
+        fs::write(&left, "left\n").unwrap();
+        let other = folder.path().join("rows.old.jsonl");
+        fs::write(&other, "other\n").unwrap();
+        let mut writer = bind_operator(spec(), &rows.schema());
+        let batches = vec![rows; 100];
+        run_operator(&mut *writer, batches).unwrap();
+        let counters = writer.counters();
+        drop(writer);
+        let found = contents(folder.path());
+        let compressed = found.iter().filter(|(name, _)| name.ends_with(extension)).count();
+        assert_eq!(compressed, found.len() - 2, "all but the growing file and the other one");
+        assert!(counters.contains(&("files_compressed", compressed as u64)), "{counters:?}");
+        assert_eq!(
+            found[0],
+            (format!("rows.20250102T030405.678Z.jsonl{extension}"), "left\n".into())
+        );
+        let lines = |text: &str| text.lines().count();
+        let rows: usize = found.iter().map(|(_, text)| lines(text)).sum();
+        assert_eq!(rows, 300 + 2);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "other\n");
+    }
+}
+
+#[test]
+fn a_file_is_compressed_in_steps_while_rows_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    let left = folder.path().join("rows.20250102T030405.678Z.jsonl");
+    fs::write(&left, "x".repeat(3 << 20)).unwrap();
+    let rotate = Rotate::bytes(1 << 30).compress(RotateCompression::Gzip);
+    let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).rotate(rotate);
+    let mut writer = bind_operator(spec, &words().schema());
+    let mut output = Output::new();
+    process(&mut *writer, words());
+    let mut steps = 0;
+    while writer.wake_at().is_some_and(|at| at <= Instant::now()) {
+        assert!(left.exists(), "the plain file stays until the compressed one is whole");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "which has no name before");
+        writer.wake(Instant::now(), &mut output).unwrap();
+        steps += 1;
+    }
+    assert!((12..=13).contains(&steps), "{steps} steps of 256 KiB");
+    assert!(!left.exists());
+    assert_eq!(contents(folder.path())[0].1.len(), 3 << 20);
+}
+
+#[test]
+fn the_oldest_full_files_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    let old = |name: &str| fs::write(folder.path().join(name), "old\n").unwrap();
+    // One file in both forms, since its run was killed before it removed the plain one.
+    old("rows.20250102T030405.678Z.jsonl");
+    old("rows.20250102T030405.678Z.jsonl.gz");
+    old("rows.20250102T030405.679Z.jsonl.zst");
+    old("rows.20260102T030405.678Z.jsonl");
+    old("rows.bak.jsonl");
+    let write = |rotate| {
+        let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).rotate(rotate);
+        let mut writer = bind_operator(spec, &words().schema());
+        run_operator(&mut *writer, vec![words()]).unwrap();
+        writer.counters()
+    };
+    let names = || contents(folder.path()).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let removed = |files| ("files_removed", files);
+    // Not compressed, so that what is in the files does not matter.
+    assert!(write(Rotate::bytes(1 << 20).keep(4)).contains(&removed(0)));
+    let removed_two = write(Rotate::bytes(1 << 20).keep(2));
+    assert!(removed_two.contains(&removed(2)), "{removed_two:?}");
+    fs::remove_file(folder.path().join("rows.20250102T030405.679Z.jsonl.zst")).unwrap();
+    assert_eq!(names(), ["rows.20260102T030405.678Z.jsonl", "rows.bak.jsonl", "rows.jsonl"]);
+    write(Rotate::bytes(1).keep(2));
+    let names = names();
+    assert_eq!(names.len(), 4, "two full files, the growing one and another one: {names:?}");
+    assert!(!names[0].contains("20260102") && names.contains(&"rows.bak.jsonl".to_owned()));
+}

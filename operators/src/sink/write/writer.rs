@@ -183,12 +183,24 @@ impl Writer {
         Ok(())
     }
 
+    /// Compresses some bytes more of full files, if there are any.
+    fn pack(&mut self) -> Result<bool, WriteError> {
+        let Target::Log(log) = &mut self.target else { return Ok(false) };
+        let archive = log.archive_mut();
+        if !archive.has_work() {
+            return Ok(false);
+        }
+        archive.step().map_err(|error| self.buffer.blame(error))?;
+        Ok(true)
+    }
+
     /// Goes on after the buffer was flushed, or waits for room.
     fn go_on(&mut self, flushed: Flushed, out: &mut Output) -> Result<Flow, OperatorError> {
         match (flushed, self.stage) {
             (Flushed::Part, _) => Ok(Flow::AwaitWritable),
             (Flushed::All, Stage::Taking) => Ok(Flow::NeedInput),
             (Flushed::All, Stage::LayingOut) => Ok(Flow::HaveOutput),
+            (Flushed::All, Stage::Completing) if self.pack()? => Ok(Flow::HaveOutput),
             (Flushed::All, Stage::Completing) => {
                 if let Some(file) = self.target.complete().map_err(|error| self.fail(error))? {
                     out.commit_at_end(|| Ok(file.commit()?));
@@ -254,6 +266,7 @@ impl Operator for Writer {
         let now = Instant::now();
         self.keep_time(now)?;
         self.put(&records)?;
+        self.pack()?;
         // A reader of standard output or of a pipe sees each batch at once.
         if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {
             let flushed = self.flush()?;
@@ -268,7 +281,7 @@ impl Operator for Writer {
 
     fn wake_at(&self) -> Option<Instant> {
         let until = match &self.target {
-            Target::Log(log) => log.until(),
+            Target::Log(log) => log.wake_at(),
             Target::Whole { .. } => self.look_at,
         };
         self.buffer.due.into_iter().chain(until).min()
@@ -276,6 +289,7 @@ impl Operator for Writer {
 
     fn wake(&mut self, now: Instant, _: &mut Output) -> Result<Flow, OperatorError> {
         self.keep_time(now)?;
+        self.pack()?;
         Ok(Flow::NeedInput)
     }
 
@@ -328,8 +342,7 @@ impl Operator for Writer {
             Form::Rows(_) => counters.push(("rows_written", self.buffer.rows_written)),
         }
         if let Target::Log(log) = &self.target {
-            counters.push(("files_rotated", log.rotated()));
-            counters.push(("files_reopened", log.reopened()));
+            counters.extend(log.counters());
         }
         counters
     }

@@ -109,7 +109,10 @@ impl Read {
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
             ReadFormat::Lines => self.following(named, context, self.text_lines()?),
-            ReadFormat::Sets => self.following(named, context, SetLines::new()),
+            ReadFormat::Sets => {
+                let sets = SetLines::new().within(&context.memory);
+                self.following(named, context, sets)
+            }
             ReadFormat::Jsonl => {
                 let rows = self.json_rows(&Files::default(), &context.memory)?;
                 self.following(named, context, rows)
@@ -332,7 +335,9 @@ impl Read {
                 self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
             }
             ReadFormat::Files => self.bind_lines(inputs(files), memory, texts(Unit::File))?,
-            ReadFormat::Sets => self.bind_lines(inputs(files), memory, SetLines::new())?,
+            ReadFormat::Sets => {
+                self.bind_lines(inputs(files), memory, SetLines::new().within(memory))?
+            }
             ReadFormat::Csv => {
                 let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
                 self.bind_lines(inputs(files), memory, rows)?

@@ -5,6 +5,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_kernels::text::integers_of;
 
 use super::error::ReadError;
@@ -14,15 +15,26 @@ use crate::columns::SetsBuilder;
 
 /// Bytes of an invalid token that a message repeats.
 const TOKEN_BYTES_SHOWN: usize = 40;
+
+/// Bytes of lines whose tokens need no reservation.
+const UNRESERVED_BYTES: usize = 512 << 10;
+
 /// Format `sets`: one row per line. Ids count all lines of all files, including lines left out.
 pub(super) struct SetLines {
     sets: SetsBuilder,
     next_id: u64,
+    /// Memory of long sets.
+    room: Reservation,
 }
 
 impl SetLines {
     pub(super) fn new() -> Self {
-        Self { sets: SetsBuilder::new(), next_id: 0 }
+        Self { sets: SetsBuilder::new(), next_id: 0, room: Reservation::default() }
+    }
+
+    /// Takes memory for long sets from this budget.
+    pub(super) fn within(self, memory: &MemoryBudget) -> Self {
+        Self { room: memory.reservation(), ..self }
     }
 
     #[cfg(test)]
@@ -44,6 +56,24 @@ impl SetLines {
         is_whole
     }
 
+    /// Makes room for the tokens of `run`, if it has a long line.
+    fn reserve(&mut self, run: &Run<'_>, inputs: &Inputs) -> Result<(), ReadError> {
+        if run.bytes().len() <= UNRESERVED_BYTES {
+            return Ok(());
+        }
+        let is_within = |byte: &u8| !is_blank(*byte) && *byte != b'\n';
+        let ends =
+            run.bytes().windows(2).filter(|pair| is_within(&pair[0]) && !is_within(&pair[1]));
+        let tokens = ends.count() + 1;
+        let bytes = self.sets.bytes() + tokens * size_of::<u32>();
+        if bytes > self.room.bytes() {
+            let line = run.first_line;
+            self.room.resize(bytes).map_err(|full| inputs.no_memory(line, full))?;
+        }
+        self.sets.tokens_mut().reserve_exact(tokens);
+        Ok(())
+    }
+
     fn next_id(&mut self, inputs: &Inputs, line: u64) -> Result<u32, ReadError> {
         let id = u32::try_from(self.next_id)
             .map_err(|_| ReadError::TooManyRows { path: inputs.path(), line })?;
@@ -58,6 +88,7 @@ impl LineFormat for SetLines {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        self.reserve(run, inputs)?;
         if run.is_accepted() && self.append_all(run) {
             return Ok(());
         }

@@ -169,9 +169,15 @@ fn lines_have_places_on_request() {
 #[test]
 fn long_lines_and_texts_are_asked_for_before_they_are_made() {
     let long = file("x".repeat(8 << 20).as_bytes());
-    for (format, bytes) in [(ReadFormat::Lines, 4 << 20), (ReadFormat::Files, 40 << 20)] {
+    // The tokens take twice the bytes of their line.
+    let set = file("1 ".repeat(4 << 20).as_bytes());
+    for (format, file, bytes) in [
+        (ReadFormat::Lines, &long, 4 << 20),
+        (ReadFormat::Files, &long, 40 << 20),
+        (ReadFormat::Sets, &set, 40 << 20),
+    ] {
         for (memory, is_enough) in [(bytes, false), (100 << 20, true)] {
-            let spec = Read::new([long.path()], format).line_bytes_max(1 << 30);
+            let spec = Read::new([file.path()], format).line_bytes_max(1 << 30);
             let context = BindContext::new(0).memory(MemoryBudget::new(memory));
             let bound = Box::new(spec).bind(&[], context).unwrap();
             let Body::Source(mut source) = bound.parts.into_iter().next().unwrap().body else {
