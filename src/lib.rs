@@ -10,10 +10,11 @@
 //! | all pairs of vectors within a distance, exactly | [`EpsilonJoin`] |
 //!
 //! They read from [`Read`], [`Generate`], [`Memory`] and [`Feed`] (a source that a program fills),
-//! over [`Filter`], [`Select`], [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to [`Write`], [`Collect`],
-//! [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It runs on threads that are
-//! joined by bounded channels; between stages travel Arrow record batches (version 60, re-exported
-//! as [`arrow`]); operators answer queries while the stream runs, and use a GPU where one pays.
+//! over [`Filter`], [`Select`], [`Tokenize`], [`Map`], [`Union`] and [`HeavyFilter`], and write to
+//! [`Write`], [`Collect`], [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It
+//! runs on threads that are joined by bounded channels; between stages travel Arrow record batches
+//! (version 60, re-exported as [`arrow`]); operators answer queries while the stream runs, and use
+//! a GPU where one pays.
 //!
 //! **Count without a pipeline.** The data structures are plain types:
 //!

@@ -723,9 +723,9 @@ pub trait OperatorSpec: Send {
         &[]
     }
 
-    /// Sends the rows that it cannot use to its output `rejected`, unless it was told to do something
-    /// else with them. Whether it has this output now. Called before anything else, for a pipeline
-    /// that collects the rejected rows of all stages.
+    /// Sends the rows that it cannot use to its output `rejected`, unless it was told to do
+    /// something else with them. Whether it has this output now. Called before anything else, for a
+    /// pipeline that collects the rejected rows of all stages.
     fn reject(&mut self) -> bool {
         false
     }

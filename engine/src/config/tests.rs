@@ -210,7 +210,7 @@ fn every_mistake_is_reported_at_once_with_its_place() {
   ]
 }"#;
     let expected = [
-        "2:3 nam: there is no key `nam` here; allowed: `$schema`, `memory_max`, `name`, `pin`, `placement`, `queue`, `stages`; did you mean `name`?",
+        "2:3 nam: there is no key `nam` here; allowed: `$schema`, `memory_max`, `name`, `pin`, `placement`, `queue`, `rejected`, `stages`; did you mean `name`?",
         "3:16 placement: \"Auto\" is not allowed here; allowed: \"auto\", \"fused\"; did you mean `auto`?",
         "5:30 stages[0].operator: \"cuont\" is not allowed here; allowed: \"count\", \"split\", \"swallow\"; did you mean `count`?",
         "6:55 stages[1].with.to: 101 is out of range; allowed: 1 to 100",

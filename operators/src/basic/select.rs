@@ -24,9 +24,9 @@ use crate::rejected::{self, OnError};
 /// Computes columns from those of its input.
 ///
 /// # Ports
-/// In: any columns. Out: the columns of `columns`, in this order. With `on_error` `reject`, a second
-/// output `rejected`: `path`, `line_number` and `byte_offset` (null), `column` (the expression),
-/// `reason` and `bytes` (the row as JSON).
+/// In: any columns. Out: the columns of `columns`, in this order. With `on_error` `reject`, a
+/// second output `rejected`: `path`, `line_number` and `byte_offset` (null), `column` (the
+/// expression), `reason` and `bytes` (the row as JSON).
 ///
 /// # Guarantees
 /// Rows keep their order. Each row makes one, or with `unnest` one for each value of its list.
@@ -57,8 +57,8 @@ use crate::rejected::{self, OnError};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Select {
-    /// The columns: `column`, `expression as name`, `*` for all columns, `* except (a, b)`, and once
-    /// `unnest(list) as name`, which makes a row of each value of a list.
+    /// The columns: `column`, `expression as name`, `*` for all columns, `* except (a, b)`, and
+    /// once `unnest(list) as name`, which makes a row of each value of a list.
     #[schemars(length(min = 1))]
     columns: Vec<String>,
     /// Action for a row for which an expression has no value, such as a text in a cast to a number.

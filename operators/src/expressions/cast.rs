@@ -15,8 +15,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 
 use super::compare::canonical_floats;
-use super::error::shorten;
-use super::frame::{Reason, said};
+use super::error::{Reason, said, shorten};
 use super::types::{is_float, is_integer, is_text, is_time};
 
 /// A conversion to a type.

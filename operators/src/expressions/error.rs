@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{ArrowError, DataType, Schema};
 use thiserror::Error;
 use trommel_engine::suggest::suggestion;
 
@@ -97,4 +97,20 @@ pub(super) fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Stri
 /// Types in words, such as `UInt16 and Utf8`.
 pub(super) fn both(left: &DataType, right: &DataType) -> String {
     format!("{left} and {right}")
+}
+
+/// Reason why a value does not exist, before its place is known.
+pub(super) type Reason = String;
+
+/// The words of a kernel's error.
+pub(super) fn said(error: &ArrowError) -> Reason {
+    match error {
+        ArrowError::DivideByZero => "division by zero".to_owned(),
+        ArrowError::ArithmeticOverflow(_) => "the result does not fit 64 bits".to_owned(),
+        ArrowError::ComputeError(said)
+        | ArrowError::CastError(said)
+        | ArrowError::ParseError(said)
+        | ArrowError::InvalidArgumentError(said) => said.clone(),
+        other => other.to_string(),
+    }
 }

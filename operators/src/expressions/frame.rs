@@ -15,15 +15,12 @@ use arrow_select::interleave::interleave;
 use arrow_select::merge::merge;
 use arrow_select::take::take;
 
-use super::error::EvaluationError;
+use super::error::{EvaluationError, Reason, said};
 use super::node::{Arithmetic, NodeId, Op, Program, Truth};
 use super::value::{Value, rows_of};
 
 /// Cost of an operand from which on it is evaluated for some rows only.
 const COST_WORTH_SELECTING: u32 = 8;
-
-/// Reason why a value does not exist, before its place is known.
-pub(super) type Reason = String;
 
 /// Rows over which nodes are evaluated.
 enum Source<'a> {
@@ -330,17 +327,4 @@ fn power(left: &Value, right: &Value) -> ArrayRef {
 /// The result of a kernel over both operands.
 fn of_both(left: &Value, right: &Value, result: ArrayRef) -> Value {
     if left.is_scalar() && right.is_scalar() { Value::Scalar(result) } else { Value::Rows(result) }
-}
-
-/// The words of a kernel's error.
-pub(super) fn said(error: &ArrowError) -> Reason {
-    match error {
-        ArrowError::DivideByZero => "division by zero".to_owned(),
-        ArrowError::ArithmeticOverflow(_) => "the result does not fit 64 bits".to_owned(),
-        ArrowError::ComputeError(said)
-        | ArrowError::CastError(said)
-        | ArrowError::ParseError(said)
-        | ArrowError::InvalidArgumentError(said) => said.clone(),
-        other => other.to_string(),
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, StringArray};
 use arrow_string::like;
 
-use super::frame::{Reason, said};
+use super::error::{Reason, said};
 use super::value::{Texts, Value};
 
 /// A kind of `like`.

@@ -388,7 +388,7 @@ impl FrequentItems {
     }
 }
 
-/// What stands before the type of items in a label.
+/// Words before the type of items in a label.
 const TYPE: &str = " (items of type ";
 
 /// The name and the type of items in a label.

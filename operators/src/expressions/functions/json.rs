@@ -9,8 +9,7 @@ use arrow_schema::DataType;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::error::shorten;
-use super::super::frame::Reason;
+use super::super::error::{Reason, shorten};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, texts};
 

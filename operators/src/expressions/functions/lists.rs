@@ -15,7 +15,7 @@ use arrow_string::length::length;
 use trommel_kernels::Isa;
 
 use super::super::compare::{Comparison, canonical_floats};
-use super::super::frame::{Reason, said};
+use super::super::error::{Reason, said};
 use super::super::types::{common, is_text};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_integer, integer_type, text, text_type};

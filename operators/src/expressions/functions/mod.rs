@@ -26,8 +26,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
-use super::error::hint;
-use super::frame::Reason;
+use super::error::{Reason, hint};
 use super::types::{common, is_integer, is_text};
 use super::value::Value;
 

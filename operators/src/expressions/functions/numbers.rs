@@ -12,7 +12,7 @@ use rapidhash::v3::rapidhash_v3;
 
 use super::super::cast::reinterpret;
 use super::super::compare::Comparison;
-use super::super::frame::{Reason, said};
+use super::super::error::{Reason, said};
 use super::super::types::{is_float, is_integer, is_number};
 use super::super::value::Value;
 use super::{Argument, Bound, Refusal, constant_integer, met};

@@ -10,7 +10,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 use arrow_string::like;
 
-use super::super::frame::{Reason, said};
+use super::super::error::{Reason, said};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, integer_type, texts};
 

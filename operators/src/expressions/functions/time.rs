@@ -10,8 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 use chrono::format::{Item, Parsed, StrftimeItems, parse};
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 
-use super::super::error::shorten;
-use super::super::frame::Reason;
+use super::super::error::{Reason, shorten};
 use super::super::types::{is_number, is_time};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, text_type};
