@@ -82,7 +82,7 @@ pub use trommel_operators::{
     FrequentItems, FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa, JoinAlgorithm,
     JoinMode, JoinOutput, JoinWindow, Map, Memory, MissingState, NotFinite, NpyError, OnError,
     Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, SchemaMismatch, Select,
-    SetSimilarityJoin, Share, ShareError, Similarity, Threshold, Tokenize, TokenizeBy,
+    SetSimilarityJoin, Share, ShareError, Similarity, TableError, Threshold, Tokenize, TokenizeBy,
     TokenizeError, TokenizeInto, Union, VectorDistribution, VectorWindow, VerifyMode, Window,
     Write, WriteError, WriteFormat, Zipf, ZipfError,
 };
