@@ -1,9 +1,10 @@
 //! Format `arrow`: the file format and the stream format of Arrow's IPC.
 //!
-//! A file is a mark, a stream and an index, so that both are read as a stream, a message at a time.
-//! Before a message is decoded, memory is asked for its bytes and for what its buffers say that they
-//! are without compression: the decoder allocates what they say.
+//! A stream is a schema and messages one after the other. A file has an index of its messages at
+//! its end, with the schema. Before a message is decoded, memory is asked for its bytes and for what
+//! its buffers say that they are without compression: the decoder allocates what they say.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
@@ -12,16 +13,16 @@ use arrow_array::RecordBatch;
 use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::FileDecoder;
-use arrow_ipc::{Block, Message, MessageHeader, MetadataVersion, root_as_message};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_ipc::{Block, Message, MessageHeader, MetadataVersion, root_as_footer, root_as_message};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use trommel_engine::memory::Reservation;
 
 use super::tables::{Opening, Table, TableError};
 
-/// The first bytes of the file format, which are padded with zeros.
-const MARK: &[u8] = b"ARROW1\0\0";
-/// The end of the longest padding.
-const PADDED_MARK: u64 = 64;
+/// The first and the last bytes of the file format.
+const MARK: &[u8; 6] = b"ARROW1";
+/// Bytes after the index of a file: its length and a mark.
+const END_BYTES: u64 = 10;
 /// The first bytes of a message; without them it begins with its length, as before Arrow 0.15.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// Bytes before the data of a compressed buffer: their number without compression.
@@ -32,7 +33,11 @@ const NOT_COMPRESSED: i64 = -1;
 pub(super) struct ArrowTable {
     file: File,
     bytes_total: u64,
+    /// Place of the next message of a stream.
     at: u64,
+    /// Places of the messages of a file that are left.
+    index: Option<VecDeque<u64>>,
+    bytes: u64,
     schema: SchemaRef,
     version: MetadataVersion,
     decoder: FileDecoder,
@@ -77,36 +82,66 @@ impl ArrowTable {
     pub(super) fn open(file: File, opening: &Opening) -> Result<Box<dyn Table>, TableError> {
         let bytes_total = file.metadata().map_err(failed)?.len();
         let mut mark = [0; MARK.len()];
-        let is_file = file.read_exact_at(&mut mark, 0).is_ok() && mark == MARK;
-        let mut at = if is_file { MARK.len() as u64 } else { 0 };
-        // No message begins with zeros.
-        let mut next = [0; 8];
-        while is_file && at < PADDED_MARK && file.read_exact_at(&mut next, at).is_ok() {
-            if next != [0; 8] {
-                break;
-            }
-            at += next.len() as u64;
-        }
-        let (schema, version) = (Arc::new(arrow_schema::Schema::empty()), MetadataVersion::V5);
+        let is_file = file.read_exact_at(&mut mark, 0).is_ok() && mark == *MARK;
+        let (schema, version) = (SchemaRef::new(Schema::empty()), MetadataVersion::V5);
         let mut table = Self {
             file,
             bytes_total,
-            at,
-            decoder: FileDecoder::new(Arc::clone(&schema) as SchemaRef, version),
+            at: 0,
+            index: None,
+            bytes: 0,
+            decoder: FileDecoder::new(Arc::clone(&schema), version),
             schema,
             version,
             room: opening.memory.reservation(),
             dictionaries: opening.memory.reservation(),
         };
-        let found = table.next_message()?.ok_or_else(|| wrong("it has no schema"))?;
+        if is_file {
+            table.begin_file()?
+        } else {
+            table.begin_stream()?
+        }
+        table.decoder = FileDecoder::new(Arc::clone(&table.schema), table.version);
+        Ok(Box::new(table))
+    }
+
+    /// Takes the schema of a stream, which is its first message.
+    fn begin_stream(&mut self) -> Result<(), TableError> {
+        let found = self.next_message()?.ok_or_else(|| wrong("it has no schema"))?;
         let head = &found.bytes[..found.head()];
         let message = parsed(head, prefix_of(head))?;
         let schema = message.header_as_schema();
         let schema = schema.ok_or_else(|| wrong("its first message is not a schema"))?;
-        table.version = message.version();
-        table.schema = Arc::new(try_fb_to_schema(schema).map_err(failed)?);
-        table.decoder = FileDecoder::new(Arc::clone(&table.schema), table.version);
-        Ok(Box::new(table))
+        self.version = message.version();
+        self.schema = Arc::new(try_fb_to_schema(schema).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Takes the schema and the index of a file, which are at its end.
+    fn begin_file(&mut self) -> Result<(), TableError> {
+        let cut = || wrong("it is cut off: its last bytes are no index");
+        let end = self.bytes_total.checked_sub(END_BYTES).ok_or_else(cut)?;
+        let last: [u8; 10] = self.read(end)?;
+        let (length, mark) = last.split_at(4);
+        if mark != MARK {
+            return Err(cut());
+        }
+        let length = i32::from_le_bytes(length.try_into().expect("4 bytes"));
+        let length = u64::try_from(length).ok().filter(|&length| length <= end).ok_or_else(cut)?;
+        let bytes = usize::try_from(length).map_err(|_| cut())?;
+        self.room.resize(bytes).map_err(TableError::Memory)?;
+        let mut footer = vec![0; bytes];
+        self.file.read_exact_at(&mut footer, end - length).map_err(failed)?;
+        let footer = root_as_footer(&footer).map_err(|error| failed(error.to_string()))?;
+        let schema = footer.schema().ok_or_else(|| wrong("it has no schema"))?;
+        self.schema = Arc::new(try_fb_to_schema(schema).map_err(failed)?);
+        self.version = footer.version();
+        let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
+        let place = |block: &Block| {
+            u64::try_from(block.offset()).map_err(|_| wrong("its index has an impossible place"))
+        };
+        self.index = Some(blocks.map(place).collect::<Result<_, _>>()?);
+        Ok(())
     }
 
     fn read<const N: usize>(&self, at: u64) -> Result<[u8; N], TableError> {
@@ -123,9 +158,12 @@ impl ArrowTable {
         length.ok_or_else(|| wrong("a message reaches beyond the end of the file"))
     }
 
-    /// Reads the next message; `None` at the end of the stream.
+    /// Reads the next message; `None` at the end.
     fn next_message(&mut self) -> Result<Option<Found>, TableError> {
-        if self.at == self.bytes_total {
+        if let Some(index) = &mut self.index {
+            let Some(place) = index.pop_front() else { return Ok(None) };
+            self.at = place;
+        } else if self.at == self.bytes_total {
             return Ok(None);
         }
         let mut prefix = 4;
@@ -148,6 +186,7 @@ impl ArrowTable {
         let mut whole = MutableBuffer::from_len_zeroed(head + body);
         self.file.read_exact_at(&mut whole, self.at).map_err(failed)?;
         self.at += (head + body) as u64;
+        self.bytes += (head + body) as u64;
         let head = i32::try_from(head).map_err(|_| wrong("a message is too long"))?;
         let body = i64::try_from(body).expect("a length of a file");
         Ok(Some(Found { bytes: whole.into(), block: Block::new(0, head, body) }))
@@ -219,6 +258,6 @@ impl Table for ArrowTable {
     }
 
     fn bytes(&self) -> u64 {
-        self.at
+        self.bytes
     }
 }
