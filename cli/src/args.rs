@@ -184,8 +184,8 @@ pub(crate) struct TopArguments {
     /// Count only rows for which this expression is true, such as "status >= 500"
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub(crate) condition: Option<String>,
-    /// Format of the files; when left out, jsonl for names such as x.jsonl and x.jsonl.gz where
-    /// --by or --where has an expression, else lines
+    /// Format of the files; when left out, that of the first name, such as x.jsonl.gz or x.parquet,
+    /// where --by or --where has an expression, else lines
     #[arg(long, value_enum)]
     pub(crate) format: Option<FileFormat>,
     /// Encoding of the text, such as windows-1252; without it UTF-8, or UTF-16 with a mark
@@ -256,6 +256,9 @@ impl FromStr for By {
 pub(crate) enum FileFormat {
     Lines,
     Jsonl,
+    Csv,
+    Parquet,
+    Arrow,
 }
 
 #[derive(Debug, Args)]

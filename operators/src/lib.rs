@@ -71,7 +71,7 @@ pub use crate::sink::{
 };
 pub use crate::source::{
     Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, Read, ReadError,
-    ReadFormat, ReadFrom, VectorDistribution, Zipf, ZipfError,
+    ReadFormat, ReadFrom, TableError, VectorDistribution, Zipf, ZipfError,
 };
 pub use crate::state::MissingState;
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};

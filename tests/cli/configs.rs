@@ -47,6 +47,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
     assert_eq!(
         names,
         [
+            "access-log.json",
             "co-occurring-words.json",
             "deduplicate.json",
             "filter-cores.json",
@@ -117,6 +118,24 @@ fn top_items_counts_the_items_of_the_file() {
             (&row["item"], &row["count"], &row["error"]),
             (&json!(item), &json!(count), &json!(0))
         );
+    }
+}
+
+#[test]
+fn access_log_counts_the_paths_of_failed_requests() {
+    // Row r has the path r * r modulo 7, and two of five rows have failed.
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for row in (0..120).filter(|row| row % 5 >= 3) {
+        *counts.entry(format!("/p{}", row * row % 7)).or_insert(0) += 1;
+    }
+    let mut expected: Vec<u64> = counts.values().copied().collect();
+    expected.sort_unstable_by(|a, b| b.cmp(a));
+    let rows = objects(&trommel(["run", "configs/access-log.json"]).end().ok());
+    let found: Vec<u64> = rows.iter().map(|row| row["count"].as_u64().expect("a count")).collect();
+    assert_eq!(found, expected[..3]);
+    for row in rows {
+        let path = row["item"].as_str().expect("a path");
+        assert_eq!(counts[path], row["count"]);
     }
 }
 

@@ -89,6 +89,9 @@ fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
     match arguments.format {
         Some(FileFormat::Lines) => ReadFormat::Lines,
         Some(FileFormat::Jsonl) => ReadFormat::Jsonl,
+        Some(FileFormat::Csv) => ReadFormat::Csv,
+        Some(FileFormat::Parquet) => ReadFormat::Parquet,
+        Some(FileFormat::Arrow) => ReadFormat::Arrow,
         None if !has_columns => ReadFormat::Lines,
         None => {
             let name = Path::new(files.first().map_or("".as_ref(), OsString::as_os_str));
@@ -99,6 +102,9 @@ fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
             let stem = if is_packed(name) { name.with_extension("") } else { name.to_owned() };
             match stem.extension().and_then(|end| end.to_str()) {
                 Some("jsonl" | "ndjson") => ReadFormat::Jsonl,
+                Some("csv") => ReadFormat::Csv,
+                Some("parquet") => ReadFormat::Parquet,
+                Some("arrow" | "feather" | "ipc") => ReadFormat::Arrow,
                 _ => ReadFormat::Lines,
             }
         }

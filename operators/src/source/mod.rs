@@ -8,4 +8,4 @@ mod read;
 pub use feed::{Feed, FeedError, Feeder};
 pub use generate::{Generate, GenerateKind, VectorDistribution, Zipf, ZipfError};
 pub use memory::Memory;
-pub use read::{Invalid, NpyError, Read, ReadError, ReadFormat, ReadFrom};
+pub use read::{Invalid, NpyError, Read, ReadError, ReadFormat, ReadFrom, TableError};

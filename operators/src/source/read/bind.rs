@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::types::{UInt32Type, UInt64Type};
@@ -14,7 +15,8 @@ use trommel_engine::operator::{
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
-use super::csv::{self, CsvColumns, CsvRows};
+use super::arrow::ArrowTable;
+use super::csv::{CsvLines, Dialect};
 use super::encoding::{self, Decoding, Invalid};
 use super::error::ReadError;
 use super::fixed::{RowFormat, RowSource};
@@ -23,17 +25,21 @@ use super::infer::{self, FirstRows};
 use super::input::Inputs;
 use super::integers::Integers;
 use super::jsonl::JsonRows;
+use super::labelled::{self, CsvColumns, LabelledRows};
 use super::lines::{LineBuffer, LineFormat, LineSource};
 use super::names::Names;
 use super::npy::NpyHeader;
+use super::parquet::ParquetTable;
 use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
+use super::tables::{OpenTable, Opening, TableError, TableSource, columns_of, open_table};
 use super::texts::{Texts, Unit};
+use super::typed::{FirstRecords, TypedRows};
 use super::vectors::{NpyVectors, RawVectors, npy_header};
 use super::{Read, ReadFormat, ReadFrom};
-use crate::columns::DIMS_MAX;
+use crate::columns::{DIMS_MAX, type_name};
 use crate::files::{input_claims, name_of};
 use crate::parameters::{check_batch, check_range, refuse};
 use crate::rejected::{self, OnError};
@@ -151,6 +157,36 @@ impl Read {
         Fragment::source(Load::Heavy, source, schema)
     }
 
+    /// Binds a source of tables, whose columns are those of the first one.
+    fn bind_tables(
+        &self,
+        inputs: impl FnOnce(Files) -> Inputs,
+        files: Files,
+        open_as: OpenTable,
+        memory: &MemoryBudget,
+    ) -> Result<Fragment, BindError> {
+        let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
+        let opening = Opening { batch: self.batch, memory: memory.clone() };
+        let mut first = Err(blame(ReadError::Table {
+            path: files.places[0].name(),
+            source: TableError::NotRegular,
+        }));
+        for place in files.places.iter().take(FIRST_FILES) {
+            first = open_table(place, open_as, &opening)
+                .map(|(_, table)| columns_of(&*table))
+                .map_err(blame);
+            if first.is_ok() || !self.action().goes_on() {
+                break;
+            }
+        }
+        let schema = schema::choose(first?.fields(), &self.columns)?;
+        let inputs = inputs(Files::default());
+        let (places, is_chosen) = ((files.places, files.bytes), !self.columns.is_empty());
+        let source =
+            TableSource::new(inputs, places, (open_as, opening), Arc::clone(&schema), is_chosen);
+        Ok(Fragment::source(Load::Heavy, source, schema))
+    }
+
     /// Refuses parameters of followed files.
     fn check_not_followed(&self) -> Result<(), BindError> {
         let given =
@@ -167,8 +203,14 @@ impl Read {
         let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
         let of_csv = [ReadFormat::Csv];
         let of_rows = [ReadFormat::F32le, ReadFormat::Npy];
-        let of_names = [ReadFormat::Csv, ReadFormat::Lines, ReadFormat::Jsonl];
-        let of_tables = [ReadFormat::Jsonl];
+        let of_names = [
+            ReadFormat::Csv,
+            ReadFormat::Lines,
+            ReadFormat::Jsonl,
+            ReadFormat::Parquet,
+            ReadFormat::Arrow,
+        ];
+        let of_tables = [ReadFormat::Jsonl, ReadFormat::Csv];
         let of_text = [
             ReadFormat::Lines,
             ReadFormat::Paragraphs,
@@ -177,15 +219,19 @@ impl Read {
             ReadFormat::Csv,
             ReadFormat::Jsonl,
         ];
-        let given: [(_, _, &[ReadFormat], _); 8] = [
+        let given: [(_, _, &[ReadFormat], _); 12] = [
             ("encoding", self.encoding.is_some(), &of_text, "of text"),
             ("invalid", self.invalid.is_some(), &of_text, "of text"),
             ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
             ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
-            ("columns", !self.columns.is_empty(), &of_names, "`csv`, `lines` or `jsonl`"),
-            ("schema", self.schema.is_some(), &of_tables, "`jsonl`"),
+            ("columns", !self.columns.is_empty(), &of_names, "`lines` or of tables"),
+            ("schema", self.schema.is_some(), &of_tables, "`jsonl` or `csv`"),
             ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
             ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
+            ("quote", self.quote.is_some(), &of_csv, "`csv`"),
+            ("comment", self.comment.is_some(), &of_csv, "`csv`"),
+            ("header", self.header.is_some(), &of_csv, "`csv`"),
+            ("null", self.null.is_some(), &of_csv, "`csv`"),
         ];
         for (parameter, is_given, formats, names) in given {
             if is_given && !formats.contains(&self.format) {
@@ -247,20 +293,7 @@ impl Read {
 
     /// The columns of the first rows of `files`: of the first file that has some.
     fn first_columns(&self, files: &Files) -> Result<Fields, BindError> {
-        // A pipe can be read only once.
-        if files.bytes.is_none() || files.places.is_empty() {
-            let allowed = "standard input, a pipe and followed files need the columns and their \
-                           types, such as {\"status\": \"u16\"}";
-            return Err(refuse("schema", "no value", allowed));
-        }
-        let mut first = Ok(FirstRows::new());
-        for place in files.places.iter().take(FIRST_FILES) {
-            first = self.first_rows(place);
-            if first.as_ref().is_ok_and(|rows| rows.rows() > 0) || !self.action().goes_on() {
-                break;
-            }
-        }
-        let first = first.map_err(|error| BindErrorKind::Other(error).at("paths"))?;
+        let first = self.look_at(files, FirstRows::new)?;
         first.columns().map_err(|reason| {
             let path = files.places[0].name();
             let value = format!("no value for {path}, where {reason}");
@@ -268,23 +301,108 @@ impl Read {
         })
     }
 
-    /// The first rows of a file.
-    fn first_rows(&self, place: &Place) -> Result<FirstRows, OperatorError> {
+    /// The first rows of `files` in a format that looks at them: of the first file that has some.
+    fn look_at<F: LineFormat>(&self, files: &Files, new: impl Fn() -> F) -> Result<F, BindError> {
+        // A pipe can be read only once.
+        if files.bytes.is_none() || files.places.is_empty() {
+            let allowed = "standard input, a pipe and followed files need the columns and their \
+                           types, such as {\"status\": \"u16\"}";
+            return Err(refuse("schema", "no value", allowed));
+        }
+        let mut first = Ok(new());
+        for place in files.places.iter().take(FIRST_FILES) {
+            first = self.first_rows(place, new());
+            if first.as_ref().is_ok_and(|rows| rows.rows() > 0) || !self.action().goes_on() {
+                break;
+            }
+        }
+        first.map_err(|error| BindErrorKind::Other(error).at("paths"))
+    }
+
+    /// The first rows of a file. A bad one is passed over, since the run tells it.
+    fn first_rows<F: LineFormat>(&self, place: &Place, format: F) -> Result<F, OperatorError> {
         let files = Files { places: vec![place.clone()], ..Files::default() };
-        let inputs = Inputs::new(files, OnError::Fail, true).decoding(self.decoding()?);
+        let inputs = Inputs::new(files, OnError::Reject, true).decoding(self.decoding()?);
         let lines = self.lines(&MemoryBudget::of_process())?;
-        let mut source = LineSource::new(inputs, FirstRows::new(), infer::ROWS, lines);
+        let mut source = LineSource::new(inputs, format, infer::ROWS, lines);
         let mut out = Output::new();
-        while !source.is_full() && source.next(&mut out)? != SourceFlow::Finished {}
+        while !source.is_full() && source.next(&mut out)? != SourceFlow::Finished {
+            out.drain_sent().for_each(drop);
+        }
         Ok(source.into_format())
+    }
+
+    /// A parameter that is one ASCII character.
+    fn character(
+        parameter: &'static str,
+        given: Option<&String>,
+        refused: &[u8],
+    ) -> Result<Option<u8>, BindError> {
+        let Some(given) = given else { return Ok(None) };
+        match given.as_bytes() {
+            &[byte] if byte.is_ascii() && !refused.contains(&byte) => Ok(Some(byte)),
+            _ => {
+                let allowed = "expected one ASCII character that is no quote and no line end";
+                Err(refuse(parameter, format!("{given:?}"), allowed))
+            }
+        }
+    }
+
+    /// The characters of CSV that have a meaning.
+    fn dialect(&self) -> Result<Dialect, BindError> {
+        let usual = Dialect::default();
+        let quote = Self::character("quote", self.quote.as_ref(), b"\r\n")?;
+        let quote = quote.unwrap_or(usual.quote);
+        let refused = [quote, b'\r', b'\n'];
+        let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused)?;
+        let comment = Self::character("comment", self.comment.as_ref(), &refused)?;
+        let delimiter = delimiter.unwrap_or(usual.delimiter);
+        Ok(Dialect { delimiter, quote, comment, has_header: self.header.unwrap_or(true) })
+    }
+
+    /// Whether CSV is read as a table.
+    fn is_csv_table(&self) -> bool {
+        self.schema.is_some() || self.columns.is_empty() && self.vector.is_empty()
+    }
+
+    fn nulls(&self) -> Vec<String> {
+        self.null.clone().unwrap_or_else(|| vec![String::new()])
+    }
+
+    /// Rows of a table of CSV, whose columns are given or are those of the first records of `files`.
+    fn typed_rows(&self, files: &Files) -> Result<TypedRows, BindError> {
+        if !self.vector.is_empty() {
+            let allowed = "a table has no `vector`; leave out `schema`, or read lists of columns";
+            return Err(refuse("vector", "a list", allowed));
+        }
+        let schema = match &self.schema {
+            Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
+            None => schema::choose(&self.first_csv_columns(files)?, &[])?,
+        };
+        TypedRows::new(schema, self.nulls()).map_err(|field| {
+            let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
+            refuse("schema", value, "a field of `csv` has no such values; read a text")
+        })
+    }
+
+    fn first_csv_columns(&self, files: &Files) -> Result<Fields, BindError> {
+        let dialect = self.dialect()?;
+        let new =
+            || CsvLines::new(FirstRecords::new(self.nulls()), dialect.clone(), self.line_bytes_max);
+        let first = self.look_at(files, new)?.into_columns();
+        first.columns().map_err(|twice| {
+            let path = files.places[0].name();
+            let why = match twice {
+                Some(name) => format!("two columns have the name `{name}`"),
+                None => "there are no columns".to_owned(),
+            };
+            let value = format!("no value for {path}, where {why}");
+            refuse("schema", value, "name the columns and their types")
+        })
     }
 
     fn csv_columns(&self) -> Result<CsvColumns, BindError> {
         let Self { columns, vector, dims, .. } = self;
-        if columns.is_empty() && vector.is_empty() {
-            let allowed = "name at least one of the columns, here or in `vector`";
-            return Err(refuse("columns", "an empty list", allowed));
-        }
         let given = columns.iter().map(String::as_str);
         let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
         let repeated = (2..names.len()).find(|&place| names[..place].contains(&names[place]));
@@ -297,28 +415,25 @@ impl Read {
                 return Err(refuse("dims", dims.to_string(), "name the `vector`"));
             }
             (Some(dims), _) => *dims,
-            (None, _) if vector.iter().any(|name| csv::is_pattern(name)) => {
+            (None, _) if vector.iter().any(|name| labelled::is_pattern(name)) => {
                 return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
             }
             (None, names) => names.unwrap_or(u32::MAX),
         };
         check_range("vector", &dims, &(0..=DIMS_MAX))?;
-        let delimiter = match self.delimiter.as_deref().unwrap_or(",").as_bytes() {
-            &[byte] if byte.is_ascii() && !b"\"\r\n".contains(&byte) => byte,
-            found => {
-                let found = format!("{:?}", String::from_utf8_lossy(found));
-                let allowed = "expected one ASCII character that is no quote and no line end";
-                return Err(refuse("delimiter", found, allowed));
-            }
-        };
-        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims, delimiter })
+        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims })
     }
 
     /// Binds a source of `files`.
     fn bind_files(&self, mut files: Files, context: BindContext) -> Result<Fragment, BindError> {
         let is_text = !matches!(
             self.format,
-            ReadFormat::U32le | ReadFormat::U64le | ReadFormat::F32le | ReadFormat::Npy
+            ReadFormat::U32le
+                | ReadFormat::U64le
+                | ReadFormat::F32le
+                | ReadFormat::Npy
+                | ReadFormat::Parquet
+                | ReadFormat::Arrow
         );
         let mut claims = std::mem::take(&mut files.claims);
         claims.extend(self.names.iter().flat_map(|path| input_claims(path, "names")));
@@ -339,13 +454,22 @@ impl Read {
                 self.bind_lines(inputs(files), memory, SetLines::new().within(memory))?
             }
             ReadFormat::Csv => {
-                let rows = CsvRows::new(self.csv_columns()?, bytes_max).within(memory);
-                self.bind_lines(inputs(files), memory, rows)?
+                let dialect = self.dialect()?;
+                if self.is_csv_table() {
+                    let rows = CsvLines::new(self.typed_rows(&files)?, dialect, bytes_max);
+                    self.bind_lines(inputs(files), memory, rows.within(memory))?
+                } else {
+                    let rows = LabelledRows::new(self.csv_columns()?);
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
+                    self.bind_lines(inputs(files), memory, rows)?
+                }
             }
             ReadFormat::Jsonl => {
                 let rows = self.json_rows(&files, memory)?;
                 self.bind_lines(inputs(files), memory, rows)?
             }
+            ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, memory)?,
+            ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, memory)?,
             ReadFormat::U32le => self.bind_rows(inputs(files), Integers::<UInt32Type>::new()),
             ReadFormat::U64le => self.bind_rows(inputs(files), Integers::<UInt64Type>::new()),
             ReadFormat::F32le => {

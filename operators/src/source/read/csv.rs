@@ -1,8 +1,7 @@
-//! Format `csv`: columns of text, and columns that become a vector.
+//! Records of comma-separated values.
 //!
 //! ```text
-//! header   name, x, y      ──► place of each column, for each file
-//! record   "Bonn", 7.1, 50 ──► id, name: "Bonn", vector: [7.1, 50]
+//! lines ──► records, which may have several ──► fields ──► Columns: labelled.rs, typed.rs
 //! ```
 //!
 //! A record ends at a newline outside of quotes (RFC 4180). Lines are fed to the parser one by
@@ -10,11 +9,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_buffer::ScalarBuffer;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, SchemaRef};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use memchr::memchr;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
@@ -22,7 +20,7 @@ use super::error::ReadError;
 use super::input::{BadRow, Inputs};
 use super::lines::{Line, LineFormat, Run};
 use super::sets::shorten;
-use crate::columns::{vector_array, vector_field};
+use crate::columns::type_name;
 
 /// Initial bytes of a record, and initial number of its fields; both double when they are full.
 const RECORD_BYTES: usize = 1 << 10;
@@ -30,46 +28,65 @@ const FIELDS: usize = 16;
 /// Bytes of a record that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
 /// Columns of a file that a message names.
-const NAMES_SHOWN: usize = 20;
-/// End of a name that stands for all columns that begin with the rest of it.
-const ANY: char = '*';
+pub(super) const NAMES_SHOWN: usize = 20;
 
-/// Columns to read.
+/// Characters of a file with a meaning, and whether it names its columns.
 #[derive(Debug, Clone)]
-pub(super) struct CsvColumns {
-    /// Names of the columns that stay text.
-    pub(super) texts: Vec<String>,
-    /// Names of the columns that become the vector, or beginnings of names.
-    pub(super) vector: Vec<String>,
-    /// Coordinates of a vector; 0 without a column `vector`.
-    pub(super) dims: u32,
+pub(super) struct Dialect {
     pub(super) delimiter: u8,
+    pub(super) quote: u8,
+    /// First character of a line that is no record.
+    pub(super) comment: Option<u8>,
+    pub(super) has_header: bool,
 }
 
-/// True if `name` stands for all columns that begin with the rest of it.
-pub(super) fn is_pattern(name: &str) -> bool {
-    name.ends_with(ANY)
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { delimiter: b',', quote: b'"', comment: None, has_header: true }
+    }
 }
 
-/// One row per record. Ids count all records of all files, including records left out.
-pub(super) struct CsvRows {
-    schema: SchemaRef,
-    columns: CsvColumns,
+/// Conversion of records to rows.
+pub(super) trait Columns: Send {
+    /// Whether it asks which fields are quoted.
+    const ASKS_FOR_QUOTES: bool;
+    fn schema(&self) -> &SchemaRef;
+    /// Finds the columns in the header of the next file, or says why the file is left out.
+    fn begin(&mut self, path: Arc<str>, header: &[String]) -> Result<(), ReadError>;
+    /// Counts a record, which may be left out afterwards.
+    fn count(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
+    /// Adds the row of a record with as many fields as the header, or nothing of it.
+    fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault>;
+    fn rows(&self) -> usize;
+    fn bytes(&self) -> usize;
+    fn take(&mut self) -> RecordBatch;
+}
+
+/// Lines of records.
+pub(super) struct CsvLines<C> {
+    columns: C,
+    dialect: Dialect,
     parser: Reader,
     record: Record,
-    /// Places of the columns in the open file.
-    places: Places,
+    header: Header,
     record_bytes_max: usize,
-    next_id: u64,
-    ids: Vec<u32>,
-    texts: Vec<StringBuilder>,
-    coordinates: Vec<f32>,
     /// Memory of long records.
     room: Reservation,
 }
 
+/// Header of the open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Header {
+    /// It has not come yet.
+    Unknown,
+    /// It has this number of fields.
+    Fields(usize),
+    /// The file is left out.
+    None,
+}
+
 /// Record that is being parsed.
-struct Record {
+pub(super) struct Record {
     text: Vec<u8>,
     /// End of each field in `text`.
     ends: Vec<usize>,
@@ -81,34 +98,31 @@ struct Record {
     offset: u64,
     /// Its bytes in the file, where they may be asked for.
     raw: Vec<u8>,
+    /// Whether each field is quoted; empty if none is.
+    quoted: Vec<bool>,
     /// It is unusable, and has been refused.
     is_refused: bool,
 }
 
-/// Header of the open file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Places {
-    /// It has not come yet.
-    Unknown,
-    Known {
-        fields: usize,
-        texts: Vec<usize>,
-        vector: Vec<usize>,
-    },
-    /// The file is left out.
-    None,
-}
-
 impl Record {
     fn new() -> Self {
-        let (text, ends) = (vec![0; RECORD_BYTES], vec![0; FIELDS]);
-        Self { text, ends, used: (0, 0), line: 0, offset: 0, raw: Vec::new(), is_refused: false }
+        Self {
+            text: vec![0; RECORD_BYTES],
+            ends: vec![0; FIELDS],
+            used: (0, 0),
+            line: 0,
+            offset: 0,
+            raw: Vec::new(),
+            quoted: Vec::new(),
+            is_refused: false,
+        }
     }
 
     fn clear(&mut self) {
         self.used = (0, 0);
         self.line = 0;
         self.raw.clear();
+        self.quoted.clear();
         self.is_refused = false;
     }
 
@@ -136,75 +150,105 @@ impl Record {
         false
     }
 
-    fn fields(&self) -> usize {
+    /// Number of fields.
+    pub(super) fn fields(&self) -> usize {
         self.used.1
     }
 
     /// Bytes of a field.
-    fn field(&self, place: usize) -> &[u8] {
+    pub(super) fn field(&self, place: usize) -> &[u8] {
         let begin = if place == 0 { 0 } else { self.ends[place - 1] };
         &self.text[begin..self.ends[place]]
     }
+
+    /// Whether a field is quoted.
+    pub(super) fn is_quoted(&self, place: usize) -> bool {
+        self.quoted.get(place).is_some_and(|&is_quoted| is_quoted)
+    }
+
+    /// Finds the fields that are quoted.
+    fn find_quotes(&mut self, dialect: &Dialect) {
+        if memchr(dialect.quote, &self.raw).is_none() {
+            return;
+        }
+        let mut state = State::FieldBegins;
+        for &byte in &self.raw {
+            if state == State::FieldBegins {
+                self.quoted.push(byte == dialect.quote);
+            }
+            state = state.after(byte, dialect);
+        }
+    }
 }
 
-/// Whether a quote is open after `line`; it is open before if `is_quoted`. A quote opens at the
-/// beginning of a field only.
-fn is_quoted_after(line: &[u8], delimiter: u8, is_quoted: bool) -> bool {
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    enum State {
-        FieldBegins,
-        Plain,
-        Quoted,
-        /// A quote in quotes: it ends them, unless another one follows.
-        Quote,
+/// State of a record between two bytes. A quote opens at the beginning of a field only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    FieldBegins,
+    Plain,
+    Quoted,
+    /// A quote in quotes: it ends them, unless another one follows.
+    Quote,
+}
+
+impl State {
+    fn after(self, byte: u8, dialect: &Dialect) -> Self {
+        match (self, byte == dialect.quote) {
+            (Self::FieldBegins | Self::Quote, true) => Self::Quoted,
+            (Self::Quoted, true) => Self::Quote,
+            (Self::Quoted, _) => Self::Quoted,
+            _ if byte == dialect.delimiter => Self::FieldBegins,
+            _ => Self::Plain,
+        }
     }
+}
+
+/// Whether a quote is open after `line`; it is open before if `is_quoted`.
+fn is_quoted_after(line: &[u8], dialect: &Dialect, is_quoted: bool) -> bool {
     let begin = if is_quoted { State::Quoted } else { State::FieldBegins };
-    let step = |state, &byte: &u8| match (state, byte) {
-        (State::FieldBegins | State::Quote, b'"') => State::Quoted,
-        (State::Quoted, b'"') => State::Quote,
-        (State::Quoted, _) => State::Quoted,
-        (_, byte) if byte == delimiter => State::FieldBegins,
-        _ => State::Plain,
-    };
-    line.iter().fold(begin, step) == State::Quoted
+    line.iter().fold(begin, |state, &byte| state.after(byte, dialect)) == State::Quoted
 }
 
 /// Reason why a record cannot be used.
-enum Fault {
-    Fields(usize),
-    /// The field in this place is not UTF-8.
+pub(super) enum Fault {
+    /// The field in this place is no text in the encoding of the file.
     Text(usize),
     /// The field in this place is not a number.
     Number(usize),
+    /// The field in this place is not of the type of its column.
+    Value { place: usize, column: String, expected: DataType },
 }
 
-impl CsvRows {
-    pub(super) fn new(columns: CsvColumns, record_bytes_max: usize) -> Self {
-        let mut fields = vec![Field::new("id", DataType::UInt32, false)];
-        fields.extend(columns.texts.iter().map(|name| Field::new(name, DataType::Utf8, false)));
-        if columns.dims > 0 {
-            fields.push(vector_field(columns.dims));
-        }
+impl<C: Columns> CsvLines<C> {
+    /// Records of at most `record_bytes_max` bytes.
+    pub(super) fn new(columns: C, dialect: Dialect, record_bytes_max: usize) -> Self {
         let mut builder = ReaderBuilder::new();
-        builder.delimiter(columns.delimiter).terminator(Terminator::Any(b'\n'));
+        builder.delimiter(dialect.delimiter).quote(dialect.quote);
+        builder.terminator(Terminator::Any(b'\n'));
         Self {
-            schema: Arc::new(Schema::new(fields)),
+            columns,
+            dialect,
             parser: builder.build(),
             record: Record::new(),
-            places: Places::Unknown,
+            header: Header::Unknown,
             record_bytes_max,
-            next_id: 0,
-            ids: Vec::new(),
-            texts: columns.texts.iter().map(|_| StringBuilder::new()).collect(),
-            coordinates: Vec::new(),
             room: Reservation::default(),
-            columns,
         }
     }
 
     /// Takes memory for long records from this budget.
     pub(super) fn within(self, memory: &MemoryBudget) -> Self {
         Self { room: memory.reservation(), ..self }
+    }
+
+    /// The columns, with the rows that have not been taken.
+    pub(super) fn into_columns(self) -> C {
+        self.columns
+    }
+
+    /// Whether a line between two records is none.
+    fn is_passed_over(&self, line: Line<'_>) -> bool {
+        line.bytes.first().is_none_or(|&byte| Some(byte) == self.dialect.comment)
     }
 
     /// Adds a line. Without it the line with this `number` cannot be used, nor the record that
@@ -217,8 +261,8 @@ impl CsvRows {
         line_end: &[u8],
     ) -> Result<(), ReadError> {
         let is_between = self.record.line == 0;
-        if self.places == Places::None
-            || is_between && line.is_some_and(|line| line.bytes.is_empty())
+        if self.header == Header::None
+            || is_between && line.is_some_and(|line| self.is_passed_over(line))
         {
             return Ok(());
         }
@@ -244,13 +288,12 @@ impl CsvRows {
         if record.is_refused {
             // Parsed on, up to its end, without its text.
             record.used = (0, 0);
-        } else if inputs.rejects() {
+        } else if inputs.rejects() || C::ASKS_FOR_QUOTES {
             record.raw.extend_from_slice(bytes);
             record.raw.push(b'\n');
         }
         // In quotes, the line end belongs to the field, as it is in the file.
-        let is_kept =
-            line_end != b"\n" && is_quoted_after(bytes, self.columns.delimiter, !is_between);
+        let is_kept = line_end != b"\n" && is_quoted_after(bytes, &self.dialect, !is_between);
         let line_end = if is_kept { line_end } else { b"\n" };
         if record.add(parser, bytes) || record.add(parser, line_end) {
             self.close(inputs)
@@ -271,105 +314,86 @@ impl CsvRows {
 
     /// Takes the record, which is complete.
     fn close(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
-        let result = match &self.places {
-            Places::Unknown => self.take_header(inputs),
-            Places::Known { .. } => self.take_record(inputs),
-            Places::None => Ok(()),
+        if self.header == Header::Unknown {
+            self.take_header(inputs)?;
+            if self.dialect.has_header {
+                self.record.clear();
+                return Ok(());
+            }
+        }
+        let result = match self.header {
+            Header::Fields(fields) => self.take_record(fields, inputs),
+            Header::Unknown | Header::None => Ok(()),
         };
         self.record.clear();
         result
     }
 
     fn take_header(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        self.header = Header::None;
         if self.record.is_refused {
-            self.places = Places::None;
             return inputs.leave_out(ReadError::NoHeader { path: inputs.path() });
         }
-        match self.find_places(inputs) {
-            Ok(places) => self.places = places,
-            Err(error) => {
-                self.places = Places::None;
-                inputs.leave_out(error)?;
-            }
+        let names = self.names(inputs);
+        let begun = names.and_then(|names| {
+            self.columns.begin(inputs.path(), &names)?;
+            Ok(names.len())
+        });
+        match begun {
+            Ok(fields) => self.header = Header::Fields(fields),
+            Err(error) => inputs.leave_out(error)?,
         }
         Ok(())
     }
 
-    /// The places of the columns by the header, which is the record.
-    fn find_places(&self, inputs: &Inputs) -> Result<Places, ReadError> {
-        let (path, line) = (inputs.path(), self.record.line);
-        let encoding = inputs.line_encoding();
+    /// The names of the columns, which are in the record, or `c1`, `c2` and so on.
+    fn names(&self, inputs: &Inputs) -> Result<Vec<String>, ReadError> {
+        let by_place = |place: usize| format!("c{}", place + 1);
+        let (line, encoding) = (self.record.line, inputs.line_encoding());
         let name = |place: usize| {
+            if !self.dialect.has_header {
+                return Ok(by_place(place));
+            }
             let field = self.record.field(place);
-            if let Ok(name) = text_of(field, encoding) {
-                return Ok(name.trim().to_owned());
-            }
-            let (path, encoding) = (inputs.path(), encoding.name());
-            let error = ReadError::CsvText { path, line, field: place + 1, encoding };
-            // A file whose header is no text is left out as a whole.
-            if inputs.replaces() {
-                Ok(inputs.replaced(field).trim().to_owned())
-            } else {
-                Err(error)
-            }
-        };
-        let header: Vec<String> = (0..self.record.fields()).map(name).collect::<Result<_, _>>()?;
-        let all = |name: &str| -> Vec<usize> {
-            let prefix = name.strip_suffix(ANY);
-            let is_it = |found: &str| match prefix {
-                Some(prefix) => found.starts_with(prefix),
-                None => found == name,
+            let name = match text_of(field, encoding) {
+                Ok(name) => name.trim().to_owned(),
+                // A file whose header is no text is left out as a whole.
+                Err(_) if inputs.replaces() => inputs.replaced(field).trim().to_owned(),
+                Err(_) => {
+                    let (path, encoding) = (inputs.path(), encoding.name());
+                    return Err(ReadError::CsvText { path, line, field: place + 1, encoding });
+                }
             };
-            (0..header.len()).filter(|&place| is_it(&header[place])).collect()
+            Ok(if name.is_empty() { by_place(place) } else { name })
         };
-        let missing = |name: &String, count| {
-            let (path, name) = (Arc::clone(&path), name.clone());
-            let found = header.iter().take(NAMES_SHOWN).map(|name| format!("`{name}`"));
-            let found = found.collect::<Vec<_>>().join(", ");
-            Err(ReadError::CsvColumn { path, name, count, found })
-        };
-        let mut texts = Vec::new();
-        for name in &self.columns.texts {
-            match all(name)[..] {
-                [place] => texts.push(place),
-                ref places => return missing(name, places.len()),
-            }
-        }
-        let mut vector = Vec::new();
-        for name in &self.columns.vector {
-            let places = all(name);
-            if places.len() != 1 && !is_pattern(name) {
-                return missing(name, places.len());
-            }
-            vector.extend(places);
-        }
-        let (found, dims) = (vector.len() as u64, self.columns.dims);
-        if found != u64::from(dims) {
-            return Err(ReadError::Dims { path, found, dims });
-        }
-        Ok(Places::Known { fields: header.len(), texts, vector })
+        (0..self.record.fields()).map(name).collect()
     }
 
-    fn take_record(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
-        let line = self.record.line;
-        let id = u32::try_from(self.next_id)
-            .map_err(|_| ReadError::TooManyRows { path: inputs.path(), line })?;
-        self.next_id += 1;
+    fn take_record(&mut self, fields: usize, inputs: &mut Inputs) -> Result<(), ReadError> {
+        let (line, found) = (self.record.line, self.record.fields());
+        self.columns.count(inputs, line)?;
         if self.record.is_refused {
             return Ok(());
         }
-        let begin = self.coordinates.len();
-        let Err(fault) = self.push(id, inputs) else { return Ok(()) };
-        self.coordinates.truncate(begin);
-        let Places::Known { fields, .. } = &self.places else { return Ok(()) };
+        if found != fields {
+            let error = |path| ReadError::CsvFields { path, line, found, fields };
+            return inputs.refuse(&self.record.bad_row(), error);
+        }
+        if C::ASKS_FOR_QUOTES {
+            self.record.find_quotes(&self.dialect);
+        }
+        let Err(fault) = self.columns.push(&self.record, inputs) else { return Ok(()) };
         let encoding = inputs.line_encoding().name();
         let is_of_bytes = matches!(fault, Fault::Text(_));
+        let shown = |place| shorten(self.record.field(place));
         let error = |path| match fault {
-            Fault::Fields(found) => ReadError::CsvFields { path, line, found, fields: *fields },
             Fault::Text(place) => ReadError::CsvText { path, line, field: place + 1, encoding },
             Fault::Number(place) => {
-                let token = shorten(self.record.field(place));
-                ReadError::Number { path, line, field: place + 1, token }
+                ReadError::Number { path, line, field: place + 1, token: shown(place) }
+            }
+            Fault::Value { place, column, expected } => {
+                let (expected, found) = (type_name(&expected), format!("`{}`", shown(place)));
+                ReadError::Value { path, line, column, expected, found }
             }
         };
         let row = self.record.bad_row();
@@ -378,45 +402,11 @@ impl CsvRows {
             false => inputs.refuse(&row, error),
         }
     }
-
-    /// Adds the row of the record; the coordinates of an unusable one have to be removed.
-    fn push(&mut self, id: u32, inputs: &mut Inputs) -> Result<(), Fault> {
-        let Places::Known { fields, texts, vector } = &self.places else { return Ok(()) };
-        let record = &self.record;
-        if record.fields() != *fields {
-            return Err(Fault::Fields(record.fields()));
-        }
-        let number = |place: usize| -> Option<f32> {
-            str::from_utf8(record.field(place)).ok()?.trim().parse().ok()
-        };
-        for &place in vector {
-            self.coordinates.push(number(place).ok_or(Fault::Number(place))?);
-        }
-        // All texts are checked before one is added.
-        let encoding = inputs.line_encoding();
-        let is_broken = |&&place: &&usize| text_of(record.field(place), encoding).is_err();
-        let broken = texts.iter().find(is_broken);
-        if let Some(&place) = broken {
-            if !inputs.replaces() {
-                return Err(Fault::Text(place));
-            }
-            inputs.count_replaced();
-        }
-        for (builder, &place) in self.texts.iter_mut().zip(texts) {
-            let field = record.field(place);
-            match text_of(field, encoding) {
-                Ok(text) => builder.append_value(text),
-                Err(_) => builder.append_value(inputs.replaced(field)),
-            }
-        }
-        self.ids.push(id);
-        Ok(())
-    }
 }
 
-impl LineFormat for CsvRows {
+impl<C: Columns> LineFormat for CsvLines<C> {
     fn schema(&self) -> &SchemaRef {
-        &self.schema
+        self.columns.schema()
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
@@ -431,7 +421,7 @@ impl LineFormat for CsvRows {
 
     fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         let (line, is_refused) = (self.record.line, self.record.is_refused);
-        let is_empty = self.places == Places::Unknown;
+        let is_empty = self.header == Header::Unknown;
         if line > 0 && !is_refused {
             let error = |path| ReadError::OpenQuote { path, line };
             inputs.refuse(&self.record.bad_row(), error)?;
@@ -446,29 +436,19 @@ impl LineFormat for CsvRows {
         let bytes = self.record.used.0;
         self.record.clear();
         self.parser.reset();
-        self.places = Places::Unknown;
+        self.header = Header::Unknown;
         bytes
     }
 
     fn rows(&self) -> usize {
-        self.ids.len()
+        self.columns.rows()
     }
 
     fn bytes(&self) -> usize {
-        let texts: usize = self.texts.iter().map(|texts| texts.values_slice().len()).sum();
-        texts + size_of_val(&self.coordinates[..])
+        self.columns.bytes()
     }
 
     fn take(&mut self) -> RecordBatch {
-        let ids = std::mem::take(&mut self.ids);
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from(ids))];
-        columns.extend(self.texts.iter_mut().map(|texts| Arc::new(texts.finish()) as ArrayRef));
-        if self.columns.dims > 0 {
-            let capacity = self.coordinates.len();
-            let next = Vec::with_capacity(capacity);
-            let coordinates = std::mem::replace(&mut self.coordinates, next);
-            columns.push(vector_array(self.columns.dims, ScalarBuffer::from(coordinates)));
-        }
-        RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+        self.columns.take()
     }
 }

@@ -7,6 +7,7 @@ use thiserror::Error;
 use trommel_engine::memory::MemoryFull;
 
 use super::npy::NpyError;
+use super::tables::TableError;
 
 /// Error of a file or of a place in it.
 #[derive(Debug, Error)]
@@ -303,6 +304,14 @@ pub enum ReadError {
     NoHeader {
         /// The file.
         path: Arc<str>,
+    },
+    /// A table cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Table {
+        /// The file.
+        path: Arc<str>,
+        /// Reason.
+        source: TableError,
     },
     /// There are more vectors than names.
     #[error("{path} has {names} names; there are more vectors")]

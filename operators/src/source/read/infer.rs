@@ -17,7 +17,7 @@ use super::lines::{LineFormat, Run};
 /// Rows from which columns are inferred.
 pub(super) const ROWS: usize = 1_000;
 /// Bytes of rows after which no more are looked at.
-const BYTES_MAX: usize = 64 << 20;
+pub(super) const BYTES_MAX: usize = 64 << 20;
 /// Maximum columns and members that are inferred.
 const FIELDS_MAX: usize = 4_096;
 

@@ -16,6 +16,7 @@
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
 //! from its input and sends the rows of all bytes taken so far.
 
+mod arrow;
 mod bind;
 mod braces;
 mod compression;
@@ -30,16 +31,21 @@ mod infer;
 mod input;
 mod integers;
 mod jsonl;
+mod labelled;
 mod lines;
 mod names;
 mod npy;
+mod pages;
+mod parquet;
 mod paths;
 mod plain;
 mod raw;
 mod schema;
 mod sets;
 mod stream;
+mod tables;
 mod texts;
+mod typed;
 mod values;
 mod vectors;
 mod walk;
@@ -59,6 +65,7 @@ use crate::rejected::OnError;
 pub use encoding::Invalid;
 pub use error::ReadError;
 pub use npy::NpyError;
+pub use tables::TableError;
 
 use schema::TableSchema;
 
@@ -93,12 +100,16 @@ pub enum ReadFormat {
     Npy,
     /// Comma-separated values (RFC 4180) with the names of the columns in the first record;
     /// columns `id` (record number from 0, counted over all files), the `columns` as text, and
-    /// `vector`.
+    /// `vector`. With a `schema`, or with neither `columns` nor `vector`, a table.
     Csv,
     /// A table: an object of JSON on each line, whose members are the columns. An object inside of
     /// it is a struct, and a list is a list. A member that is missing is null, and one that the
     /// table does not have is passed over. Blank lines are passed over.
     Jsonl,
+    /// A table: a file of Parquet, with its columns.
+    Parquet,
+    /// A table: a file or a stream of Arrow (IPC), with its columns.
+    Arrow,
 }
 
 /// Place in a followed file at which reading begins.
@@ -215,8 +226,8 @@ pub struct Read {
     /// `name`.
     #[serde(default)]
     names: Option<PathBuf>,
-    /// For `csv`: names of the columns that become columns of text. For `lines`: `path` and
-    /// `line_number` (from 1), to be columns beside `line`. For `jsonl`: the columns of the table to
+    /// For `csv` without a `schema`: names of the columns that become columns of text. For `lines`: `path` and
+    /// `line_number` (from 1), to be columns beside `line`. For tables: the columns to
     /// read, in this order; all of them when left out.
     #[serde(default)]
     columns: Vec<String>,
@@ -229,7 +240,24 @@ pub struct Read {
     #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
     delimiter: Option<String>,
-    /// For `jsonl`: the columns of the table and their types, such as `{"status": "u16", "tags":
+    /// For `csv`: the character around a field that has delimiters or line ends; `"` when left out.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 1))]
+    quote: Option<String>,
+    /// For `csv`: the first character of lines that are passed over, such as `#`; none when left
+    /// out.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 1))]
+    comment: Option<String>,
+    /// For `csv`: whether the first record names the columns; otherwise they are `c1`, `c2` and so
+    /// on. When left out, true.
+    #[serde(default)]
+    header: Option<bool>,
+    /// For tables of `csv`: the words that are nulls, such as `["NA", ""]`; the empty one when left
+    /// out. A word in quotes is a text in a column of texts.
+    #[serde(default)]
+    null: Option<Vec<String>>,
+    /// For `jsonl` and `csv`: the columns of the table and their types, such as `{"status": "u16", "tags":
     /// ["text"], "user": {"id": "i64"}}`, in the order of their names. When left out, the columns
     /// of the first 1,000 rows of the first file; standard input, pipes and followed files need it.
     #[serde(default)]
@@ -259,6 +287,10 @@ impl Read {
             columns: Vec::new(),
             vector: Vec::new(),
             delimiter: None,
+            quote: None,
+            comment: None,
+            header: None,
+            null: None,
             schema: None,
         }
     }
@@ -310,6 +342,34 @@ impl Read {
     #[must_use]
     pub fn delimiter(mut self, delimiter: char) -> Self {
         self.delimiter = Some(delimiter.into());
+        self
+    }
+
+    /// Sets the character around a field of a CSV file; the default is `"`.
+    #[must_use]
+    pub fn quote(mut self, quote: char) -> Self {
+        self.quote = Some(quote.into());
+        self
+    }
+
+    /// Sets the first character of lines of a CSV file that are passed over.
+    #[must_use]
+    pub fn comment(mut self, comment: char) -> Self {
+        self.comment = Some(comment.into());
+        self
+    }
+
+    /// Sets whether the first record of a CSV file names the columns; the default is true.
+    #[must_use]
+    pub fn header(mut self, has_header: bool) -> Self {
+        self.header = Some(has_header);
+        self
+    }
+
+    /// Sets the words that are nulls in a table of CSV; the default is the empty one.
+    #[must_use]
+    pub fn null(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.null = Some(words.into_iter().map(Into::into).collect());
         self
     }
 

@@ -189,7 +189,7 @@ impl Read for Raw {
 }
 
 /// Opens a file without waiting for a writer.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     // NONBLOCK keeps `open` from waiting for the writer of a FIFO; NOCTTY from taking a terminal.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {

@@ -36,6 +36,12 @@ fn is_named(text: &str) -> bool {
     !text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
+/// A truth value, `true` or `false` in any case.
+pub(super) fn boolean(text: &str) -> Option<bool> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word);
+    if is("true") { Some(true) } else { is("false").then_some(false) }
+}
+
 /// A day, such as `2024-02-29`.
 pub(super) fn date(text: &str) -> Option<<Date32Type as ArrowPrimitiveType>::Native> {
     Date32Type::parse(text)

@@ -3,13 +3,14 @@
 use arrow_array::types::Float32Type;
 
 use super::*;
-use crate::source::read::csv::{CsvColumns, CsvRows};
+use crate::source::read::csv::{CsvLines, Dialect};
+use crate::source::read::labelled::{CsvColumns, LabelledRows};
 
 type Rows = Vec<(u32, Vec<String>, Vec<f32>)>;
 
 fn columns(texts: &[&str], vector: &[&str], dims: u32) -> CsvColumns {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    CsvColumns { texts: owned(texts), vector: owned(vector), dims, delimiter: b',' }
+    CsvColumns { texts: owned(texts), vector: owned(vector), dims }
 }
 
 fn rows_of(batches: &[RecordBatch], dims: u32) -> Rows {
@@ -39,7 +40,8 @@ fn read_as(
     on_error: OnError,
 ) -> Result<(Rows, Counters), OperatorError> {
     let dims = columns.dims;
-    let format = CsvRows::new(columns, sizes.line_bytes_max);
+    let format =
+        CsvLines::new(LabelledRows::new(columns), Dialect::default(), sizes.line_bytes_max);
     let (batches, counters) = read_with(format, files, sizes, on_error)?;
     Ok((rows_of(&batches, dims), counters))
 }
@@ -184,7 +186,6 @@ fn parameters_that_do_not_fit_are_named() {
         drain_source(&mut *bind_source(read().vector(["a", "b"]).delimiter(';'))).unwrap();
     assert_eq!(rows_of(&batches, 2), [(0, vec![], vec![1.0, 2.0])]);
     let blamed = |read: Read| bind(read, &[]).unwrap_err().parameter.unwrap();
-    assert_eq!(blamed(read()), "columns");
     assert_eq!(blamed(read().columns(["a", "a"])), "columns");
     assert_eq!(blamed(read().columns(["vector"])), "columns");
     assert_eq!(blamed(read().vector(["a*"])), "dims");

@@ -12,7 +12,7 @@ use super::*;
 use crate::source::read::jsonl::JsonRows;
 
 /// A schema in the words of a configuration.
-fn schema_of(columns: Value) -> SchemaRef {
+pub(super) fn schema_of(columns: Value) -> SchemaRef {
     let schema: TableSchema = serde_json::from_value(columns).unwrap();
     Arc::new(Schema::new(schema.0))
 }
@@ -25,7 +25,7 @@ fn read_json(columns: Value, files: &[&[u8]], sizes: Sizes) -> Result<Rows, Oper
 }
 
 /// A value of a column as JSON; points in time and dates as their numbers.
-fn cell(column: &ArrayRef, row: usize) -> Value {
+pub(super) fn cell(column: &ArrayRef, row: usize) -> Value {
     fn number<P: ArrowPrimitiveType>(column: &ArrayRef, row: usize) -> Value
     where
         P::Native: Serialize,
@@ -68,7 +68,7 @@ fn cell(column: &ArrayRef, row: usize) -> Value {
     }
 }
 
-fn rows_of(batches: &[RecordBatch]) -> Vec<Value> {
+pub(super) fn rows_of(batches: &[RecordBatch]) -> Vec<Value> {
     let row = |batch: &RecordBatch, row: usize| {
         let names = batch.schema_ref().fields().iter().map(|field| field.name().clone());
         let values = batch.columns().iter().map(|column| cell(column, row));
@@ -174,7 +174,7 @@ fn members_come_in_any_order_and_the_last_of_equal_names_counts() {
 }
 
 /// Reads all rows of files, and the rejected ones.
-fn drain(read: Read) -> Result<(Vec<Value>, Vec<Value>, Counters), OperatorError> {
+pub(super) fn drain(read: Read) -> Result<(Vec<Value>, Vec<Value>, Counters), OperatorError> {
     let mut source = bind_source(read);
     let (mut out, mut sent) = (Output::new(), [Vec::new(), Vec::new()]);
     loop {

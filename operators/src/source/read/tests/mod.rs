@@ -18,6 +18,8 @@ mod following;
 mod jsonl;
 mod rejecting;
 mod stopping;
+mod tables;
+mod typed;
 mod vectors;
 mod walking;
 
