@@ -186,6 +186,7 @@ impl Log {
         if is_there {
             self.archive.add().map_err(|error| self.destination.error(error))?;
         }
+        self.rotated += 1;
         Ok(())
     }
 
