@@ -11,6 +11,7 @@ use arrow_array::types::{Float32Type, UInt32Type, UInt64Type};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use support::{Scratch, drain};
+use trommel::arrow::schema::{DataType, Field, Schema};
 use trommel::{OnError, Read, ReadFormat};
 
 /// Maximum length of a line, in bytes.
@@ -35,6 +36,7 @@ fuzz_target!(|input: Input| {
         ReadFormat::F32le,
         ReadFormat::Npy,
         ReadFormat::Csv,
+        ReadFormat::Jsonl,
     ];
     let format = formats[usize::from(input.format) % formats.len()];
     let files: Vec<&[u8]> = input.files.iter().take(4).map(Vec::as_slice).collect();
@@ -50,6 +52,7 @@ fuzz_target!(|input: Input| {
     let read = match format {
         ReadFormat::F32le | ReadFormat::Npy => read.dims(2),
         ReadFormat::Csv => read.columns(["a"]).vector(["x*"]).dims(2),
+        ReadFormat::Jsonl => read.schema(&objects()),
         _ => read,
     };
     let Some(batches) = drain(read) else {
@@ -104,6 +107,18 @@ fuzz_target!(|input: Input| {
         _ => {}
     }
 });
+
+/// Columns of a table of JSON, of each kind.
+fn objects() -> Schema {
+    let column = |name: &str, kind| Field::new(name, kind, true);
+    let inner = DataType::Struct(vec![column("a", DataType::Date32)].into());
+    Schema::new(vec![
+        column("a", DataType::UInt8),
+        column("b", DataType::new_list(DataType::Float32, true)),
+        column("c", DataType::Utf8),
+        column("d", inner),
+    ])
+}
 
 /// Lines of a file without their line ends.
 fn lines(file: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -1,8 +1,8 @@
 //! Format `arrow`: the file format and the stream format of Arrow's IPC.
 //!
 //! A stream is a schema and messages one after the other. A file has an index of its messages at
-//! its end, with the schema. Before a message is decoded, memory is asked for its bytes and for what
-//! its buffers say that they are without compression: the decoder allocates what they say.
+//! its end, with the schema. Before a message is decoded, memory is asked for its bytes and for
+//! what its buffers say that they are without compression: the decoder allocates what they say.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,7 +17,8 @@ use arrow_ipc::{Block, Message, MessageHeader, MetadataVersion, root_as_footer, 
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use trommel_engine::memory::Reservation;
 
-use super::tables::{Opening, Table, TableError};
+use super::error::TableError;
+use super::tables::{Opening, Table};
 
 /// The first and the last bytes of the file format.
 const MARK: &[u8; 6] = b"ARROW1";

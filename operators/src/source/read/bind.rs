@@ -18,7 +18,7 @@ use trommel_kernels::Isa;
 use super::arrow::ArrowTable;
 use super::csv::{CsvLines, Dialect};
 use super::encoding::{self, Decoding, Invalid};
-use super::error::ReadError;
+use super::error::{ReadError, TableError};
 use super::fixed::{RowFormat, RowSource};
 use super::follow::{self, FollowSource, Named, TIMES, Times};
 use super::infer::{self, FirstRows};
@@ -34,7 +34,7 @@ use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
-use super::tables::{OpenTable, Opening, TableError, TableSource, columns_of, open_table};
+use super::tables::{OpenTable, Opening, TableSource, columns_of, open_table};
 use super::texts::{Texts, Unit};
 use super::typed::{FirstRecords, TypedRows};
 use super::vectors::{NpyVectors, RawVectors, npy_header};
@@ -366,7 +366,8 @@ impl Read {
         self.null.clone().unwrap_or_else(|| vec![String::new()])
     }
 
-    /// Rows of a table of CSV, whose columns are given or are those of the first records of `files`.
+    /// Rows of a table of CSV, whose columns are given or are those of the first records of
+    /// `files`.
     fn typed_rows(&self, files: &Files) -> Result<TypedRows, BindError> {
         if !self.vector.is_empty() {
             let allowed = "a table has no `vector`; leave out `schema`, or read lists of columns";

@@ -17,8 +17,8 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::error::ReadError;
-use super::input::{BadRow, Inputs};
-use super::lines::{Line, LineFormat, Run};
+use super::input::{BadRow, Inputs, Line};
+use super::lines::{LineFormat, Run};
 use super::sets::shorten;
 use crate::columns::type_name;
 

@@ -7,7 +7,6 @@ use thiserror::Error;
 use trommel_engine::memory::MemoryFull;
 
 use super::npy::NpyError;
-use super::tables::TableError;
 
 /// Error of a file or of a place in it.
 #[derive(Debug, Error)]
@@ -331,6 +330,38 @@ pub enum ReadError {
     TooManyVectors {
         /// The file.
         path: Arc<str>,
+    },
+}
+
+/// Reason why a table cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// It is a pipe, a terminal or a device.
+    #[error("tables are read from regular files only, since their columns are at the end")]
+    NotRegular,
+    /// It is damaged or uses a feature that its decoder does not have.
+    #[error("{0}")]
+    Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Its decoder met bytes that it does not expect.
+    #[error("it is damaged")]
+    Damaged,
+    /// Its next part does not fit into memory.
+    #[error("no memory for its next part: {0}")]
+    Memory(#[source] MemoryFull),
+    /// It lacks a column of the first file.
+    #[error("it has no column `{name}` of the type {expected}, which the first file has")]
+    Missing {
+        /// The column.
+        name: String,
+        /// Its type.
+        expected: String,
+    },
+    /// It has a column that the first file lacks.
+    #[error("it has the column `{name}`, which the first file does not have")]
+    More {
+        /// The column.
+        name: String,
     },
 }
 

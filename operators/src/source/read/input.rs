@@ -12,7 +12,6 @@ use trommel_engine::operator::{Counters, NamedInputs, Output, Outputs, Progress}
 use super::compression::Compression;
 use super::encoding::{Decoding, Invalid, Malformed, Transcoder, replaced, text_of};
 use super::error::ReadError;
-use super::lines::Line;
 use super::paths::Files;
 use super::raw::Pause;
 #[cfg(test)]
@@ -62,6 +61,17 @@ enum Entry {
     Place(super::paths::Place),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// Number in its file, from 1.
+    pub(super) number: u64,
+    /// First byte in the file, as text in UTF-8 if the file is converted before lines are cut.
+    pub(super) offset: u64,
+    /// Its bytes without the line end.
+    pub(super) bytes: &'a [u8],
 }
 
 /// A row that cannot be used, as the output `rejected` shows it.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A run of lines is decoded at once, column by column. Only if that fails is each of its lines
-//! decoded alone, so that the bad one is named. The decoder of numbers and times is ours: the one of
-//! `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number for microseconds.
+//! decoded alone, so that the bad one is named. The decoder of numbers and times is ours: the one
+//! of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number for microseconds.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -31,8 +31,8 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::error::ReadError;
-use super::input::Inputs;
-use super::lines::{Line, LineFormat, Run};
+use super::input::{Inputs, Line};
+use super::lines::{LineFormat, Run};
 use super::values::{date, float32, float64, integer, microseconds};
 use crate::columns::type_name;
 

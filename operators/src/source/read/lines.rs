@@ -16,7 +16,7 @@ use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::encoding::{Start, Wide, start_of};
 use super::error::ReadError;
-use super::input::{BadRow, Got, Inputs, Opened};
+use super::input::{BadRow, Got, Inputs, Line, Opened};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
@@ -50,17 +50,6 @@ pub(super) trait LineFormat: Send {
     fn bytes(&self) -> usize;
     /// Takes the rows so far.
     fn take(&mut self) -> RecordBatch;
-}
-
-/// A line of a file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    /// Number in its file, from 1.
-    pub(super) number: u64,
-    /// First byte in the file, as text in UTF-8 if the file is converted before lines are cut.
-    pub(super) offset: u64,
-    /// Its bytes without the line end.
-    pub(super) bytes: &'a [u8],
 }
 
 /// Run of consecutive lines of a file.
@@ -239,8 +228,8 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The place at byte `offset` after lines that were not read; in the middle of one that is passed over if
-    /// `is_within` it.
+    /// The place at byte `offset` after lines that were not read; in the middle of one that is
+    /// passed over if `is_within` it.
     pub(super) fn after_lines(offset: u64, is_within: bool) -> Self {
         let line_end = LineEnd::Newline;
         Self { line: 1, offset, has_begun: true, dropping: is_within, line_end }

@@ -63,9 +63,8 @@ use crate::parameters::batch_items;
 use crate::rejected::OnError;
 
 pub use encoding::Invalid;
-pub use error::ReadError;
+pub use error::{ReadError, TableError};
 pub use npy::NpyError;
-pub use tables::TableError;
 
 use schema::TableSchema;
 
@@ -175,12 +174,12 @@ pub struct Read {
     /// Format of the files.
     #[serde(default)]
     format: ReadFormat,
-    /// Follow files that grow: wait for more at the end of a file, through rotation and
-    /// truncation, and look for new files that match a pattern or have a path that was named,
-    /// until the run is stopped. A replaced or rewritten file counts as a new file. Only for
-    /// uncompressed regular files of format `lines`, `sets` or `jsonl`, at most 4,096 at once; what else a
-    /// pattern matches is left out with a warning. The lines of a copy that matches a pattern too
-    /// are read twice, and a file that is there for less than 100 ms may be missed.
+    /// Follow files that grow: wait for more at the end of a file, through rotation and truncation,
+    /// and look for new files that match a pattern or have a path that was named, until the run is
+    /// stopped. A replaced or rewritten file counts as a new file. Only for uncompressed regular
+    /// files of format `lines`, `sets` or `jsonl`, at most 4,096 at once; what else a pattern
+    /// matches is left out with a warning. The lines of a copy that matches a pattern too are read
+    /// twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]
     follow: bool,
     /// With `follow`: read the files that are there at the start from their beginning or their
@@ -226,8 +225,8 @@ pub struct Read {
     /// `name`.
     #[serde(default)]
     names: Option<PathBuf>,
-    /// For `csv` without a `schema`: names of the columns that become columns of text. For `lines`: `path` and
-    /// `line_number` (from 1), to be columns beside `line`. For tables: the columns to
+    /// For `csv` without a `schema`: names of the columns that become columns of text. For `lines`:
+    /// `path` and `line_number` (from 1), to be columns beside `line`. For tables: the columns to
     /// read, in this order; all of them when left out.
     #[serde(default)]
     columns: Vec<String>,
@@ -257,9 +256,10 @@ pub struct Read {
     /// out. A word in quotes is a text in a column of texts.
     #[serde(default)]
     null: Option<Vec<String>>,
-    /// For `jsonl` and `csv`: the columns of the table and their types, such as `{"status": "u16", "tags":
-    /// ["text"], "user": {"id": "i64"}}`, in the order of their names. When left out, the columns
-    /// of the first 1,000 rows of the first file; standard input, pipes and followed files need it.
+    /// For `jsonl` and `csv`: the columns of the table and their types, such as `{"status": "u16",
+    /// "tags": ["text"], "user": {"id": "i64"}}`, in the order of their names. When left out, the
+    /// columns of the first 1,000 rows of the first file; standard input, pipes and followed files
+    /// need it.
     #[serde(default)]
     schema: Option<TableSchema>,
 }

@@ -18,8 +18,9 @@ use arrow_array::{RecordBatch, RecordBatchReader as _};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use trommel_engine::memory::Reservation;
 
+use super::error::TableError;
 use super::pages::{Pages, pages_of};
-use super::tables::{Opening, Table, TableError};
+use super::tables::{Opening, Table};
 
 /// Bytes of a value beside its page: a view, levels, and its place among nulls.
 const VALUE_BYTES: u64 = 24;

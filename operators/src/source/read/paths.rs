@@ -50,8 +50,9 @@ pub(super) struct Files {
     pub(super) claims: Vec<Claim>,
 }
 
-/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`] and
-/// [`OnError::Reject`] an inaccessible file stays in the list, so that opening it reports the reason.
+/// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
+/// and [`OnError::Reject`] an inaccessible file stays in the list, so that opening it reports the
+/// reason.
 pub(super) fn resolve(patterns: &[PathBuf], on_error: OnError) -> Result<Option<Files>, ReadError> {
     let mut finding = Finding {
         files: Files { bytes: Some(0), ..Files::default() },

@@ -7,7 +7,6 @@
 //! Files are read one after the other. The columns are those of the first one; another file has to
 //! have them too.
 
-use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,13 +16,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use thiserror::Error;
-use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
+use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::{
     Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
 
-use super::error::ReadError;
+use super::error::{ReadError, TableError};
 use super::input::Inputs;
 use super::paths::Place;
 use super::raw::open;
@@ -31,38 +29,6 @@ use crate::files::FileId;
 
 /// Bytes of the texts of a slice, unless one row has more.
 const SLICE_BYTES: usize = 16 << 20;
-
-/// Reason why a table cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum TableError {
-    /// It is a pipe, a terminal or a device.
-    #[error("tables are read from regular files only, since their columns are at the end")]
-    NotRegular,
-    /// It is damaged or uses a feature that its decoder does not have.
-    #[error("{0}")]
-    Decode(#[source] Box<dyn Error + Send + Sync>),
-    /// Its decoder met bytes that it does not expect.
-    #[error("it is damaged")]
-    Damaged,
-    /// Its next part does not fit into memory.
-    #[error("no memory for its next part: {0}")]
-    Memory(#[source] MemoryFull),
-    /// It lacks a column of the first file.
-    #[error("it has no column `{name}` of the type {expected}, which the first file has")]
-    Missing {
-        /// The column.
-        name: String,
-        /// Its type.
-        expected: String,
-    },
-    /// It has a column that the first file lacks.
-    #[error("it has the column `{name}`, which the first file does not have")]
-    More {
-        /// The column.
-        name: String,
-    },
-}
 
 /// An open table.
 pub(super) trait Table: Send {

@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::error::ReadError;
-use super::input::{BadRow, Inputs};
-use super::lines::{Line, LineFormat, Run};
+use super::input::{BadRow, Inputs, Line};
+use super::lines::{LineFormat, Run};
 
 /// Bytes of a text that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
