@@ -1,5 +1,7 @@
 //! Tables of comma-separated values, against values that are written by hand.
 
+use std::sync::Arc;
+
 use arrow_schema::DataType;
 use serde_json::{Value, json};
 
