@@ -7,8 +7,8 @@
 //!     ▼ evaluate   nodes + batch ──► column; the kernels are those of Arrow
 //! ```
 //!
-//! Names and results of functions are those of DuckDB, which the tests compare row by row. These are
-//! different: whole numbers are computed in 64 bits (DuckDB keeps narrow types, whose sums
+//! Names and results of functions are those of DuckDB, which the tests compare row by row. These
+//! are different: whole numbers are computed in 64 bits (DuckDB keeps narrow types, whose sums
 //! overflow), literals with a decimal point are float64, a text is compared with another type only
 //! if one of both is a literal, and patterns are those of the crate `regex`.
 //!

@@ -88,7 +88,7 @@ impl Collector {
         self.open.bytes() + self.spare.bytes()
     }
 
-    /// Bytes that are allocated for a transaction of so many items, if that is larger than a block.
+    /// Bytes that are allocated for a transaction of `items` items, if that is larger than a block.
     pub(super) fn bytes_of_large(&self, items: usize) -> usize {
         if items > self.block_items { items * size_of::<u32>() } else { 0 }
     }

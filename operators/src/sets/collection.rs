@@ -248,7 +248,7 @@ impl SetCollection {
         &self.sizes
     }
 
-    /// The same sets, each of which stands for so many copies.
+    /// The same sets, each of which stands for its number of copies.
     pub(super) fn with_copies(self, copies: Vec<u32>) -> Self {
         Self { copies: Some(copies), ..self }
     }
