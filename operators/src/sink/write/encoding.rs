@@ -2,7 +2,9 @@
 
 use arrow_array::RecordBatch;
 use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Field, SchemaRef};
+
+use super::columnar::null_row;
 
 /// Format that encodes each row on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +16,21 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
+    /// Whether the format has the type of `field`. The encoder tells only when it is given rows.
+    pub(super) fn has(self, field: &Field) -> bool {
+        let (schema, null) = null_row(field);
+        let null = RecordBatch::try_new(schema, vec![null]);
+        null.and_then(|rows| self.add(&rows, &mut Vec::new())).is_ok()
+    }
+
+    /// The types that the format has, for messages.
+    pub(super) fn types(self) -> &'static str {
+        match self {
+            Self::Jsonl => "a type that `jsonl` has; `arrow` has all types",
+            Self::Csv => "a plain value: csv does not support lists, `jsonl` does",
+        }
+    }
+
     /// Appends the encoded `rows` to `buffer`.
     pub(super) fn add(self, rows: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {

@@ -2,11 +2,17 @@
 //!
 //! ```text
 //! batches ──► encode (jsonl, csv) ──► buffer ──► target: standard output, a pipe or a device
-//!        └──► keep a bounded number of rows (table)      a file under a temporary name, until it is whole
-//!             ──► layout at the end ──┘                  a file that grows, and is rotated
+//!        ├──► encode columns        ──┤                   a file under a temporary name, until it is whole
+//!        │    (parquet, arrow)        │                   a file that grows, and is rotated
+//!        └──► keep a bounded number   │
+//!             of rows (table), layout │
+//!             at the end ─────────────┘
 //! ```
 
 mod archive;
+mod columnar;
+#[cfg(test)]
+mod columnar_tests;
 mod encoding;
 mod log;
 mod rotated;
@@ -22,12 +28,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Field, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::memory::MemoryBudget;
+use trommel_engine::memory::{MemoryBudget, MemoryFull};
 use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 
@@ -36,6 +42,7 @@ use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::check_range;
 pub use archive::RotateCompression;
 use archive::{Archive, ArchiveRules};
+use columnar::{ColumnFormat, Columnar};
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
 use table::TableRows;
@@ -43,6 +50,10 @@ use target::Target;
 use writer::{Buffer, Form, Reader, Stage, Writer};
 
 const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
+/// Range of `row_group_bytes`.
+const ROW_GROUP_RANGE: RangeInclusive<usize> = 1 << 16..=1 << 30;
+/// Default of `row_group_bytes`.
+const ROW_GROUP_BYTES: usize = 64 << 20;
 /// Range of `flush_seconds`: at once to a day.
 const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
 /// Default of `flush_seconds`.
@@ -72,6 +83,11 @@ pub enum WriteFormat {
     Jsonl,
     /// Comma-separated values with a header; lists are not supported.
     Csv,
+    /// Parquet, compressed by zstd, with the types of the columns. A file is whole at its end.
+    Parquet,
+    /// Arrow (IPC), with the types of the columns: a file (`.arrow`, Feather), or the stream for
+    /// standard output, a pipe or a device. In a file, dictionaries become their values.
+    Arrow,
     /// Aligned columns for reading, written at the end of the stream. Numbers with a fraction have
     /// four significant digits; on a terminal, texts are cut to its width.
     Table,
@@ -98,7 +114,8 @@ pub enum WriteFormat {
 /// without an error; the run ends when no other sink needs input.
 ///
 /// # Ports
-/// In: any columns; for `csv`, no lists and no structures.
+/// In: any columns; for `csv`, no lists and no structures; for the others, columns of the types
+/// that the format has.
 ///
 /// # Errors
 /// While running: a [`WriteError`], with the error of the operating system as its source. At
@@ -144,6 +161,12 @@ pub struct Write {
     #[serde(default = "default_rows_max")]
     #[schemars(range(min = 1, max = 1_000_000))]
     rows_max: usize,
+    /// For `parquet`: bytes of a row group, which a reader can pass over; 64 MiB when left out. The
+    /// rows of one are in the memory of the pipeline until it is full, and it ends early when there
+    /// is no more memory.
+    #[serde(default)]
+    #[schemars(range(min = 65_536, max = 1_073_741_824))]
+    row_group_bytes: Option<usize>,
     /// Columns to sort the rows of a table by, such as ["-similarity", "left"]: a minus sign before
     /// a name lets the column descend. Nulls are last. The rows that are kept are sorted, the first
     /// `rows_max` of the stream.
@@ -151,7 +174,7 @@ pub struct Write {
     sort: Vec<String>,
     /// Append rows to the file while the stream runs. Existing content stays, and so do rows
     /// written before a failure. An incomplete last line, left by a failed machine, gets a line
-    /// end first. Not for tables.
+    /// end first. Only for `jsonl` and `csv`.
     #[serde(default)]
     append: bool,
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
@@ -303,6 +326,14 @@ pub enum WriteError {
         /// Error of the encoder.
         source: ArrowError,
     },
+    /// The rows that are not yet in the file do not fit the memory of the pipeline.
+    #[error("not enough memory for rows that are not yet in {path}: {source}")]
+    Memory {
+        /// The file.
+        path: String,
+        /// Error of the reservation.
+        source: MemoryFull,
+    },
 }
 
 impl Write {
@@ -315,6 +346,7 @@ impl Write {
             columns: None,
             cell_max: None,
             rows_max: default_rows_max(),
+            row_group_bytes: None,
             sort: Vec::new(),
             append: false,
             rotate: None,
@@ -340,6 +372,13 @@ impl Write {
     #[must_use]
     pub fn rows_max(mut self, rows: usize) -> Self {
         self.rows_max = rows;
+        self
+    }
+
+    /// Sets the bytes of a row group of Parquet: 65,536 to 2^30.
+    #[must_use]
+    pub fn row_group_bytes(mut self, bytes: usize) -> Self {
+        self.row_group_bytes = Some(bytes);
         self
     }
 
@@ -395,29 +434,52 @@ impl Write {
         self.sort.iter().map(column).collect()
     }
 
-    fn form(&self, schema: &SchemaRef, memory: &MemoryBudget) -> Result<Form, BindError> {
-        let sort = self.sort_columns(schema)?;
+    /// Encoding of each row, for the formats that have one.
+    fn encoding(&self) -> Option<Encoding> {
         match self.format {
-            WriteFormat::Jsonl => Ok(Form::Rows(Encoding::Jsonl)),
-            WriteFormat::Csv => {
-                if let Some(field) = schema.fields().iter().find(|f| f.data_type().is_nested()) {
-                    let kind = BindErrorKind::ColumnType {
-                        column: field.name().clone(),
-                        found: field.data_type().clone(),
-                        expected: "a plain value: csv does not support lists, `jsonl` does",
-                    };
-                    return Err(kind.at("format"));
-                }
-                Ok(Form::Rows(Encoding::Csv))
-            }
+            WriteFormat::Jsonl => Some(Encoding::Jsonl),
+            WriteFormat::Csv => Some(Encoding::Csv),
+            WriteFormat::Table | WriteFormat::Parquet | WriteFormat::Arrow => None,
+        }
+    }
+
+    /// Layout of the rows of `schema`; `is_live` says that they are written to no file.
+    fn form(
+        &self,
+        schema: &SchemaRef,
+        is_live: bool,
+        memory: &MemoryBudget,
+    ) -> Result<Form, BindError> {
+        let columns = match self.format {
+            WriteFormat::Jsonl => return Ok(Form::Rows(Encoding::Jsonl)),
+            WriteFormat::Csv => return Ok(Form::Rows(Encoding::Csv)),
             WriteFormat::Table => {
                 let cell_max = self.cell_max.unwrap_or(usize::MAX);
                 let line_width = (self.path == "-").then(terminal_width).flatten();
                 let rows =
                     TableRows::new(self.rows_max, cell_max, line_width, memory.reservation());
-                Ok(Form::Table(rows.sorted_by(sort)))
+                return Ok(Form::Table(rows.sorted_by(self.sort_columns(schema)?)));
             }
+            WriteFormat::Parquet => {
+                let row_group_bytes = self.row_group_bytes.unwrap_or(ROW_GROUP_BYTES);
+                ColumnFormat::Parquet { row_group_bytes }
+            }
+            WriteFormat::Arrow if is_live => ColumnFormat::ArrowStream,
+            WriteFormat::Arrow => ColumnFormat::ArrowFile,
+        };
+        check_types(schema, |field| columns.has(field), "a type that the format has")?;
+        let columnar = Columnar::new(columns, schema, memory.reservation());
+        let blame = |error: ArrowError| BindErrorKind::Other(error.into()).at("format");
+        Ok(Form::Columns(Box::new(columnar.map_err(blame)?)))
+    }
+
+    fn check_row_groups(&self) -> Result<(), BindError> {
+        let Some(bytes) = &self.row_group_bytes else { return Ok(()) };
+        if self.format != WriteFormat::Parquet {
+            let (value, allowed) = (bytes.to_string(), "only `parquet` has row groups".to_owned());
+            return Err(BindErrorKind::Value { value, allowed }.at("row_group_bytes"));
         }
+        check_range("row_group_bytes", bytes, &ROW_GROUP_RANGE)
     }
 
     /// Name of the parameter that makes the file grow while the stream runs, if set.
@@ -462,11 +524,15 @@ impl Write {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
             Err(BindErrorKind::Value { value, allowed }.at(growing))
         };
-        if self.format == WriteFormat::Table {
-            return refuse(
-                "a table",
-                "it is laid out at the end of the stream; use another `format`",
-            );
+        let whole = match self.format {
+            WriteFormat::Jsonl | WriteFormat::Csv => None,
+            WriteFormat::Table => Some(("a table", "laid out")),
+            WriteFormat::Parquet => Some(("a file of Parquet", "complete")),
+            WriteFormat::Arrow => Some(("a file of Arrow", "complete")),
+        };
+        if let Some((whole, state)) = whole {
+            let allowed = format!("it is {state} at the end of the stream; use `jsonl` or `csv`");
+            return refuse(whole, &allowed);
         }
         if self.path == "-" {
             return refuse("standard output", "it gets every batch at once; name a file as `path`");
@@ -506,6 +572,19 @@ impl Write {
     }
 }
 
+/// Checks that the format has the types of all columns.
+fn check_types(
+    schema: &SchemaRef,
+    has: impl Fn(&Field) -> bool,
+    expected: &'static str,
+) -> Result<(), BindError> {
+    let refused = schema.fields().iter().filter(|field| !has(field)).map(|field| {
+        let (column, found) = (field.name().clone(), field.data_type().clone());
+        Err(BindErrorKind::ColumnType { column, found, expected }.at("format"))
+    });
+    BindError::collect(refused)
+}
+
 impl Configured for Write {
     const NAME: &'static str = "write";
     const SUMMARY: &'static str = "write rows to a file or to standard output";
@@ -527,18 +606,24 @@ impl OperatorSpec for Write {
             check_range("cell_max", &cell_max, &(1..=usize::MAX)),
             self.check_columns(&inputs[0]),
             self.flush_after().map(drop),
+            self.check_row_groups(),
             self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)),
         ])?;
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
-        let form = self.form(&schema, &context.memory)?;
-        let header = match &form {
-            Form::Rows(encoding) => encoding.header(&schema),
-            Form::Table(_) => Ok(Vec::new()),
+        self.sort_columns(&schema)?;
+        let header = match self.encoding() {
+            Some(encoding) => {
+                let expected = encoding.types();
+                check_types(&schema, |field| encoding.has(field), expected)?;
+                encoding.header(&schema)
+            }
+            None => Ok(Vec::new()),
         };
         let header = header.map_err(|error| BindErrorKind::Other(error.into()).at("format"))?;
         let flush_after = self.flush_after()?;
         let (target, claim) = self.target(&header, context.outputs)?;
+        let form = self.form(&schema, target.is_live(), &context.memory)?;
         // A growing file has a header of its own after each rotation.
         let header = if self.growing().is_some() { Vec::new() } else { header };
         let writer = Writer {

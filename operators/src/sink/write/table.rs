@@ -261,7 +261,7 @@ impl Layout {
 }
 
 /// Bytes of the rows, if nothing else is in their buffers.
-fn slice_bytes(rows: &RecordBatch) -> Result<usize, ArrowError> {
+pub(super) fn slice_bytes(rows: &RecordBatch) -> Result<usize, ArrowError> {
     rows.columns().iter().map(|column| column.to_data().get_slice_memory_size()).sum()
 }
 

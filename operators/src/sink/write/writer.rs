@@ -13,6 +13,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 
 use super::WriteError;
+use super::columnar::Columnar;
 use super::encoding::Encoding;
 use super::table::TableRows;
 use super::target::Target;
@@ -20,11 +21,15 @@ use crate::files::{FileError, Patience};
 
 /// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;
+/// Maximum bytes of an empty buffer, of which a batch takes less.
+const KEPT_BYTES: usize = 4 << 20;
 
 /// Layout of the output.
 pub(super) enum Form {
     /// Each row on its own, as it comes.
     Rows(Encoding),
+    /// Column by column, many rows at once.
+    Columns(Box<Columnar>),
     /// All rows at the end.
     Table(TableRows),
 }
@@ -95,7 +100,16 @@ impl Writer {
     /// Encodes `rows` into the buffer. If a file with a size limit cannot take all of them, they
     /// are halved until they fit, and the file is rotated.
     fn put(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
-        let Form::Rows(encoding) = self.form else { return Ok(()) };
+        let encoding = match &mut self.form {
+            Form::Rows(encoding) => *encoding,
+            Form::Columns(columns) => {
+                let encoded = columns.add(rows, &mut self.buffer.bytes);
+                let encoded = encoded.map_err(|error| error.of_file(self.target.name()))?;
+                self.buffer.rows += encoded as u64;
+                return Ok(());
+            }
+            Form::Table(_) => unreachable!("a table keeps its rows"),
+        };
         let before = self.buffer.bytes.len();
         encoding.add(rows, &mut self.buffer.bytes).map_err(|error| self.encode_error(error))?;
         let Some(has_rows) = self.is_too_large(before)? else {
@@ -210,15 +224,21 @@ impl Writer {
         }
     }
 
-    /// Lays out the next rows of a table.
+    /// Lays out the next rows of a table, or ends a file of columns.
     fn lay_out(&mut self) -> Result<(), WriteError> {
-        if let Form::Table(rows) = &mut self.form
-            && self.reader == Reader::Reads
-        {
-            let laid_out = rows.lay_out(&self.schema, &mut self.buffer.bytes);
-            if !laid_out.map_err(|error| self.encode_error(error))? {
-                return Ok(());
+        match &mut self.form {
+            _ if self.reader == Reader::HasLeft => {}
+            Form::Table(rows) => {
+                let laid_out = rows.lay_out(&self.schema, &mut self.buffer.bytes);
+                if !laid_out.map_err(|error| self.encode_error(error))? {
+                    return Ok(());
+                }
             }
+            Form::Columns(columns) => {
+                let encoded = columns.finish(&mut self.buffer.bytes);
+                self.buffer.rows += encoded.map_err(|error| self.encode_error(error))? as u64;
+            }
+            Form::Rows(_) => {}
         }
         self.stage = Stage::Completing;
         Ok(())
@@ -244,6 +264,8 @@ impl Buffer {
         self.rows_written += self.rows;
         (self.rows, self.taken, self.due) = (0, 0, None);
         self.bytes.clear();
+        // A row group is much larger than the rows of other formats.
+        self.bytes.shrink_to(KEPT_BYTES);
     }
 }
 
@@ -339,7 +361,9 @@ impl Operator for Writer {
         let mut counters = Counters::new();
         match &self.form {
             Form::Table(rows) => counters.push(("rows_not_shown", rows.not_shown())),
-            Form::Rows(_) => counters.push(("rows_written", self.buffer.rows_written)),
+            Form::Rows(_) | Form::Columns(_) => {
+                counters.push(("rows_written", self.buffer.rows_written));
+            }
         }
         if let Target::Log(log) = &self.target {
             counters.extend(log.counters());
