@@ -53,6 +53,7 @@ fn json(column: ArrayRef) -> Result<String, ArrowError> {
     writer.write(&records)?;
     writer.finish()?;
     let line = String::from_utf8_lossy(&line);
+    // The writer makes an object of a row, in which the value is the only member.
     let value = line.trim().strip_prefix("{\"value\":").and_then(|rest| rest.strip_suffix('}'));
     Ok(value.unwrap_or(&line).to_owned())
 }

@@ -95,6 +95,7 @@ fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
         None if !has_columns => ReadFormat::Lines,
         None => {
             let name = Path::new(files.first().map_or("".as_ref(), OsString::as_os_str));
+            // The name before compression tells the format.
             let is_packed = |name: &Path| {
                 name.extension()
                     .is_some_and(|end| ["gz", "zst"].iter().any(|packed| end == *packed))

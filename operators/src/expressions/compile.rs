@@ -62,6 +62,7 @@ impl Compiler<'_> {
         if !self.program.is_foldable(id) {
             return Ok(id);
         }
+        // One row without columns suffices for operands that are the same in every row.
         let value = {
             let options = RecordBatchOptions::new().with_row_count(Some(1));
             let row =
@@ -105,6 +106,7 @@ impl Compiler<'_> {
         if !cast::exists(&from, &to) {
             return self.refuse(at, format!("there is no cast from {from} to {to}"));
         }
+        // A cast that keeps each value needs no care for the rows that `and` and `case` leave out.
         let fails = !is_try && !keeps_all(&from, &to);
         let cost = if from == DataType::Utf8 || to == DataType::Utf8 { 8 } else { 1 };
         self.add(Op::Cast(id, Cast { to: to.clone(), is_try }), to, fails, cost, at)
@@ -250,6 +252,7 @@ impl Compiler<'_> {
                 AccessExpr::Subscript(Subscript::Index { index }) => {
                     let at = range(self.text, index.span());
                     let index = self.operand(index)?;
+                    // DuckDB writes a field of a struct as it writes a value of a list.
                     if let DataType::Struct(_) = self.data_type(id)
                         && let Some(name) = self.text_of(index)
                     {
@@ -354,6 +357,7 @@ impl Compiler<'_> {
 
     fn call(&mut self, call: &Call, at: &Range<usize>) -> Compiled {
         let name = call.name.to_string().to_lowercase();
+        // Aggregates and windows of SQL have more than a list of arguments.
         let is_plain = call.over.is_none()
             && call.filter.is_none()
             && call.within_group.is_empty()
@@ -392,6 +396,7 @@ impl Compiler<'_> {
                 let nodes = nodes.into_iter().map(cast).collect::<Compiled<Vec<_>>>()?;
                 return self.add(Op::Coalesce(nodes), kind, false, 4, at);
             }
+            // Null where both are equal: a `case`, which evaluates the value once.
             ("nullif", &[value, other]) => {
                 let equal = self.compared_nodes(value, other, at)?;
                 let null = self.constant(Arc::new(NullArray::new(1)), at)?;

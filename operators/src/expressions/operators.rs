@@ -199,6 +199,7 @@ impl Compiler<'_> {
             let node = self.condition(tree)?;
             return self.add(Op::Not(node), DataType::Boolean, false, 1, at);
         }
+        // The digits of the least integer do not fit 64 bits without their sign.
         if op == UnaryOperator::Minus && *tree == least_integer(tree) {
             let least: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![i64::MIN]));
             return self.constant(least, at);
@@ -339,6 +340,7 @@ impl Compiler<'_> {
         let nodes = nodes.into_iter().map(cast).collect::<Compiled<Vec<_>>>()?;
         let constants: Option<Vec<&dyn Array>> =
             nodes.iter().map(|&node| self.program.constant(node).map(AsRef::as_ref)).collect();
+        // A long list of constants is looked up in a table, not compared one by one.
         if let Some(constants) = constants
             && let Ok(constants) = concat(&constants)
             && let Some(members) = Members::new(&constants)

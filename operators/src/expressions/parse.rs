@@ -80,6 +80,7 @@ fn parse<T>(
     }
     let mut parser = Parser::new(&Words).with_tokens_with_locations(tokens);
     let parsed = read(&mut parser);
+    // Text that the parser left over is a mistake, too.
     let next = parser.peek_token();
     match parsed {
         Ok(tree) if next.token == Token::EOF => Ok(tree),
