@@ -330,3 +330,30 @@ fn rows_without_a_value_are_said_and_fail_the_command() {
     let said = trommel(["top", "--by", "hsot"]).input("1\n").end().refused(2);
     assert!(said.contains("the input has no column `hsot`; it has `line` (Utf8)"), "{said}");
 }
+
+#[test]
+fn tables_of_parquet_and_arrow_are_counted() {
+    let folder = Files::new();
+    let source = folder.write("rows.jsonl", "{\"v\": 7}\n{\"v\": -1}\n{\"v\": 7}\n");
+    for format in ["parquet", "arrow"] {
+        let path = folder.path(&format!("rows.{format}"));
+        let pipeline = format!(
+            r#"{{ "stages": [
+            {{ "id": "rows", "operator": "read", "with": {{ "paths": ["{source}"], "format": "jsonl" }} }},
+            {{ "id": "file", "operator": "write", "inputs": ["rows"],
+               "with": {{ "path": "{path}", "format": "{format}" }} }} ] }}"#
+        );
+        trommel(["run", "-q", "-"]).input(pipeline).end().ok();
+        let found = trommel(["top", "--by", "v", "--csv", &path]).end().ok();
+        assert_eq!(found, "rank,item,count,error\n1,7,2,0\n2,-1,1,0\n");
+    }
+}
+
+#[test]
+fn a_line_that_is_nested_deeply_is_left_out() {
+    let folder = Files::new();
+    let deep = format!("{{\"v\": {}1{}}}\n", "[".repeat(20_000), "]".repeat(20_000));
+    let path = folder.write("deep.jsonl", format!("{{\"v\": 1}}\n{deep}{{\"v\": 1}}\n"));
+    let ended = trommel(["top", "--by", "v", "--csv", &path]).end();
+    assert_eq!((ended.status, &ended.stdout[..]), (1, "rank,item,count,error\n1,1,2,0\n"));
+}

@@ -118,14 +118,16 @@ fn counting(
 ) -> Result<(Topology, Collected), GraphErrors> {
     let mut graph = Graph::new();
     let format = format_of(arguments, &files);
-    let mut lines = Read::new(files, format)
-        .on_error(OnError::Skip)
-        .line_bytes_max(arguments.line_max)
-        .invalid(match arguments.invalid {
+    let mut lines =
+        Read::new(files, format).on_error(OnError::Skip).line_bytes_max(arguments.line_max);
+    // Files of Parquet and Arrow have no bytes that are no text.
+    if !matches!(format, ReadFormat::Parquet | ReadFormat::Arrow) {
+        lines = lines.invalid(match arguments.invalid {
             InvalidBytes::Replace => Invalid::Replace,
             InvalidBytes::Skip => Invalid::Skip,
             InvalidBytes::Fail => Invalid::Fail,
         });
+    }
     if let Some(encoding) = &arguments.encoding {
         lines = lines.encoding(encoding);
     }

@@ -8,11 +8,15 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, PrimitiveArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float32Array, Int64Array, PrimitiveArray, StringArray,
+    TimestampMicrosecondArray,
+};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
+use chrono::DateTime;
 
 use super::compare::canonical_floats;
 use super::error::{Reason, said, shorten};
@@ -37,13 +41,49 @@ impl Cast {
             to if *from == DataType::Utf8 && is_integer(to) => self.texts_to_integers(values),
             to if *from == DataType::Utf8 => self.kernel(&trimmed(values), to),
             to if is_float(from) && is_integer(to) => self.floats_to_integers(values),
-            to => self.kernel(values, to),
+            DataType::Float32 => self.to_float32(values),
+            to => self.in_time(self.kernel(values, to)?),
         }
     }
 
     fn kernel(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef, Reason> {
         let options = CastOptions { safe: self.is_try, ..CastOptions::default() };
         cast_with_options(values, to, &options).map_err(|error| said(&error))
+    }
+
+    /// Float32, without numbers that are too large for it.
+    fn to_float32(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {
+        let wide = self.kernel(values, &DataType::Float64)?;
+        let narrow = self.kernel(values, &DataType::Float32)?;
+        let (wide, narrow) =
+            (wide.as_primitive::<Float64Type>(), narrow.as_primitive::<Float32Type>());
+        let value = |(wide, narrow): (Option<f64>, Option<f32>)| match (wide, narrow) {
+            (Some(wide), Some(narrow)) if wide.is_finite() && narrow.is_infinite() => {
+                self.or_refuse(None, &wide.to_string())
+            }
+            (_, narrow) => Ok(narrow),
+        };
+        let values = wide.iter().zip(narrow).map(value);
+        Ok(Arc::new(values.collect::<Result<Float32Array, Reason>>()?))
+    }
+
+    /// The values, if all of them are points in time that can be written.
+    fn in_time(&self, values: ArrayRef) -> Result<ArrayRef, Reason> {
+        let DataType::Timestamp(TimeUnit::Microsecond, zone) = values.data_type() else {
+            return Ok(values);
+        };
+        let times = values.as_primitive::<TimestampMicrosecondType>();
+        let is_known = |micros: i64| DateTime::from_timestamp_micros(micros).is_some();
+        if times.iter().flatten().all(is_known) {
+            return Ok(values);
+        }
+        let value = |micros: Option<i64>| match micros {
+            Some(micros) if !is_known(micros) => self.or_refuse(None, &micros.to_string()),
+            micros => Ok(micros),
+        };
+        let kept =
+            times.iter().map(value).collect::<Result<TimestampMicrosecondArray, Reason>>()?;
+        Ok(Arc::new(kept.with_timezone_opt(zone.clone())))
     }
 
     fn texts_to_booleans(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {

@@ -32,6 +32,17 @@ pub(super) fn compile(text: &str, tree: &Expr, schema: &Schema) -> Compiled<(Pro
     Ok((compiler.program, root))
 }
 
+/// As [`compile`], to a node of the form that functions compute with.
+pub(super) fn compile_operand(
+    text: &str,
+    tree: &Expr,
+    schema: &Schema,
+) -> Compiled<(Program, NodeId)> {
+    let mut compiler = Compiler { text, schema, program: Program::new(text), depth: 0 };
+    let root = compiler.operand(tree)?;
+    Ok((compiler.program, root))
+}
+
 pub(super) struct Compiler<'a> {
     pub(super) text: &'a str,
     schema: &'a Schema,
@@ -243,7 +254,7 @@ impl Compiler<'_> {
     }
 
     fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> Compiled {
-        let mut id = self.expression(root)?;
+        let mut id = self.operand(root)?;
         for access in chain {
             id = match access {
                 AccessExpr::Dot(Expr::Identifier(name)) => {

@@ -96,6 +96,12 @@ impl Expression {
         Self::of_tree(text, &parse::expression(text)?, schema)
     }
 
+    /// As [`Self::of_tree`], in the form that functions compute with.
+    fn of_operand(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
+        let (program, root) = compile::compile_operand(text, tree, schema)?;
+        Ok(Self { text: text.to_owned(), program, root })
+    }
+
     fn of_tree(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
         let (program, root) = compile::compile(text, tree, schema)?;
         Ok(Self { text: text.to_owned(), program, root })

@@ -12,6 +12,9 @@ use super::functions::Function;
 use super::membership::Members;
 use super::pattern::Like;
 
+/// Nodes of a program up to which equal ones are found.
+const COMPARED_MAX: usize = 1_000;
+
 /// Place of a node in its program. Operands have smaller places than the nodes that use them.
 pub(super) type NodeId = usize;
 
@@ -166,7 +169,10 @@ impl Program {
         at: Range<usize>,
     ) -> NodeId {
         let same = |node: &Node| node.data_type == data_type && node.op.is_same(&op);
-        if let Some(place) = self.nodes.iter().position(same) {
+        // Equal nodes of a long list of constants are not worth a search for each.
+        if self.nodes.len() < COMPARED_MAX
+            && let Some(place) = self.nodes.iter().position(same)
+        {
             return place;
         }
         let (mut can_fail, mut total) = (fails, cost);

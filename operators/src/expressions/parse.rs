@@ -15,7 +15,7 @@ use super::error::ExpressionError;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Maximum operators and keywords of an expression. A chain of operators is a tree as deep as it is
 /// long, and trees are dropped recursively.
-const OPERATORS_MAX: usize = 2_000;
+const OPERATORS_MAX: usize = 250;
 
 /// The dialect of DuckDB, with `* except (...)` beside `* exclude (...)`.
 #[derive(Debug)]
@@ -36,6 +36,10 @@ impl Dialect for Words {
 
     fn identifier_quote_style(&self, _: &str) -> Option<char> {
         Some('"')
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
     }
 
     fn supports_comma_separated_trim(&self) -> bool {

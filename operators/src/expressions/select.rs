@@ -50,7 +50,11 @@ fn chosen(
         Expr::CompoundIdentifier(names) => names.last().expect("a path").value.clone(),
         _ => text.trim().to_owned(),
     });
-    let expression = Expression::of_tree(text, tree, schema)?;
+    // The values of lists of any layout become rows.
+    let expression = match is_unnested {
+        true => Expression::of_operand(text, tree, schema)?,
+        false => Expression::of_tree(text, tree, schema)?,
+    };
     Ok(Chosen { name, expression, is_unnested })
 }
 

@@ -182,6 +182,10 @@ const CONSTANTS: &[(&str, &str)] = &[
     ("length(null)", "null"),
     ("hash(1) = hash(1.0)", "false"),
     ("hash('a') = hash('a')", "true"),
+    ("now() = now()", "true"),
+    ("null::bigint[]", "null"),
+    ("try_cast(1e39 as f32)", "null"),
+    ("try_cast(9223372036854775807 as timestamp)", "null"),
 ];
 
 #[test]
@@ -243,11 +247,11 @@ fn mistakes_are_told_with_their_place() {
             "{text}\n{found}\n{expected}"
         );
     }
-    let long = format!("1{}", " + 1".repeat(300));
+    let long = format!("1{}", " + 1".repeat(220));
     assert!(error(&long, &schema).contains("stand inside each other"), "a long chain");
-    let many = vec!["status = 1"; 600].join(" or ");
+    let many = vec!["status = 1"; 80].join(" or ");
     assert_eq!(Expression::new(&many, &schema).unwrap().data_type(), &DataType::Boolean);
-    assert!(error(&vec!["status = 1"; 2000].join(" or "), &schema).contains("at most 2000"));
+    assert!(error(&vec!["status = 1"; 2000].join(" or "), &schema).contains("at most 250"));
     assert!(error(&"(".repeat(10_000), &schema).contains("nested too deeply"));
     assert!(error(&" ".repeat(70_000), &schema).contains("at most 65536 bytes"));
 }

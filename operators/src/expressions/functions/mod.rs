@@ -71,9 +71,10 @@ impl Function {
         self.is_fixed
     }
 
-    /// Whether both give the same values for the same arguments, which are compared beside.
+    /// Whether both give the same values for the same arguments and batch; arguments are compared
+    /// beside.
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        self.is_fixed && self.name == other.name
+        self.name == other.name
     }
 
     pub(super) fn call(&self, arguments: &[Value], rows: usize) -> Result<ArrayRef, Reason> {

@@ -26,6 +26,7 @@ use arrow_json::reader::{
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use encoding_rs::UTF_8;
+use memchr::memchr2_iter;
 use serde_json::value::RawValue;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
@@ -36,6 +37,8 @@ use super::lines::{LineFormat, Run};
 use super::values::{date, float32, float64, integer, microseconds};
 use crate::columns::type_name;
 
+/// Maximum depth of lists and objects inside each other: decoders recurse.
+const DEPTH_MAX: usize = 128;
 /// Values that are decoded at once; a table of many columns takes fewer lines at once.
 const CELLS_MAX: usize = 1 << 18;
 /// Lines that are decoded at once.
@@ -131,7 +134,11 @@ impl JsonRows {
             Ok(rows) => self.push(rows),
             Err(reason) => {
                 self.single = self.new_decoder(1);
-                let fault = Fault::of(self.schema.fields(), row.bytes(), &reason);
+                // Messages of the decoder are as deep as the value.
+                let fault = match is_too_deep(row.bytes()) {
+                    true => Fault::Line(reason),
+                    false => Fault::of(self.schema.fields(), row.bytes(), &reason),
+                };
                 let line = row.line.number;
                 inputs.refuse(&row.line.into(), |path| fault.error(path, line))?;
             }
@@ -217,6 +224,26 @@ impl LineFormat for JsonRows {
     }
 }
 
+/// Whether values are nested more than [`DEPTH_MAX`] deep.
+fn is_too_deep(line: &[u8]) -> bool {
+    // Most lines do not have that many brackets.
+    if memchr2_iter(b'[', b'{', line).nth(DEPTH_MAX).is_none() {
+        return false;
+    }
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
+    line.iter().any(|&byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
+            b'"' => is_quoted = !is_quoted,
+            b'[' | b'{' if !is_quoted => depth += 1,
+            b']' | b'}' if !is_quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH_MAX
+    })
+}
+
 /// Decodes an object of each line.
 fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, String> {
     let said = |error: ArrowError| match error {
@@ -225,6 +252,9 @@ fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, Strin
     };
     for (objects, line) in (1..).zip(lines) {
         let bytes = line.bytes();
+        if is_too_deep(bytes) {
+            return Err(format!("its values are nested more than {DEPTH_MAX} deep"));
+        }
         let read = decoder.decode(bytes).map_err(said)?;
         if decoder.has_partial_record() {
             return Err("the line ends within a value".to_owned());
@@ -282,7 +312,7 @@ impl DecoderFactory for Strict {
 
 fn integers<P: ArrowPrimitiveType>() -> Box<dyn ArrayDecoder>
 where
-    P::Native: FromStr + TryFrom<i64>,
+    P::Native: FromStr + TryFrom<i128>,
 {
     Scalars::<P>::boxed(&P::DATA_TYPE, integer, true)
 }

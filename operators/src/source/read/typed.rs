@@ -58,7 +58,7 @@ impl<P: ArrowPrimitiveType> Scalars<P> {
 
 fn integers<P: ArrowPrimitiveType>() -> Box<dyn Cells>
 where
-    P::Native: FromStr + TryFrom<i64>,
+    P::Native: FromStr + TryFrom<i128>,
 {
     Scalars::<P>::boxed(&P::DATA_TYPE, integer)
 }

@@ -154,9 +154,15 @@ fn a_line_that_is_no_object_is_named() {
     // An object is on one line, although its lines would make one.
     let error = read_json(json!({"a": "i8"}), &[b"{\"a\":\n1}\n"], ROOMY).unwrap_err();
     assert!(error.to_string().starts_with("a.txt:1: not an object of JSON: "), "{error}");
-    let deep = format!("{{\"a\":1,\"b\":{}{}}}", "[".repeat(5_000), "]".repeat(5_000));
-    let (batches, _) = read_json(json!({"a": "i8"}), &[deep.as_bytes()], ROOMY).unwrap();
+    let nested =
+        |depth: usize| format!("{{\"a\":1,\"b\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
+    let (batches, _) = read_json(json!({"a": "i8"}), &[nested(127).as_bytes()], ROOMY).unwrap();
     assert_eq!(rows_of(&batches), [json!({"a": 1})]);
+    for depth in [128, 30_000] {
+        let line = nested(depth);
+        let error = read_json(json!({"a": "i8"}), &[line.as_bytes()], ROOMY).unwrap_err();
+        assert!(error.to_string().contains("nested more than 128 deep"), "{error}");
+    }
 }
 
 #[test]
