@@ -137,10 +137,15 @@ fn before(text: &str, last: usize, at: usize) -> usize {
 
 /// Words by the tables of the crate. Returns the byte at which to continue, and whether to.
 fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool) -> (usize, bool) {
-    for (offset, word) in text.unicode_word_indices() {
-        let word = without_emoji(word);
-        if !sink(lower_case(word, lower)) {
-            return (offset + word.len(), false);
+    for (offset, found) in text.unicode_word_indices() {
+        let mut rest = found;
+        while !rest.is_empty() {
+            let word = without_emoji(rest);
+            rest = &rest[word.len()..];
+            // The rest begins with a sign, and is a word if a vowel sign or the like follows.
+            if word.contains(char::is_alphanumeric) && !sink(lower_case(word, lower)) {
+                return (offset + found.len() - rest.len(), false);
+            }
         }
     }
     (text.len(), true)

@@ -252,6 +252,8 @@ fn a_sign_before_a_picture_joins_nothing() {
         ("a\u{200d}😀 b", &["a\u{200d}😀", "b"]),
         // No letter stands before the sign, and the vowel sign makes a word of the whole.
         (":\u{113c2}\u{200d}👍", &[":\u{113c2}\u{200d}👍"]),
+        ("a'\u{113c2}\u{200d}👍", &["a", "'\u{113c2}\u{200d}👍"]),
+        ("a'\u{113c2}\u{200d}👍b.\u{200d}😀", &["a", "'\u{113c2}\u{200d}👍", "b"]),
     ] {
         assert_eq!(all(text), expected, "{text:?}");
         assert_eq!(one_by_one(text), expected, "{text:?}");
