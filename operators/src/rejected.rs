@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Names of the outputs of a stage that sends rejected rows away.
-pub(crate) const PORTS: &[&str] = &["", "rejected"];
+const PORTS: &[&str] = &["", "rejected"];
 /// The output of rejected rows.
 pub(crate) const PORT: usize = 1;
 
@@ -41,11 +41,27 @@ impl OnError {
     pub(crate) fn goes_on(self) -> bool {
         self != Self::Fail
     }
+
+    /// Names of the outputs of a stage with this action; none if it has one output.
+    pub(crate) fn output_ports(action: Option<Self>) -> &'static [&'static str] {
+        if action == Some(Self::Reject) { PORTS } else { &[] }
+    }
+
+    /// Rejects, unless another action was set; whether the stage rejects now.
+    pub(crate) fn reject(action: &mut Option<Self>) -> bool {
+        *action.get_or_insert(Self::Reject) == Self::Reject
+    }
+
+    /// Columns of the outputs of a stage with this action, whose rows have the columns `rows`.
+    pub(crate) fn outputs(self, rows: SchemaRef) -> Vec<SchemaRef> {
+        let rejected = (self == Self::Reject).then(schema);
+        [Some(rows), rejected].into_iter().flatten().collect()
+    }
 }
 
 /// Columns of rejected rows: `path`, `line_number` and `byte_offset` of a file, `column`, `reason`,
 /// and the text of the row in `bytes`, in which bytes that are no text are written as `\xff`.
-pub(crate) fn schema() -> SchemaRef {
+fn schema() -> SchemaRef {
     let text = |name: &str, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
     Arc::new(Schema::new(vec![
         text("path", true),

@@ -17,7 +17,7 @@ use trommel_engine::registry::Configured;
 use super::evaluation::Evaluation;
 use crate::expressions::Expression;
 use crate::parameters::refuse;
-use crate::rejected::{self, OnError};
+use crate::rejected::OnError;
 
 /// Lets the rows pass for which an expression is true.
 ///
@@ -89,11 +89,11 @@ impl OperatorSpec for Filter {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
+        OnError::output_ports(self.on_error)
     }
 
     fn reject(&mut self) -> bool {
-        *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
+        OnError::reject(&mut self.on_error)
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -106,9 +106,11 @@ impl OperatorSpec for Filter {
         }
         let on_error = self.on_error.unwrap_or_default();
         let evaluation = Evaluation::new(vec![expression], on_error);
-        let mut outputs = vec![Arc::clone(schema)];
-        outputs.extend((on_error == OnError::Reject).then(rejected::schema));
-        Ok(Fragment::operator(Load::Light, Filtering(evaluation), outputs))
+        Ok(Fragment::operator(
+            Load::Light,
+            Filtering(evaluation),
+            on_error.outputs(Arc::clone(schema)),
+        ))
     }
 }
 

@@ -19,7 +19,7 @@ use trommel_engine::registry::Configured;
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose};
 use crate::parameters::{BATCH_ITEMS, refuse};
-use crate::rejected::{self, OnError};
+use crate::rejected::OnError;
 
 /// Computes columns from those of its input.
 ///
@@ -116,11 +116,11 @@ impl OperatorSpec for Select {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
+        OnError::output_ports(self.on_error)
     }
 
     fn reject(&mut self) -> bool {
-        *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
+        OnError::reject(&mut self.on_error)
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -138,9 +138,7 @@ impl OperatorSpec for Select {
         let evaluation = Evaluation::new(expressions, on_error);
         let selecting =
             Selecting { evaluation, schema: Arc::clone(&schema), unnested, pending: None };
-        let mut outputs = vec![schema];
-        outputs.extend((on_error == OnError::Reject).then(rejected::schema));
-        Ok(Fragment::operator(Load::Light, selecting, outputs))
+        Ok(Fragment::operator(Load::Light, selecting, on_error.outputs(schema)))
     }
 }
 

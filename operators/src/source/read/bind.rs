@@ -42,7 +42,7 @@ use super::{Read, ReadFormat, ReadFrom};
 use crate::columns::{DIMS_MAX, type_name};
 use crate::files::{input_claims, name_of};
 use crate::parameters::{check_batch, check_range, refuse};
-use crate::rejected::{self, OnError};
+use crate::rejected::OnError;
 
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 /// Files that are looked at for the columns of a table, where files without rows are left out.
@@ -503,11 +503,11 @@ impl OperatorSpec for Read {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        if self.on_error == Some(OnError::Reject) { rejected::PORTS } else { &[] }
+        OnError::output_ports(self.on_error)
     }
 
     fn reject(&mut self) -> bool {
-        self.can_reject() && *self.on_error.get_or_insert(OnError::Reject) == OnError::Reject
+        self.can_reject() && OnError::reject(&mut self.on_error)
     }
 
     fn reads_stdin(&self) -> bool {
@@ -522,7 +522,7 @@ impl OperatorSpec for Read {
         if !self.follow {
             self.check_not_followed()?;
         }
-        let mut fragment = if self.follow && !self.paths.is_empty() {
+        let fragment = if self.follow && !self.paths.is_empty() {
             self.bind_following(context)?
         } else {
             let files = paths::resolve(&self.paths, self.action())
@@ -532,7 +532,8 @@ impl OperatorSpec for Read {
             };
             self.bind_files(files, context)?
         };
-        fragment.outputs.extend((self.action() == OnError::Reject).then(rejected::schema));
-        Ok(fragment)
+        let outputs =
+            fragment.outputs.iter().flat_map(|rows| self.action().outputs(Arc::clone(rows)));
+        Ok(Fragment { outputs: outputs.collect(), ..fragment })
     }
 }
