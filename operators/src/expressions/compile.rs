@@ -16,7 +16,7 @@ use super::frame::Frame;
 use super::functions::{self, Argument, Refusal};
 use super::literals;
 use super::node::{NodeId, Op, Program};
-use super::parse::range;
+use super::parse::Text;
 use super::types::{common, keeps_all, plain};
 use crate::columns::{TYPE_NAMES, type_named};
 
@@ -27,7 +27,7 @@ pub(super) type Compiled<T = NodeId> = Result<T, ExpressionError>;
 
 /// Compiles a tree for batches of `schema`.
 pub(super) fn compile(text: &str, tree: &Expr, schema: &Schema) -> Compiled<(Program, NodeId)> {
-    let mut compiler = Compiler { text, schema, program: Program::new(text), depth: 0 };
+    let mut compiler = Compiler::new(text, schema);
     let root = compiler.expression(tree)?;
     Ok((compiler.program, root))
 }
@@ -38,22 +38,28 @@ pub(super) fn compile_operand(
     tree: &Expr,
     schema: &Schema,
 ) -> Compiled<(Program, NodeId)> {
-    let mut compiler = Compiler { text, schema, program: Program::new(text), depth: 0 };
+    let mut compiler = Compiler::new(text, schema);
     let root = compiler.operand(tree)?;
     Ok((compiler.program, root))
 }
 
 pub(super) struct Compiler<'a> {
-    pub(super) text: &'a str,
+    pub(super) text: Text<'a>,
     schema: &'a Schema,
     pub(super) program: Program,
     depth: usize,
 }
 
+impl<'a> Compiler<'a> {
+    fn new(text: &'a str, schema: &'a Schema) -> Self {
+        Self { text: Text::new(text), schema, program: Program::new(text), depth: 0 }
+    }
+}
+
 impl Compiler<'_> {
     /// An error at this part of the text.
     pub(super) fn refuse<T>(&self, at: &Range<usize>, reason: impl Into<String>) -> Compiled<T> {
-        Err(ExpressionError::new(self.text, at.clone(), reason))
+        Err(ExpressionError::new(self.text.as_str(), at.clone(), reason))
     }
 
     pub(super) fn data_type(&self, id: NodeId) -> DataType {
@@ -138,11 +144,11 @@ impl Compiler<'_> {
     }
 
     fn inner(&mut self, tree: &Expr) -> Compiled {
-        let at = || range(self.text, tree.span());
+        let at = || self.text.range(tree.span());
         match tree {
             Expr::Nested(inner) => self.expression(inner),
             Expr::Value(value) => match literals::array(&value.value) {
-                Some(array) => self.constant(array, &range(self.text, value.span)),
+                Some(array) => self.constant(array, &self.text.range(value.span)),
                 None => self.refuse(&at(), "this literal is not known"),
             },
             Expr::Identifier(name) => self.path(std::slice::from_ref(name)),
@@ -226,13 +232,13 @@ impl Compiler<'_> {
     /// A column, and fields of structs in it.
     fn path(&mut self, names: &[Ident]) -> Compiled {
         let (first, fields) = names.split_first().expect("a path has a name");
-        let at = range(self.text, first.span);
+        let at = self.text.range(first.span);
         let Some((index, field)) = self.schema.column_with_name(&first.value) else {
             return self.refuse(&at, no_column(&first.value, self.schema));
         };
         let mut id = self.add(Op::Column(index), field.data_type().clone(), false, 0, &at)?;
         for name in fields {
-            id = self.field(id, &name.value, &range(self.text, name.span))?;
+            id = self.field(id, &name.value, &self.text.range(name.span))?;
         }
         Ok(id)
     }
@@ -258,10 +264,10 @@ impl Compiler<'_> {
         for access in chain {
             id = match access {
                 AccessExpr::Dot(Expr::Identifier(name)) => {
-                    self.field(id, &name.value, &range(self.text, name.span))?
+                    self.field(id, &name.value, &self.text.range(name.span))?
                 }
                 AccessExpr::Subscript(Subscript::Index { index }) => {
-                    let at = range(self.text, index.span());
+                    let at = self.text.range(index.span());
                     let index = self.operand(index)?;
                     // DuckDB writes a field of a struct as it writes a value of a list.
                     if let DataType::Struct(_) = self.data_type(id)
@@ -273,7 +279,7 @@ impl Compiler<'_> {
                     }
                 }
                 _ => {
-                    let at = range(self.text, root.span());
+                    let at = self.text.range(root.span());
                     return self.refuse(&at, "expected `.field`, `['field']` or `[number]`");
                 }
             };

@@ -75,7 +75,7 @@ fn parse<T>(
         return Err(refuse(0..0, reason));
     }
     let tokens = Tokenizer::new(&Words, text).tokenize_with_location().map_err(|error| {
-        let at = place(text, error.location);
+        let at = Text::new(text).place(error.location);
         refuse(at..at, lower_first(&error.message))
     })?;
     if tokens.iter().filter(|token| is_operator(&token.token)).count() > OPERATORS_MAX {
@@ -90,13 +90,13 @@ fn parse<T>(
         Ok(tree) if next.token == Token::EOF => Ok(tree),
         Ok(_) => {
             let reason = "an operator or the end of the expression is expected here";
-            Err(refuse(span_of(text, &next), reason.to_owned()))
+            Err(refuse(Text::new(text).range_of(&next), reason.to_owned()))
         }
         Err(ParserError::RecursionLimitExceeded) => {
             Err(refuse(0..0, "the expression is nested too deeply".to_owned()))
         }
         Err(ParserError::ParserError(said) | ParserError::TokenizerError(said)) => {
-            Err(refuse(span_of(text, &next), without_place(&said)))
+            Err(refuse(Text::new(text).range_of(&next), without_place(&said)))
         }
     }
 }
@@ -129,40 +129,57 @@ fn lower_first(said: &str) -> String {
     })
 }
 
-fn span_of(text: &str, token: &TokenWithSpan) -> Range<usize> {
-    if token.token == Token::EOF {
-        let end = text.chars().count();
-        return end..end;
-    }
-    range(text, token.span)
+/// A text, whose characters are found by their lines and columns.
+pub(super) struct Text<'a> {
+    text: &'a str,
+    chars: Vec<char>,
+    /// First character of each line.
+    lines: Vec<usize>,
 }
 
-/// The characters of a span of the parser, from 0; all of the text where it knows none. The span of
-/// a call lacks its last parentheses.
-pub(super) fn range(text: &str, span: Span) -> Range<usize> {
-    let end = text.chars().count();
-    if span == Span::empty() {
-        return 0..end;
+impl<'a> Text<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let chars: Vec<char> = text.chars().collect();
+        let ends = chars.iter().enumerate().filter(|(_, char)| **char == '\n');
+        let lines = std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect();
+        Self { text, chars, lines }
     }
-    let (from, to) = (place(text, span.start), place(text, span.end));
-    let to = to.max(from).min(end);
-    if text.chars().nth(from) == Some('\'') {
-        return from..to;
-    }
-    let count =
-        |wanted: char| text.chars().skip(from).take(to - from).filter(|c| *c == wanted).count();
-    let open = count('(').saturating_sub(count(')'));
-    let rest = text.chars().skip(to).take_while(|char| matches!(char, ')' | ' ')).enumerate();
-    let closing = rest.filter(|(_, char)| *char == ')').map(|(place, _)| to + place + 1);
-    from..closing.take(open).last().unwrap_or(to)
-}
 
-/// Place of a character, from 0, by its line and column, from 1.
-fn place(text: &str, at: Location) -> usize {
-    let end = text.chars().count();
-    let lines = usize::try_from(at.line).unwrap_or(usize::MAX).saturating_sub(1);
-    let before: usize =
-        text.split_inclusive('\n').take(lines).map(|line| line.chars().count()).sum();
-    let column = usize::try_from(at.column).unwrap_or(usize::MAX).saturating_sub(1);
-    if at.line == 0 { end } else { before.saturating_add(column).min(end) }
+    pub(super) fn as_str(&self) -> &'a str {
+        self.text
+    }
+
+    /// The characters of a span of the parser, from 0; all of the text where it knows none. The
+    /// span of a call lacks its last parentheses.
+    pub(super) fn range(&self, span: Span) -> Range<usize> {
+        if span == Span::empty() {
+            return 0..self.chars.len();
+        }
+        let from = self.place(span.start);
+        let to = self.place(span.end).max(from);
+        if self.chars.get(from) == Some(&'\'') {
+            return from..to;
+        }
+        let count = |wanted: char| self.chars[from..to].iter().filter(|c| **c == wanted).count();
+        let open = count('(').saturating_sub(count(')'));
+        let rest = (to..self.chars.len()).take_while(|&at| matches!(self.chars[at], ')' | ' '));
+        let closing = rest.filter(|&at| self.chars[at] == ')').map(|at| at + 1);
+        from..closing.take(open).last().unwrap_or(to)
+    }
+
+    /// The characters of a token.
+    fn range_of(&self, token: &TokenWithSpan) -> Range<usize> {
+        if token.token == Token::EOF {
+            return self.chars.len()..self.chars.len();
+        }
+        self.range(token.span)
+    }
+
+    /// Place of a character, from 0, by its line and column, from 1.
+    fn place(&self, at: Location) -> usize {
+        let from_0 = |number: u64| usize::try_from(number).ok()?.checked_sub(1);
+        let line = from_0(at.line).and_then(|line| self.lines.get(line));
+        let place = line.and_then(|line| line.checked_add(from_0(at.column).unwrap_or(0)));
+        place.unwrap_or(usize::MAX).min(self.chars.len())
+    }
 }

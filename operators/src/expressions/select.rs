@@ -77,20 +77,21 @@ fn all_but(
     options: &WildcardAdditionalOptions,
     schema: &Schema,
 ) -> Result<Vec<Chosen>, ExpressionError> {
+    let places = parse::Text::new(text);
     let mut left_out: Vec<(String, Range<usize>)> = Vec::new();
     if let Some(ExceptSelectItem { first_element, additional_elements }) = &options.opt_except {
         for name in [first_element].into_iter().chain(additional_elements) {
-            left_out.push((name.value.clone(), parse::range(text, name.span)));
+            left_out.push((name.value.clone(), places.range(name.span)));
         }
     }
     match &options.opt_exclude {
         None => {}
         Some(ExcludeSelectItem::Single(name)) => {
-            left_out.push((unquoted(&name.to_string()), parse::range(text, name.span())));
+            left_out.push((unquoted(&name.to_string()), places.range(name.span())));
         }
         Some(ExcludeSelectItem::Multiple(names)) => {
             for name in names {
-                left_out.push((unquoted(&name.to_string()), parse::range(text, name.span())));
+                left_out.push((unquoted(&name.to_string()), places.range(name.span())));
             }
         }
     }

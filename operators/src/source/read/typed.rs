@@ -3,6 +3,7 @@
 //! A record is parsed field by field, and becomes a row if each field is of its type. The first
 //! records of a file give the types where nobody names them.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -185,12 +186,15 @@ impl Columns for TypedRows {
     }
 
     fn begin(&mut self, path: Arc<str>, header: &[String]) -> Result<(), ReadError> {
-        let place = |field: &Arc<Field>| {
-            let places: Vec<usize> =
-                (0..header.len()).filter(|&place| header[place] == *field.name()).collect();
-            match places[..] {
-                [place] => Ok(place),
-                ref places => Err(no_column(Arc::clone(&path), header, field.name(), places.len())),
+        let mut places: HashMap<&str, (usize, usize)> = HashMap::new();
+        for (place, name) in header.iter().enumerate() {
+            places.entry(name).or_insert((place, 0)).1 += 1;
+        }
+        let place = |field: &Arc<Field>| match places.get(field.name().as_str()) {
+            Some(&(place, 1)) => Ok(place),
+            found => {
+                let count = found.map_or(0, |(_, count)| *count);
+                Err(no_column(Arc::clone(&path), header, field.name(), count))
             }
         };
         self.places = self.schema.fields().iter().map(place).collect::<Result<_, _>>()?;
