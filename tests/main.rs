@@ -14,6 +14,7 @@ mod set_streams;
 mod snapshots;
 mod soak;
 mod support;
+mod tables;
 mod tidy;
 mod unions;
 mod windows;

@@ -31,6 +31,7 @@ pub mod channel;
 mod claim;
 pub mod config;
 mod counter;
+mod demand;
 pub mod error;
 pub mod graph;
 pub mod memory;

@@ -31,6 +31,7 @@ use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, Chunk, Origin, Payload};
 pub use crate::claim::{Access, Claim, ClaimConflict, Outputs};
+pub use crate::demand::Demand;
 use crate::error::BindError;
 pub use crate::error::OperatorError;
 use crate::memory::MemoryBudget;
@@ -665,6 +666,8 @@ pub struct BindContext {
     /// Whether a source of its input [reads it again](Fragment::rereads) in a later run: a state
     /// that a later run goes on with would have everything twice.
     pub rereads: bool,
+    /// The part of its first output that later stages look at.
+    pub demand: Demand,
 }
 
 impl BindContext {
@@ -673,7 +676,8 @@ impl BindContext {
     #[must_use]
     pub fn new(cores: usize) -> Self {
         let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
-        Self { cores, threads: cores.max(1), memory, outputs, rereads: false }
+        let (rereads, demand) = (false, Demand::all());
+        Self { cores, threads: cores.max(1), memory, outputs, rereads, demand }
     }
 
     /// Sets the number of threads that the parts of the stage can have.
@@ -694,6 +698,13 @@ impl BindContext {
     #[must_use]
     pub fn rereads(mut self, rereads: bool) -> Self {
         self.rereads = rereads;
+        self
+    }
+
+    /// Says what later stages look at.
+    #[must_use]
+    pub fn demand(mut self, demand: Demand) -> Self {
+        self.demand = demand;
         self
     }
 
@@ -728,6 +739,13 @@ pub trait OperatorSpec: Send {
     /// pipeline that collects the rejected rows of all stages.
     fn reject(&mut self) -> bool {
         false
+    }
+
+    /// The part of the rows at input `port` that it looks at, where later stages look at this
+    /// part of its first output; the provided method answers all of them. Called before
+    /// [`OperatorSpec::bind`].
+    fn demand(&self, _port: usize, _output: &Demand) -> Demand {
+        Demand::all()
     }
 
     /// Whether it reads standard input, which a process has once.

@@ -8,7 +8,7 @@ use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, To
 use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
-use crate::operator::{BindContext, Part, Shape};
+use crate::operator::{BindContext, Demand, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
 impl Graph {
@@ -48,6 +48,7 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
         Placement::Fused => 1,
     };
     let mut binding = Binding::new(graph.stages.len(), memory, threads);
+    binding.demands = demands(&graph.stages, &order);
     let mut stages: Vec<Option<Stage>> = graph.stages.into_iter().map(Some).collect();
     let mut requests = Vec::new();
     for index in order {
@@ -170,6 +171,31 @@ fn visit(
     cycle
 }
 
+/// The part of the first output of each stage that later stages look at. `order` has each stage
+/// after its inputs.
+fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
+    let mut demands: Vec<Option<Demand>> = vec![None; stages.len()];
+    for &index in order.iter().rev() {
+        let Stage { spec, inputs, .. } = &stages[index];
+        let output = demands[index].get_or_insert_with(Demand::all).clone();
+        let has_one_port = *spec.input_ports().end() == 1;
+        for (position, input) in inputs.iter().enumerate().filter(|(_, input)| input.port == 0) {
+            let demand = match has_one_port {
+                // Streams that meet in a port have to have the same columns.
+                true if inputs.len() > 1 => Demand::all(),
+                true => spec.demand(0, &output),
+                false => spec.demand(position, &output),
+            };
+            let of_input = &mut demands[input.stage.0];
+            *of_input = Some(match of_input.take() {
+                Some(others) => others.or(demand),
+                None => demand,
+            });
+        }
+    }
+    demands.into_iter().map(|demand| demand.unwrap_or_else(Demand::all)).collect()
+}
+
 /// The topology while stages are bound one after the other.
 struct Binding {
     /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
@@ -182,6 +208,8 @@ struct Binding {
     /// Stages of the graph whose rows come again in a later run.
     rereads: HashSet<usize>,
     claims: Ledger,
+    /// Of each stage of the graph, what later ones look at.
+    demands: Vec<Demand>,
     /// Threads for the parts of a stage that names no core.
     threads: usize,
     has_failures: bool,
@@ -198,6 +226,7 @@ impl Binding {
             memory,
             rereads: HashSet::new(),
             claims: Ledger::default(),
+            demands: Vec::new(),
             threads,
             has_failures: false,
         }
@@ -246,6 +275,7 @@ impl Binding {
             .threads(threads)
             .memory(self.memory.clone())
             .outputs(self.claims.outputs())
+            .demand(self.demands[index].clone())
             .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)));
         let rereads = context.rereads;
         let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;

@@ -10,12 +10,13 @@ use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
-    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+    BindContext, Counters, Demand, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec,
+    Output,
 };
 use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
-use crate::expressions::Expression;
+use crate::expressions::{Expression, demand_of};
 use crate::parameters::refuse;
 use crate::rejected::OnError;
 
@@ -94,6 +95,14 @@ impl OperatorSpec for Filter {
 
     fn reject(&mut self) -> bool {
         OnError::reject(&mut self.on_error)
+    }
+
+    fn demand(&self, _: usize, output: &Demand) -> Demand {
+        // A rejected row is shown with all its columns.
+        match self.on_error {
+            Some(OnError::Reject) => Demand::all(),
+            _ => demand_of(&self.condition, output.clone()).condition(&self.condition),
+        }
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

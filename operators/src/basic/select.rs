@@ -12,12 +12,13 @@ use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
-    BindContext, Counters, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
+    BindContext, Counters, Demand, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec,
+    Output,
 };
 use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
-use crate::expressions::{Chosen, Expression, choose};
+use crate::expressions::{Chosen, Expression, choose, demand_of};
 use crate::parameters::{BATCH_ITEMS, refuse};
 use crate::rejected::OnError;
 
@@ -121,6 +122,17 @@ impl OperatorSpec for Select {
 
     fn reject(&mut self) -> bool {
         OnError::reject(&mut self.on_error)
+    }
+
+    fn demand(&self, _: usize, output: &Demand) -> Demand {
+        // A rejected row is shown with all its columns.
+        if self.on_error == Some(OnError::Reject) {
+            return Demand::all();
+        }
+        let has_all = self.columns.iter().any(|text| text.trim_start().starts_with('*'));
+        // A name of the output may be that of a computed column.
+        let passed = if has_all { output.clone().of_words() } else { Demand::none() };
+        self.columns.iter().fold(passed.unconditional(), |demand, text| demand_of(text, demand))
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

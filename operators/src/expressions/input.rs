@@ -5,9 +5,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::Demand;
 
-use super::{EvaluationError, Expression};
+use super::{EvaluationError, Expression, demand_of};
 use crate::columns::find_column;
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|char| char.is_alphanumeric() || char == '_')
+}
 
 /// Values for each row of a batch.
 #[derive(Debug, Clone)]
@@ -23,8 +28,7 @@ impl ColumnInput {
         text: &str,
         parameter: &'static str,
     ) -> Result<(Self, DataType), BindError> {
-        let is_name = text.chars().all(|char| char.is_alphanumeric() || char == '_');
-        if is_name || schema.column_with_name(text).is_some() {
+        if is_name(text) || schema.column_with_name(text).is_some() {
             let (index, kind) = find_column(schema, text, parameter)?;
             return Ok((Self::Column(index), kind));
         }
@@ -32,6 +36,12 @@ impl ColumnInput {
             .map_err(|error| BindErrorKind::Other(error.into()).at(parameter))?;
         let kind = expression.data_type().clone();
         Ok((Self::Expression(Arc::new(expression)), kind))
+    }
+
+    /// `demand` with the columns of `text`, as [`Self::bind`] reads it.
+    pub(crate) fn demand(text: &str, demand: Demand) -> Demand {
+        // A column may have a name that reads as an expression.
+        if is_name(text) { demand.column(text) } else { demand_of(text, demand.words([text])) }
     }
 
     /// The values of a batch.

@@ -22,11 +22,13 @@
 //! | `node`, `frame` | nodes, and their evaluation over all or some of the rows of a batch |
 //! | `compare`, `membership`, `pattern` | comparisons, lists of constants, `like` |
 //! | `cast`, `types` | conversions, and the types that operands meet in |
+//! | `bounds` | conditions on the least and the greatest values of blocks of rows |
 //! | `input` | a column that a parameter names, or an expression in its place |
 //! | `rows` | rows of a batch for which an expression fails |
 //! | `select` | columns of `select` |
 //! | `functions` | the functions, a table of names |
 
+mod bounds;
 mod cast;
 mod compare;
 mod compile;
@@ -51,15 +53,26 @@ mod tests;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use sqlparser::ast::Expr;
+use trommel_engine::operator::Demand;
 
 pub use error::{EvaluationError, ExpressionError};
 
+pub(crate) use bounds::Bounds;
 pub(crate) use input::ColumnInput;
 pub(crate) use rows::evaluate_rows;
 pub(crate) use select::{Chosen, choose};
 
 use frame::Frame;
 use node::{NodeId, Program};
+
+/// `demand` with the columns of the expression `text`.
+pub(crate) fn demand_of(text: &str, demand: Demand) -> Demand {
+    match parse::names(text) {
+        Some((columns, words)) => columns.into_iter().fold(demand.words(words), Demand::column),
+        // The error comes when the expression is compiled.
+        None => Demand::all(),
+    }
+}
 
 /// An expression that is bound to the columns of a schema.
 ///

@@ -101,6 +101,36 @@ fn parse<T>(
     }
 }
 
+/// Names in a text that are those of columns, and words that may be; nothing of a text that is no
+/// expression.
+pub(super) fn names(text: &str) -> Option<(Vec<String>, Vec<String>)> {
+    if text.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let tokens = Tokenizer::new(&Words, text).tokenize().ok()?;
+    let tokens: Vec<Token> =
+        tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect();
+    let (mut certain, mut possible) = (Vec::new(), Vec::new());
+    for (place, token) in tokens.iter().enumerate() {
+        let Token::Word(word) = token else { continue };
+        let before = place.checked_sub(1).map(|before| &tokens[before]);
+        match before {
+            // A field, a type, or the name of a column of `select`.
+            Some(Token::Period | Token::DoubleColon) => continue,
+            Some(Token::Word(before)) if before.keyword == Keyword::AS => continue,
+            _ => {}
+        }
+        let is_call = tokens.get(place + 1) == Some(&Token::LParen);
+        let is_plain = word.quote_style.is_none();
+        if is_plain && (is_call || word.keyword != Keyword::NoKeyword) {
+            possible.push(word.value.clone());
+        } else {
+            certain.push(word.value.clone());
+        }
+    }
+    Some((certain, possible))
+}
+
 /// Whether a token can make a tree deeper.
 fn is_operator(token: &Token) -> bool {
     match token {

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
-    BindContext, Body, Claim, Fragment, Load, Operator, OperatorError, OperatorSpec, Part,
+    BindContext, Body, Claim, Demand, Fragment, Load, Operator, OperatorError, OperatorSpec, Part,
 };
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -56,6 +56,11 @@ impl Sharing {
 impl OperatorSpec for FrequentItems {
     fn operator(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        let expressions = [&self.item].into_iter().chain(&self.weight);
+        expressions.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand))
     }
 
     fn bind(

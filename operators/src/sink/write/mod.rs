@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::{MemoryBudget, MemoryFull};
-use trommel_engine::operator::{BindContext, Claim, Fragment, Load, OperatorSpec, Outputs};
+use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
@@ -593,6 +593,11 @@ impl Configured for Write {
 impl OperatorSpec for Write {
     fn operator(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        let Some(columns) = &self.columns else { return Demand::all() };
+        columns.iter().cloned().fold(Demand::none(), Demand::column)
     }
 
     fn bind(

@@ -10,7 +10,8 @@ use arrow_schema::{Fields, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
-    BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source as _, SourceFlow,
+    BindContext, Demand, Fragment, Load, OperatorError, OperatorSpec, Output, Source as _,
+    SourceFlow,
 };
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -34,7 +35,7 @@ use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
-use super::tables::{OpenTable, Opening, TableSource, columns_of, open_table};
+use super::tables::{Columns, OpenTable, Opening, TableSource, columns_of, open_table};
 use super::texts::{Texts, Unit};
 use super::typed::{FirstRecords, TypedRows};
 use super::vectors::{NpyVectors, RawVectors, npy_header};
@@ -120,7 +121,7 @@ impl Read {
                 self.following(named, context, sets)
             }
             ReadFormat::Jsonl => {
-                let rows = self.json_rows(&Files::default(), &context.memory)?;
+                let rows = self.json_rows(&Files::default(), &context)?;
                 self.following(named, context, rows)
             }
             _ => refuse("true", "`format` must be `lines`, `sets` or `jsonl`"),
@@ -163,10 +164,10 @@ impl Read {
         inputs: impl FnOnce(Files) -> Inputs,
         files: Files,
         open_as: OpenTable,
-        memory: &MemoryBudget,
+        context: &BindContext,
     ) -> Result<Fragment, BindError> {
         let blame = |error: ReadError| BindErrorKind::Other(Box::new(error)).at("paths");
-        let opening = Opening { batch: self.batch, memory: memory.clone() };
+        let opening = Opening { batch: self.batch, memory: context.memory.clone() };
         let mut first = Err(blame(ReadError::Table {
             path: files.places[0].name(),
             source: TableError::NotRegular,
@@ -179,11 +180,17 @@ impl Read {
                 break;
             }
         }
-        let schema = schema::choose(first?.fields(), &self.columns)?;
-        let inputs = inputs(Files::default());
-        let (places, is_chosen) = ((files.places, files.bytes), !self.columns.is_empty());
+        let named = schema::choose(first?.fields(), &self.columns)?;
+        let schema = schema::demanded(&named, &context.demand);
+        let columns = Columns {
+            read: Arc::clone(&schema),
+            named,
+            are_chosen: !self.columns.is_empty(),
+            conditions: context.demand.conditions().to_vec(),
+        };
+        let places = (files.places, files.bytes);
         let source =
-            TableSource::new(inputs, places, (open_as, opening), Arc::clone(&schema), is_chosen);
+            TableSource::new(inputs(Files::default()), places, (open_as, opening), columns);
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
@@ -281,14 +288,14 @@ impl Read {
     }
 
     /// Rows of a table of JSON, whose columns are given or are those of the first rows of `files`.
-    fn json_rows(&self, files: &Files, memory: &MemoryBudget) -> Result<JsonRows, BindError> {
+    fn json_rows(&self, files: &Files, context: &BindContext) -> Result<JsonRows, BindError> {
         let schema = match &self.schema {
             Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
             None => schema::choose(&self.first_columns(files)?, &self.columns)?,
         };
-        let rows = JsonRows::new(schema)
+        let rows = JsonRows::new(schema::demanded(&schema, &context.demand))
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("schema"))?;
-        Ok(rows.within(memory))
+        Ok(rows.within(&context.memory))
     }
 
     /// The columns of the first rows of `files`: of the first file that has some.
@@ -371,7 +378,7 @@ impl Read {
 
     /// Rows of a table of CSV, whose columns are given or are those of the first records of
     /// `files`.
-    fn typed_rows(&self, files: &Files) -> Result<TypedRows, BindError> {
+    fn typed_rows(&self, files: &Files, demand: &Demand) -> Result<TypedRows, BindError> {
         if !self.vector.is_empty() {
             let allowed = "a table has no `vector`; leave out `schema`, or read lists of columns";
             return Err(refuse("vector", "a list", allowed));
@@ -380,7 +387,7 @@ impl Read {
             Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
             None => schema::choose(&self.first_csv_columns(files)?, &[])?,
         };
-        TypedRows::new(schema, self.nulls()).map_err(|field| {
+        TypedRows::new(schema::demanded(&schema, demand), self.nulls()).map_err(|field| {
             let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
             refuse("schema", value, "a field of `csv` has no such values; read a text")
         })
@@ -457,7 +464,8 @@ impl Read {
             ReadFormat::Csv => {
                 let dialect = self.dialect()?;
                 if self.is_csv_table() {
-                    let rows = CsvLines::new(self.typed_rows(&files)?, dialect, bytes_max);
+                    let rows = self.typed_rows(&files, &context.demand)?;
+                    let rows = CsvLines::new(rows, dialect, bytes_max);
                     self.bind_lines(inputs(files), memory, rows.within(memory))?
                 } else {
                     let rows = LabelledRows::new(self.csv_columns()?);
@@ -466,11 +474,11 @@ impl Read {
                 }
             }
             ReadFormat::Jsonl => {
-                let rows = self.json_rows(&files, memory)?;
+                let rows = self.json_rows(&files, &context)?;
                 self.bind_lines(inputs(files), memory, rows)?
             }
-            ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, memory)?,
-            ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, memory)?,
+            ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, &context)?,
+            ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, &context)?,
             ReadFormat::U32le => self.bind_rows(inputs(files), Integers::<UInt32Type>::new()),
             ReadFormat::U64le => self.bind_rows(inputs(files), Integers::<UInt64Type>::new()),
             ReadFormat::F32le => {

@@ -9,18 +9,21 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use ::parquet::file::metadata::ColumnChunkMetaData;
-use arrow_array::{RecordBatch, RecordBatchReader as _};
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use ::parquet::file::statistics::Statistics;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use trommel_engine::memory::Reservation;
 
 use super::error::TableError;
 use super::pages::{Pages, pages_of};
 use super::tables::{Opening, Table};
+use crate::expressions::Bounds;
 
 /// Bytes of a value beside its page: a view, levels, and its place among nulls.
 const VALUE_BYTES: u64 = 24;
@@ -35,7 +38,8 @@ pub(super) struct ParquetTable {
     mask: ProjectionMask,
     /// Places of the chosen columns among the decoded ones, which are in the order of the file.
     order: Vec<usize>,
-    next_group: usize,
+    /// Row groups that are left, in reverse.
+    groups: Vec<usize>,
     group: Option<ParquetRecordBatchReader>,
     /// Memory of the open row group.
     room: Reservation,
@@ -58,6 +62,7 @@ impl ParquetTable {
         let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(views)));
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
             .map_err(decoding)?;
+        let groups = metadata.metadata().num_row_groups();
         Ok(Box::new(Self {
             file,
             bytes_total,
@@ -66,7 +71,7 @@ impl ParquetTable {
             schema,
             metadata,
             mask: ProjectionMask::all(),
-            next_group: 0,
+            groups: (0..groups).rev().collect(),
             group: None,
             room,
             bytes: 0,
@@ -76,10 +81,8 @@ impl ParquetTable {
     /// Opens the next row group; false if none is left.
     fn open_group(&mut self) -> Result<bool, TableError> {
         let metadata = Arc::clone(self.metadata.metadata());
-        if self.next_group == metadata.num_row_groups() {
-            return Ok(false);
-        }
-        let group = metadata.row_group(self.next_group);
+        let Some(place) = self.groups.pop() else { return Ok(false) };
+        let group = metadata.row_group(place);
         let mut needed: u64 = 0;
         for (leaf, column) in group.columns().iter().enumerate() {
             if self.mask.leaf_included(leaf) {
@@ -94,14 +97,37 @@ impl ParquetTable {
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let reader = builder
-            .with_row_groups(vec![self.next_group])
+            .with_row_groups(vec![place])
             .with_projection(self.mask.clone())
             .with_batch_size(self.batch)
             .build()
             .map_err(decoding)?;
         self.group = Some(reader);
-        self.next_group += 1;
         Ok(true)
+    }
+
+    /// The least and the greatest value of a column in each row group, null where the file does
+    /// not say it; `None` if it says nothing reliable.
+    fn ends(
+        &self,
+        name: &str,
+        metadata: &ParquetMetaData,
+    ) -> Result<Option<[ArrayRef; 2]>, TableError> {
+        let parquet = self.metadata.parquet_schema();
+        let statistics =
+            StatisticsConverter::try_new(name, &self.schema, parquet).map_err(decoding)?;
+        let Some(leaf) = statistics.parquet_column_index() else { return Ok(None) };
+        // The bounds of old writers are those of another order.
+        let is_old = |group: &RowGroupMetaData| {
+            let statistics = group.column(leaf).statistics();
+            statistics.is_some_and(Statistics::is_min_max_deprecated)
+        };
+        if metadata.row_groups().iter().any(is_old) {
+            return Ok(None);
+        }
+        let least = statistics.row_group_mins(metadata.row_groups()).map_err(decoding)?;
+        let greatest = statistics.row_group_maxes(metadata.row_groups()).map_err(decoding)?;
+        Ok(Some([least, greatest]))
     }
 
     /// Bytes of memory that a column of a row group needs.
@@ -147,6 +173,25 @@ impl Table for ParquetTable {
         self.order = places.iter().map(place).collect();
         let parquet = self.metadata.parquet_schema();
         self.mask = ProjectionMask::roots(parquet, places.iter().copied());
+        Ok(())
+    }
+
+    fn narrow(&mut self, conditions: &[String]) -> Result<(), TableError> {
+        let bounds = Bounds::new(conditions, &self.schema);
+        let metadata = Arc::clone(self.metadata.metadata());
+        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+        for name in bounds.columns() {
+            if let Some(ends) = self.ends(name, &metadata)? {
+                columns.extend(Bounds::names(name).into_iter().zip(ends));
+            }
+        }
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+        let ends = RecordBatch::try_from_iter_with_nullable(columns).map_err(decoding)?;
+        let may_pass = bounds.may_pass(&ends);
+        self.groups.retain(|&group| may_pass[group]);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use trommel_engine::error::BindError;
+use trommel_engine::operator::Demand;
 use trommel_engine::suggest::suggestion;
 
 use crate::columns::{TYPE_NAMES, type_named};
@@ -53,6 +54,11 @@ pub(super) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindEr
         chosen.push(Arc::clone(field));
     }
     Ok(Arc::new(Schema::new(chosen)))
+}
+
+/// The columns that later stages look at.
+pub(super) fn demanded(schema: &SchemaRef, demand: &Demand) -> SchemaRef {
+    Arc::new(schema.project(&demand.places(schema)).expect("columns of the schema"))
 }
 
 /// Type of a column or of a member.

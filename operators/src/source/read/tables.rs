@@ -7,6 +7,7 @@
 //! Files are read one after the other. The columns are those of the first one; another file has to
 //! have them too.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,6 +37,11 @@ pub(super) trait Table: Send {
     fn schema(&self) -> &SchemaRef;
     /// Decodes the columns at these places, in this order, from now on.
     fn project(&mut self, places: &[usize]) -> Result<(), TableError>;
+    /// Leaves blocks of rows out of which no row makes the conditions true, where their bounds
+    /// show it.
+    fn narrow(&mut self, _conditions: &[String]) -> Result<(), TableError> {
+        Ok(())
+    }
     /// The next rows; `None` at the end. Texts may be views, which become plain texts in slices.
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError>;
     /// Bytes of the file so far.
@@ -88,15 +94,25 @@ pub(super) fn columns_of(table: &dyn Table) -> Schema {
     Schema::new(nullable.collect::<Vec<_>>())
 }
 
+/// Columns of tables.
+pub(super) struct Columns {
+    /// Those that are read.
+    pub(super) read: SchemaRef,
+    /// Those that each table has.
+    pub(super) named: SchemaRef,
+    /// Whether a table may have others.
+    pub(super) are_chosen: bool,
+    /// Expressions of which a row that is needed makes each one true.
+    pub(super) conditions: Vec<String>,
+}
+
 /// Reads tables.
 pub(super) struct TableSource {
     inputs: Inputs,
     left: std::vec::IntoIter<Place>,
     open_as: OpenTable,
     opening: Opening,
-    schema: SchemaRef,
-    /// Whether a table may have other columns, which are not read.
-    is_chosen: bool,
+    columns: Columns,
     table: Option<Box<dyn Table>>,
     /// Rows that have been decoded and not sent.
     rows: Option<RecordBatch>,
@@ -107,13 +123,12 @@ pub(super) struct TableSource {
 }
 
 impl TableSource {
-    /// Reads the columns `schema` of the tables at `places`; of all columns unless `is_chosen`.
+    /// Reads these columns of the tables at `places`.
     pub(super) fn new(
         inputs: Inputs,
         (places, bytes_total): (Vec<Place>, Option<u64>),
         (open_as, opening): (OpenTable, Opening),
-        schema: SchemaRef,
-        is_chosen: bool,
+        columns: Columns,
     ) -> Self {
         Self {
             inputs,
@@ -121,8 +136,7 @@ impl TableSource {
             open_as,
             room: opening.memory.reservation(),
             opening,
-            schema,
-            is_chosen,
+            columns,
             table: None,
             rows: None,
             bytes_closed: 0,
@@ -155,22 +169,31 @@ impl TableSource {
     /// Chooses the columns of a table.
     fn choose(&self, table: &mut dyn Table) -> Result<(), TableError> {
         let found = Arc::clone(table.schema());
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        for (place, field) in found.fields().iter().enumerate() {
+            by_name.entry(field.name()).or_insert(place);
+        }
         let place = |field: &Arc<Field>| {
-            let place = found.fields().iter().position(|other| {
-                other.name() == field.name() && other.data_type() == field.data_type()
-            });
-            place.ok_or_else(|| TableError::Missing {
+            let place = by_name.get(field.name().as_str()).copied();
+            let is_same = |place: &usize| found.field(*place).data_type() == field.data_type();
+            place.filter(is_same).ok_or_else(|| TableError::Missing {
                 name: field.name().clone(),
                 expected: field.data_type().to_string(),
             })
         };
-        let places: Vec<usize> =
-            self.schema.fields().iter().map(place).collect::<Result<_, _>>()?;
-        let more = found.fields().iter().find(|field| self.schema.index_of(field.name()).is_err());
-        if let Some(more) = more.filter(|_| !self.is_chosen) {
+        let Columns { read, named, are_chosen, .. } = &self.columns;
+        let places: Vec<usize> = read.fields().iter().map(&place).collect::<Result<_, _>>()?;
+        let named: Vec<usize> = named.fields().iter().map(&place).collect::<Result<_, _>>()?;
+        let named: HashSet<&String> =
+            named.into_iter().map(|place| found.field(place).name()).collect();
+        let more = found.fields().iter().find(|field| !named.contains(field.name()));
+        if let Some(more) = more.filter(|_| !are_chosen) {
             return Err(TableError::More { name: more.name().clone() });
         }
-        guarded(|| table.project(&places))
+        guarded(|| {
+            table.project(&places)?;
+            table.narrow(&self.columns.conditions)
+        })
     }
 
     /// Decodes the next rows of the open table.
@@ -228,10 +251,10 @@ impl TableSource {
                 cast(column, field.data_type())
             }
         };
-        let columns = rows.columns().iter().zip(self.schema.fields()).map(column);
+        let columns = rows.columns().iter().zip(self.columns.read.fields()).map(column);
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         let made = columns.collect::<Result<Vec<_>, _>>().and_then(|columns| {
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            RecordBatch::try_new_with_options(Arc::clone(&self.columns.read), columns, &options)
         });
         made.map_err(|error| TableError::Decode(error.into()))
     }
