@@ -12,8 +12,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use encoding_rs::UTF_8;
 use memchr::memchr;
 use trommel_engine::memory::{MemoryBudget, Reservation};
+use trommel_kernels::Isa;
 
 use super::encoding::text_of;
 use super::error::ReadError;
@@ -27,6 +29,8 @@ const RECORD_BYTES: usize = 1 << 10;
 const FIELDS: usize = 16;
 /// Bytes of a record that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
+/// Bytes of records that are looked at together.
+const TOGETHER_BYTES_MAX: usize = 512 << 10;
 /// Columns of a file that a message names.
 pub(super) const NAMES_SHOWN: usize = 20;
 
@@ -57,9 +61,31 @@ pub(super) trait Columns: Send {
     fn count(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
     /// Adds the row of a record with as many fields as the header, or nothing of it.
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault>;
+    /// Adds the rows of the whole records at the beginning of a text. Returns the bytes of these
+    /// records, none if a record has to be looked at alone.
+    fn push_all(&mut self, _records: &Records<'_>) -> usize {
+        0
+    }
     fn rows(&self) -> usize;
     fn bytes(&self) -> usize;
     fn take(&mut self) -> RecordBatch;
+}
+
+/// Records that are looked at together.
+pub(super) struct Records<'a> {
+    pub(super) isa: Isa,
+    /// Whole lines; the last one may lack its line end.
+    pub(super) text: &'a str,
+    /// Fields of each record.
+    pub(super) fields: usize,
+    pub(super) dialect: &'a Dialect,
+}
+
+impl Records<'_> {
+    /// Whether a line between two records is none.
+    pub(super) fn is_passed_over(&self, line: &[u8]) -> bool {
+        line.first().is_none_or(|&byte| Some(byte) == self.dialect.comment)
+    }
 }
 
 /// Lines of records.
@@ -302,6 +328,32 @@ impl<C: Columns> CsvLines<C> {
         }
     }
 
+    /// Whether the records of a run can be looked at together.
+    fn is_plain(&self, run: &Run<'_>, inputs: &Inputs) -> bool {
+        let bytes = run.bytes();
+        // A record of several lines may be too long although none of its lines is.
+        let is_within =
+            bytes.len() <= self.record_bytes_max || memchr(self.dialect.quote, bytes).is_none();
+        inputs.line_encoding() == UTF_8
+            && bytes.len() <= TOGETHER_BYTES_MAX
+            && is_within
+            && run.is_accepted()
+            && !run.has_other_line_ends()
+    }
+
+    /// Takes records from the byte `begin` of a run on, if one begins there. Returns the first byte
+    /// that is not taken.
+    fn take_all(&mut self, run: &Run<'_>, begin: usize, are_tried: &mut bool) -> usize {
+        let Header::Fields(fields) = self.header else { return 0 };
+        if self.record.line > 0 {
+            return 0;
+        }
+        *are_tried = true;
+        let Ok(text) = simdutf8::basic::from_utf8(&run.bytes()[begin..]) else { return 0 };
+        let records = Records { isa: run.isa, text, fields, dialect: &self.dialect };
+        begin + self.columns.push_all(&records)
+    }
+
     /// Reserves memory for this number of bytes more of the record, and for its row.
     fn reserve(&mut self, inputs: &Inputs, bytes: usize) -> Result<(), ReadError> {
         let bytes = self.record.used.0 + bytes;
@@ -410,8 +462,18 @@ impl<C: Columns> LineFormat for CsvLines<C> {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        // Records are looked at together once, from the first one on that begins in this run.
+        let mut are_tried = !self.is_plain(run, inputs);
+        let mut taken = if are_tried { 0 } else { self.take_all(run, 0, &mut are_tried) };
+        if taken == run.bytes().len() {
+            return Ok(());
+        }
         run.for_each_with_end(inputs, |inputs, number, line, line_end| {
-            self.add(inputs, number, line, line_end)
+            let begin = run.begin_of(number);
+            if !are_tried {
+                taken = self.take_all(run, begin, &mut are_tried);
+            }
+            if begin < taken { Ok(()) } else { self.add(inputs, number, line, line_end) }
         })
     }
 

@@ -4,9 +4,11 @@
 //! {"user": {"id": 7}, "tags": ["a"]} ──► user: struct of id, tags: list of texts
 //! ```
 //!
-//! A run of lines is decoded at once, column by column. Only if that fails is each of its lines
-//! decoded alone, so that the bad one is named. The decoder of numbers and times is ours: the one
-//! of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number for microseconds.
+//! Of columns without lists and structs, the values are found in a run of lines, and each column is
+//! made of its values. Other columns are decoded by `arrow-json`, a run of lines at once. Only if
+//! that fails is each line decoded alone, so that the bad one is named. The decoder of numbers and
+//! times is ours: the one of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number for
+//! microseconds.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,21 +26,20 @@ use arrow_json::reader::{
     ArrayDecoder, Decoder, DecoderContext, DecoderFactory, Tape, TapeElement,
 };
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
-use arrow_select::concat::concat_batches;
 use encoding_rs::UTF_8;
 use memchr::memchr2_iter;
 use serde_json::value::RawValue;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
+use super::cells::{Form, NotOfType, Parts, Spans, is_made};
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::{Inputs, Line};
 use super::lines::{LineFormat, Run};
+use super::members::{DEPTH_MAX, Members};
 use super::values::{date, float32, float64, integer, microseconds};
 use crate::columns::type_name;
 
-/// Maximum depth of lists and objects inside each other: decoders recurse.
-const DEPTH_MAX: usize = 128;
 /// Values that are decoded at once; a table of many columns takes fewer lines at once.
 const CELLS_MAX: usize = 1 << 18;
 /// Lines that are decoded at once.
@@ -55,16 +56,15 @@ const VALUE_CHARS_SHOWN: usize = 60;
 
 /// Rows of lines of JSON.
 pub(super) struct JsonRows {
-    schema: SchemaRef,
+    /// Finds the values of columns, if no column has lists or structs.
+    members: Option<Members>,
+    spans: Spans,
     /// Decodes a run of lines.
     runs: Decoder,
     /// Decodes one line.
     single: Decoder,
     lines_max: usize,
-    /// Rows so far.
-    parts: Vec<RecordBatch>,
-    rows: usize,
-    bytes: usize,
+    rows: Parts,
     /// Memory of long lines.
     room: Reservation,
 }
@@ -89,14 +89,15 @@ impl JsonRows {
     pub(super) fn new(schema: SchemaRef) -> Result<Self, ArrowError> {
         let columns = schema.flattened_fields().len().max(1);
         let lines_max = (CELLS_MAX / columns).clamp(1, LINES_MAX);
+        let is_flat = schema.fields().iter().all(|field| is_made(field.data_type()));
+        let names = schema.fields().iter().map(|field| field.name().as_str());
         Ok(Self {
+            members: is_flat.then(|| Members::new(names)).flatten(),
+            spans: Spans::default(),
             runs: decoder(&schema, lines_max)?,
             single: decoder(&schema, 1)?,
-            schema,
             lines_max,
-            parts: Vec::new(),
-            rows: 0,
-            bytes: 0,
+            rows: Parts::new(schema),
             room: Reservation::default(),
         })
     }
@@ -116,7 +117,7 @@ impl JsonRows {
             return Ok(());
         }
         match decode(&mut self.runs, lines) {
-            Ok(rows) => self.push(rows),
+            Ok(rows) => self.rows.push(rows),
             Err(_) => {
                 // A decoder that has failed holds a part of the lines.
                 self.runs = self.new_decoder(self.lines_max);
@@ -131,13 +132,13 @@ impl JsonRows {
 
     fn take_line(&mut self, row: &Row<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
         match decode(&mut self.single, std::slice::from_ref(row)) {
-            Ok(rows) => self.push(rows),
+            Ok(rows) => self.rows.push(rows),
             Err(reason) => {
                 self.single = self.new_decoder(1);
                 // Messages of the decoder are as deep as the value.
                 let fault = match is_too_deep(row.bytes()) {
                     true => Fault::Line(reason),
-                    false => Fault::of(self.schema.fields(), row.bytes(), &reason),
+                    false => Fault::of(self.rows.schema().fields(), row.bytes(), &reason),
                 };
                 let line = row.line.number;
                 inputs.refuse(&row.line.into(), |path| fault.error(path, line))?;
@@ -147,13 +148,23 @@ impl JsonRows {
     }
 
     fn new_decoder(&self, lines: usize) -> Decoder {
-        decoder(&self.schema, lines).expect("a decoder of this schema was built before")
+        decoder(self.rows.schema(), lines).expect("a decoder of this schema was built before")
     }
 
-    fn push(&mut self, rows: RecordBatch) {
-        self.rows += rows.num_rows();
-        self.bytes += rows.get_array_memory_size();
-        self.parts.push(rows);
+    /// Adds the rows of all lines of a run; false if a line has something that is looked at more
+    /// closely.
+    fn take_run(&mut self, run: &Run<'_>, text: &str) -> bool {
+        let Some(members) = &mut self.members else { return false };
+        self.spans.clear();
+        for range in run.ranges() {
+            let line = &text[range.clone()];
+            let is_blank = line.bytes().all(|byte| byte.is_ascii_whitespace());
+            if !is_blank && !members.find(line, range.start, &mut self.spans) {
+                return false;
+            }
+        }
+        let rows = self.spans.columns(text, self.rows.schema(), value);
+        rows.map(|rows| self.rows.push(rows)).is_some()
     }
 
     fn reserve(&mut self, run: &Run<'_>, inputs: &Inputs) -> Result<(), ReadError> {
@@ -168,13 +179,20 @@ impl JsonRows {
 
 impl LineFormat for JsonRows {
     fn schema(&self) -> &SchemaRef {
-        &self.schema
+        self.rows.schema()
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
         self.reserve(run, inputs)?;
         let encoding = inputs.line_encoding();
-        let is_text = encoding == UTF_8 && simdutf8::basic::from_utf8(run.bytes()).is_ok();
+        let text = Some(run.bytes()).filter(|_| encoding == UTF_8);
+        let text = text.and_then(|bytes| simdutf8::basic::from_utf8(bytes).ok());
+        if let Some(text) = text
+            && run.is_accepted()
+            && self.take_run(run, text)
+        {
+            return Ok(());
+        }
         let mut lines = Vec::with_capacity(run.lines().min(self.lines_max));
         for line in run.each() {
             if line.bytes.iter().all(u8::is_ascii_whitespace) {
@@ -187,7 +205,7 @@ impl LineFormat for JsonRows {
                 continue;
             }
             let text = match text_of(line.bytes, encoding) {
-                _ if is_text => None,
+                _ if text.is_some() => None,
                 Ok(Cow::Borrowed(_)) => None,
                 Ok(Cow::Owned(text)) => Some(text),
                 Err(_) => {
@@ -209,19 +227,28 @@ impl LineFormat for JsonRows {
     }
 
     fn rows(&self) -> usize {
-        self.rows
+        self.rows.rows()
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.rows.bytes()
     }
 
     fn take(&mut self) -> RecordBatch {
-        (self.rows, self.bytes) = (0, 0);
-        let parts = std::mem::take(&mut self.parts);
         self.room.resize(0).expect("less than before");
-        concat_batches(&self.schema, &parts).expect("parts of one schema")
+        self.rows.take()
     }
+}
+
+/// The text of a value, by the form that it has in JSON.
+fn value<'a>(kind: &DataType, form: Form, text: &'a str) -> Result<Option<&'a str>, NotOfType> {
+    let is_of_kind = match kind {
+        DataType::Utf8 => true,
+        DataType::Boolean => form == Form::Bare,
+        DataType::Date32 | DataType::Timestamp(..) => form == Form::Quoted,
+        _ => form == Form::Quoted || !text.starts_with(['t', 'f']),
+    };
+    if is_of_kind { Ok(Some(text)) } else { Err(NotOfType) }
 }
 
 /// Whether values are nested more than [`DEPTH_MAX`] deep.
@@ -361,12 +388,12 @@ enum Fault {
     Value { column: String, expected: DataType, found: String },
 }
 
-type Members<'a> = HashMap<String, &'a RawValue>;
+type Object<'a> = HashMap<String, &'a RawValue>;
 
 impl Fault {
     /// The fault of a line, which the decoder found for this `reason`.
     fn of(fields: &Fields, line: &[u8], reason: &str) -> Self {
-        let members = match serde_json::from_slice::<Members<'_>>(line) {
+        let members = match serde_json::from_slice::<Object<'_>>(line) {
             Ok(members) => members,
             Err(error) => return Self::Line(at_byte(&error)),
         };
@@ -374,7 +401,7 @@ impl Fault {
     }
 
     /// The first value that does not fit.
-    fn of_members(fields: &Fields, members: &Members<'_>, within: &str) -> Option<Self> {
+    fn of_members(fields: &Fields, members: &Object<'_>, within: &str) -> Option<Self> {
         fields.iter().find_map(|field| {
             let value = members.get(field.name())?.get();
             let column = format!("{within}{}", field.name());
@@ -386,7 +413,7 @@ impl Fault {
     fn of_value(field: &Field, value: &str, column: String) -> Self {
         let inner = match field.data_type() {
             DataType::Struct(fields) => {
-                let members = serde_json::from_str::<Members<'_>>(value).ok();
+                let members = serde_json::from_str::<Object<'_>>(value).ok();
                 members
                     .and_then(|members| Self::of_members(fields, &members, &format!("{column}.")))
             }

@@ -69,7 +69,7 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Range of each line in `bytes`, without its line end.
-    fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<'a> {
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> + use<'a> {
         let (bytes, mut start) = (self.bytes, 0);
         self.ends.iter().map(move |&end| {
             let end = end as usize;
@@ -124,6 +124,17 @@ impl<'a> Run<'a> {
         let end = |(line, &end): (Range<usize>, &u32)| end - u32::from(line.end < end as usize);
         ends.extend(self.ranges().zip(self.ends).map(end));
         then(begins, ends)
+    }
+
+    /// First byte of the line with this number in the run.
+    pub(super) fn begin_of(&self, number: u64) -> usize {
+        let line = usize::try_from(number - self.first_line).expect("a line of the run");
+        line.checked_sub(1).map_or(0, |before| self.ends[before] as usize + 1)
+    }
+
+    /// Whether line ends are other ones in the file.
+    pub(super) fn has_other_line_ends(&self) -> bool {
+        self.ends_by_return
     }
 
     /// Number of lines.

@@ -1,7 +1,8 @@
 //! Tables of comma-separated values: columns of the types of a schema.
 //!
-//! A record is parsed field by field, and becomes a row if each field is of its type. The first
-//! records of a file give the types where nobody names them.
+//! The fields of the records of a run are found together (`fields.rs`), and each column is made of
+//! its fields. Where that fails, a record is parsed field by field, and becomes a row if each field
+//! is of its type. The first records of a file give the types where nobody names them.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -15,9 +16,11 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-use super::csv::{Columns, Fault, Record};
+use super::cells::{Form, Parts};
+use super::csv::{Columns, Fault, Record, Records};
 use super::encoding::text_of;
 use super::error::ReadError;
+use super::fields::FieldSpans;
 use super::infer;
 use super::input::Inputs;
 use super::labelled::no_column;
@@ -30,6 +33,10 @@ pub(super) struct TypedRows {
     nulls: Vec<String>,
     /// Places of the columns in the open file.
     places: Vec<usize>,
+    /// Fields of records that are looked at together, and their rows.
+    together: FieldSpans,
+    done: Parts,
+    /// Rows of records that were looked at alone, after those.
     cells: Vec<Box<dyn Cells>>,
     rows: usize,
     bytes: usize,
@@ -160,7 +167,22 @@ impl TypedRows {
             .iter()
             .map(|field| cells(field.data_type()).ok_or_else(|| Arc::clone(field)));
         let cells = cells.collect::<Result<_, _>>()?;
-        Ok(Self { schema, nulls, places: Vec::new(), cells, rows: 0, bytes: 0 })
+        let done = Parts::new(Arc::clone(&schema));
+        let (places, together) = (Vec::new(), FieldSpans::default());
+        Ok(Self { schema, nulls, places, together, done, cells, rows: 0, bytes: 0 })
+    }
+
+    /// Puts the rows of records that were looked at alone to the others.
+    fn close(&mut self) {
+        if self.rows == 0 {
+            return;
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
+        let columns = self.cells.iter_mut().map(|cells| cells.take()).collect();
+        let schema = Arc::clone(&self.schema);
+        let rows = RecordBatch::try_new_with_options(schema, columns, &options);
+        self.done.push(rows.expect("of this schema"));
+        (self.rows, self.bytes) = (0, 0);
     }
 
     /// The value of a field; `None` for a null.
@@ -235,20 +257,39 @@ impl Columns for TypedRows {
         Ok(())
     }
 
+    fn push_all(&mut self, records: &Records<'_>) -> usize {
+        self.close();
+        let Some(bytes) = self.together.find(records, &self.places) else { return 0 };
+        if self.together.spans.spans.is_empty() {
+            return bytes;
+        }
+        let nulls = &self.nulls;
+        let spans = &self.together.spans;
+        let rows = spans.columns(records.text, &self.schema, |kind, form, text| {
+            // A quoted word is a text; other types have no quotes.
+            let is_text = *kind == DataType::Utf8;
+            let may_be_null = !is_text || form != Form::Quoted;
+            if may_be_null && nulls.iter().any(|null| null == text) {
+                return Ok(None);
+            }
+            Ok(Some(if is_text { text } else { text.trim() }))
+        });
+        let Some(rows) = rows else { return 0 };
+        self.done.push(rows);
+        bytes
+    }
+
     fn rows(&self) -> usize {
-        self.rows
+        self.done.rows() + self.rows
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.done.bytes() + self.bytes
     }
 
     fn take(&mut self) -> RecordBatch {
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        (self.rows, self.bytes) = (0, 0);
-        let columns = self.cells.iter_mut().map(|cells| cells.take()).collect();
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .expect("of this schema")
+        self.close();
+        self.done.take()
     }
 }
 

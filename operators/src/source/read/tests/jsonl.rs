@@ -340,6 +340,48 @@ proptest! {
     }
 }
 
+/// A member of any kind, as it is written.
+fn any_member() -> impl Strategy<Value = String> {
+    let number = "-?(0|[1-9][0-9]{0,3})([.][0-9]{1,2})?(e[+-]?[0-9])?";
+    let day = Just(json!("2024-02-29").to_string());
+    let value = prop_oneof![
+        "(null|true|false)",
+        number,
+        any::<String>().prop_map(|text| json!(text).to_string()),
+        r#""[a-z0-9.]{0,3}(\\\\|\\n|\\u00e4|\\ud83d|\\ude00|\\x)?""#,
+        number.prop_map(|number| format!("\"{number}\"")),
+        day,
+        Just("[1,{\"n\":2}]".to_owned()),
+        Just("{}".to_owned()),
+        "[ -~]{0,4}",
+    ];
+    ("[ndtbfx]", value).prop_map(|(name, value)| format!("\"{name}\": {value}"))
+}
+
+proptest! {
+    /// With a column of structs, values are found by another parser.
+    #[test]
+    fn values_that_are_found_are_those_that_are_decoded(
+        lines in proptest::collection::vec(proptest::collection::vec(any_member(), 0..5), 1..6),
+    ) {
+        let lines = lines.iter().map(|members| format!("{{{}}}\n", members.join(",")));
+        let file: String = lines.collect();
+        let mut columns =
+            json!({"n": "i16", "d": "date", "t": "text", "b": "bool", "f": "f64"});
+        let read = |columns: &Value| {
+            let rows = JsonRows::new(schema_of(columns.clone())).unwrap();
+            read_with(rows, &[file.as_bytes()], ROOMY, OnError::Skip).unwrap()
+        };
+        let (found, counters) = read(&columns);
+        columns["z"] = json!({"x": "i8"});
+        let (decoded, expected) = read(&columns);
+        let decoded: Vec<_> =
+            decoded.iter().map(|rows| rows.project(&[0, 1, 2, 3, 4]).unwrap()).collect();
+        prop_assert_eq!(rows_of(&found), rows_of(&decoded), "{}", file);
+        prop_assert_eq!(counters, expected);
+    }
+}
+
 #[test]
 fn followed_objects_come_when_their_lines_are_complete() {
     let folder = tempfile::tempdir().unwrap();
