@@ -1,8 +1,14 @@
 //! Points in time by a format of `strptime`, in expressions and in patterns of logs.
 
+use std::fmt::Write as _;
+
+use chrono::DateTime;
 use chrono::format::{Item, Parsed, StrftimeItems, parse};
+use memchr::memmem;
 
 const SECOND: i64 = 1_000_000;
+/// 2011-11-11 11:11:11 UTC: all parts have two digits.
+const SAMPLE: i64 = 1_321_009_871;
 
 /// A format of `strptime`.
 #[derive(Debug, Clone)]
@@ -30,6 +36,14 @@ impl TimeFormat {
     /// Whether the times have an offset, and so a zone.
     pub(crate) fn is_zoned(&self) -> bool {
         self.format.contains("%z")
+    }
+
+    /// Occurrences of `literal` in a time of this format.
+    pub(crate) fn count(&self, literal: &[u8]) -> usize {
+        let mut sample = String::new();
+        let time = DateTime::from_timestamp(SAMPLE, 0).unwrap_or_default();
+        let is_written = write!(sample, "{}", time.format_with_items(self.items.iter())).is_ok();
+        if is_written { memmem::find_iter(sample.as_bytes(), literal).count() } else { 0 }
     }
 
     /// Microseconds since 1970; parts that the format lacks are those of 1900-01-01 00:00:00 UTC.

@@ -32,6 +32,7 @@ use super::npy::NpyHeader;
 use super::parquet::ParquetTable;
 use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
+use super::records::{Joined, Records};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
 use super::tables::{OpenTable, Opening, TableSource, columns_of, open_table};
@@ -62,8 +63,14 @@ impl Read {
 
     /// Whether bad lines can go to an output of their own.
     fn can_reject(&self) -> bool {
-        let formats = [ReadFormat::Lines, ReadFormat::Sets, ReadFormat::Csv, ReadFormat::Jsonl];
-        formats.contains(&self.format)
+        matches!(
+            self.format,
+            ReadFormat::Lines
+                | ReadFormat::Sets
+                | ReadFormat::Csv
+                | ReadFormat::Jsonl
+                | ReadFormat::Log
+        )
     }
 
     /// The encoding of text, and the action for other bytes.
@@ -97,6 +104,22 @@ impl Read {
         let schema = SchemaRef::clone(format.schema());
         let source = LineSource::new(inputs, format, self.batch, self.lines(memory)?);
         Ok(Fragment::source(Load::Heavy, source, schema))
+    }
+
+    /// Binds a source of records, which have several lines if a pattern begins them.
+    fn bind_records(
+        &self,
+        inputs: Inputs,
+        memory: &MemoryBudget,
+        records: impl Records + 'static,
+    ) -> Result<Fragment, BindError> {
+        match self.beginning()? {
+            Some(beginning) => {
+                let joined = Joined::new(records, beginning, self.line_bytes_max);
+                self.bind_lines(inputs, memory, joined.within(memory))
+            }
+            None => self.bind_lines(inputs, memory, records),
+        }
     }
 
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
@@ -207,10 +230,13 @@ impl Read {
             ReadFormat::Csv,
             ReadFormat::Lines,
             ReadFormat::Jsonl,
+            ReadFormat::Log,
             ReadFormat::Parquet,
             ReadFormat::Arrow,
         ];
-        let of_tables = [ReadFormat::Jsonl, ReadFormat::Csv];
+        let of_tables = [ReadFormat::Jsonl, ReadFormat::Csv, ReadFormat::Log];
+        let of_logs = [ReadFormat::Log];
+        let of_records = [ReadFormat::Lines, ReadFormat::Log];
         let of_text = [
             ReadFormat::Lines,
             ReadFormat::Paragraphs,
@@ -218,14 +244,17 @@ impl Read {
             ReadFormat::Sets,
             ReadFormat::Csv,
             ReadFormat::Jsonl,
+            ReadFormat::Log,
         ];
-        let given: [(_, _, &[ReadFormat], _); 12] = [
+        let given: [(_, _, &[ReadFormat], _); 14] = [
             ("encoding", self.encoding.is_some(), &of_text, "of text"),
             ("invalid", self.invalid.is_some(), &of_text, "of text"),
             ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
             ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
             ("columns", !self.columns.is_empty(), &of_names, "`lines` or of tables"),
-            ("schema", self.schema.is_some(), &of_tables, "`jsonl` or `csv`"),
+            ("schema", self.schema.is_some(), &of_tables, "`jsonl`, `csv` or `log`"),
+            ("pattern", self.pattern.is_some(), &of_logs, "`log`"),
+            ("start", self.start.is_some(), &of_records, "`lines` or `log`"),
             ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
             ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
             ("quote", self.quote.is_some(), &of_csv, "`csv`"),
@@ -240,7 +269,7 @@ impl Read {
             }
         }
         if self.on_error == Some(OnError::Reject) && !self.can_reject() {
-            let allowed = "`reject` is for `format` `lines`, `sets`, `csv` and `jsonl` only";
+            let allowed = "`reject` is for `format` `lines`, `sets`, `csv`, `jsonl` and `log` only";
             return Err(refuse("on_error", "reject", allowed));
         }
         if self.names.is_some() && self.action().goes_on() {
@@ -293,30 +322,35 @@ impl Read {
 
     /// The columns of the first rows of `files`: of the first file that has some.
     fn first_columns(&self, files: &Files) -> Result<Fields, BindError> {
-        let first = self.look_at(files, FirstRows::new)?;
-        first.columns().map_err(|reason| {
-            let path = files.places[0].name();
-            let value = format!("no value for {path}, where {reason}");
-            refuse("schema", value, "name the columns and their types")
-        })
+        let (path, first) = self.look_at(files, FirstRows::new)?;
+        first.columns().map_err(|reason| schema::not_inferred(&path, &reason))
     }
 
-    /// The first rows of `files` in a format that looks at them: of the first file that has some.
-    fn look_at<F: LineFormat>(&self, files: &Files, new: impl Fn() -> F) -> Result<F, BindError> {
-        // A pipe can be read only once.
-        if files.bytes.is_none() || files.places.is_empty() {
-            let allowed = "standard input, a pipe and followed files need the columns and their \
-                           types, such as {\"status\": \"u16\"}";
-            return Err(refuse("schema", "no value", allowed));
+    /// The first rows of `files` in a format that looks at them, and the path of the first file that
+    /// has some; of the first file, if none has.
+    pub(super) fn look_at<F: LineFormat>(
+        &self,
+        files: &Files,
+        new: impl Fn() -> F,
+    ) -> Result<(Arc<str>, F), BindError> {
+        let Some(place) = files.places.first() else {
+            let path = self.paths.first().map_or_else(|| "".into(), |path| paths::name(path));
+            return Err(schema::not_inferred(&path, "no file is there yet"));
+        };
+        if files.bytes.is_none() {
+            let reason = "standard input and pipes can be read only once";
+            return Err(schema::not_inferred(&place.name(), reason));
         }
-        let mut first = Ok(new());
-        for place in files.places.iter().take(FIRST_FILES) {
-            first = self.first_rows(place, new());
-            if first.as_ref().is_ok_and(|rows| rows.rows() > 0) || !self.action().goes_on() {
-                break;
+        let mut without_rows = None;
+        for place in &files.places {
+            let first = self.first_rows(place, new());
+            let first = first.map_err(|error| BindErrorKind::Other(error).at("paths"))?;
+            if first.rows() > 0 {
+                return Ok((place.name(), first));
             }
+            without_rows.get_or_insert((place.name(), first));
         }
-        first.map_err(|error| BindErrorKind::Other(error).at("paths"))
+        Ok(without_rows.expect("there is a file"))
     }
 
     /// The first rows of a file. A bad one is passed over, since the run tells it.
@@ -390,15 +424,13 @@ impl Read {
         let dialect = self.dialect()?;
         let new =
             || CsvLines::new(FirstRecords::new(self.nulls()), dialect.clone(), self.line_bytes_max);
-        let first = self.look_at(files, new)?.into_columns();
-        first.columns().map_err(|twice| {
-            let path = files.places[0].name();
-            let why = match twice {
-                Some(name) => format!("two columns have the name `{name}`"),
-                None => "there are no columns".to_owned(),
+        let (path, first) = self.look_at(files, new)?;
+        first.into_columns().columns().map_err(|twice| {
+            let reason = match twice {
+                Some(name) => format!("two of them have the name `{name}`"),
+                None => "it has no header".to_owned(),
             };
-            let value = format!("no value for {path}, where {why}");
-            refuse("schema", value, "name the columns and their types")
+            schema::not_inferred(&path, &reason)
         })
     }
 
@@ -446,7 +478,11 @@ impl Read {
             inputs.leaving_out(context.outputs.clone())
         };
         let fragment = match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Lines => self.bind_records(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Log => {
+                let rows = self.log_rows(&files, memory)?;
+                self.bind_records(inputs(files), memory, rows)?
+            }
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
             }

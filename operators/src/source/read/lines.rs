@@ -619,6 +619,10 @@ impl<F: LineFormat> LineSource<F> {
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
+                    // The end of the file comes again after the batch, to which it may add a row.
+                    if self.is_full() {
+                        return Ok(got);
+                    }
                 }
                 self.format.end_file(&mut self.inputs)?;
                 self.inputs.close();

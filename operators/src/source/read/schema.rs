@@ -8,9 +8,10 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use trommel_engine::error::BindError;
+use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::suggest::suggestion;
 
+use super::error::ReadError;
 use crate::columns::{TYPE_NAMES, type_named};
 use crate::parameters::refuse;
 
@@ -53,6 +54,12 @@ pub(super) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindEr
         chosen.push(Arc::clone(field));
     }
     Ok(Arc::new(Schema::new(chosen)))
+}
+
+/// The error of a file that does not tell its columns.
+pub(super) fn not_inferred(path: &Arc<str>, reason: &str) -> BindError {
+    let (path, reason) = (Arc::clone(path), reason.to_owned());
+    BindErrorKind::Other(Box::new(ReadError::NoColumns { path, reason })).at("schema")
 }
 
 /// Type of a column or of a member.

@@ -36,7 +36,7 @@ pub(super) struct TypedRows {
 }
 
 /// Values of a column.
-trait Cells: Send {
+pub(super) trait Cells: Send {
     /// Parses the value of the next row; false if it is not of the type.
     fn parse(&mut self, field: Option<&str>) -> bool;
     /// Adds the value that was parsed last.
@@ -127,7 +127,7 @@ impl Cells for Texts {
 }
 
 /// The cells of a column of this type, if fields of it can be written.
-fn cells(kind: &DataType) -> Option<Box<dyn Cells>> {
+pub(super) fn cells(kind: &DataType) -> Option<Box<dyn Cells>> {
     Some(match kind {
         DataType::Boolean => Box::new(Flags { values: BooleanBuilder::new(), last: None }),
         DataType::Int8 => integers::<Int8Type>(),
@@ -252,9 +252,10 @@ impl Columns for TypedRows {
     }
 }
 
-/// The narrowest type of the fields of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The narrowest type of the texts of a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Seen {
+    #[default]
     Null,
     Flag,
     Whole,
@@ -319,14 +320,33 @@ impl Seen {
     }
 }
 
+/// The texts of a column that have been seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SeenTexts {
+    seen: Seen,
+    /// Whether there are numbers below zero.
+    is_negative: bool,
+}
+
+impl SeenTexts {
+    pub(super) fn add(&mut self, text: &str) {
+        self.seen = self.seen.with(Seen::of(text));
+        self.is_negative |= text.trim_start().starts_with('-');
+    }
+
+    /// The type that all of them have.
+    pub(super) fn data_type(&self) -> DataType {
+        let is_mixed = self.seen == Seen::Unsigned && self.is_negative;
+        if is_mixed { DataType::Utf8 } else { self.seen.data_type() }
+    }
+}
+
 /// Takes the first records of a file for the types of its columns. Bad ones are passed over: the
 /// run tells them.
 pub(super) struct FirstRecords {
     schema: SchemaRef,
     names: Vec<String>,
-    seen: Vec<Seen>,
-    /// Whether a column has numbers below zero.
-    is_negative: Vec<bool>,
+    seen: Vec<SeenTexts>,
     nulls: Vec<String>,
     records: usize,
     bytes: usize,
@@ -338,7 +358,6 @@ impl FirstRecords {
             schema: Arc::new(Schema::empty()),
             names: Vec::new(),
             seen: Vec::new(),
-            is_negative: Vec::new(),
             nulls,
             records: 0,
             bytes: 0,
@@ -355,12 +374,8 @@ impl FirstRecords {
         if names.is_empty() {
             return Err(None);
         }
-        let column = |((name, seen), &is_negative): ((&String, &Seen), &bool)| {
-            let is_mixed = *seen == Seen::Unsigned && is_negative;
-            let kind = if is_mixed { DataType::Utf8 } else { seen.data_type() };
-            Field::new(name, kind, true)
-        };
-        Ok(self.names.iter().zip(&self.seen).zip(&self.is_negative).map(column).collect())
+        let column = |(name, seen): (&String, &SeenTexts)| Field::new(name, seen.data_type(), true);
+        Ok(self.names.iter().zip(&self.seen).map(column).collect())
     }
 }
 
@@ -373,8 +388,7 @@ impl Columns for FirstRecords {
 
     fn begin(&mut self, _: Arc<str>, header: &[String]) -> Result<(), ReadError> {
         self.names = header.to_vec();
-        self.seen = vec![Seen::Null; header.len()];
-        self.is_negative = vec![false; header.len()];
+        self.seen = vec![SeenTexts::default(); header.len()];
         Ok(())
     }
 
@@ -391,8 +405,7 @@ impl Columns for FirstRecords {
             if self.nulls.iter().any(|null| *null == text) {
                 continue;
             }
-            self.seen[place] = self.seen[place].with(Seen::of(&text));
-            self.is_negative[place] |= text.trim_start().starts_with('-');
+            self.seen[place].add(&text);
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod csv;
 mod encodings;
 mod following;
 mod jsonl;
+mod logs;
 mod rejecting;
 mod stopping;
 mod tables;
