@@ -21,6 +21,7 @@ use super::encoding::{self, Decoding, Invalid};
 use super::error::{ReadError, TableError};
 use super::fixed::{RowFormat, RowSource};
 use super::follow::{self, FollowSource, Named, TIMES, Times};
+use super::growing::Growing;
 use super::infer::{self, FirstRows};
 use super::input::Inputs;
 use super::integers::Integers;
@@ -137,16 +138,56 @@ impl Read {
         let named = follow::named(&self.paths, !self.on_error.is_some_and(OnError::goes_on))
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => self.following(named, context, self.text_lines()?),
+            ReadFormat::Lines => self.following_records(named, context, self.text_lines()?),
             ReadFormat::Sets => {
                 let sets = SetLines::new().within(&context.memory);
                 self.following(named, context, sets)
             }
             ReadFormat::Jsonl => {
-                let rows = self.json_rows(&Files::default(), &context.memory)?;
+                let rows = self.json_rows(&self.files_there(), &context.memory)?;
                 self.following(named, context, rows)
             }
-            _ => refuse("true", "`format` must be `lines`, `sets` or `jsonl`"),
+            ReadFormat::Log => {
+                let rows = self.log_rows(&self.files_there(), &context.memory)?;
+                self.following_records(named, context, rows)
+            }
+            ReadFormat::Csv => {
+                let (dialect, bytes_max) = (self.dialect()?, self.line_bytes_max);
+                if self.is_csv_table() {
+                    let rows = self.typed_rows(&self.files_there())?;
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(&context.memory);
+                    self.following(named, context, rows)
+                } else {
+                    let rows = LabelledRows::new(self.csv_columns()?);
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(&context.memory);
+                    self.following(named, context, rows)
+                }
+            }
+            _ => refuse("true", "`format` must be `lines`, `sets`, `csv`, `jsonl` or `log`"),
+        }
+    }
+
+    /// The followed files that are there already, for their columns.
+    fn files_there(&self) -> Files {
+        let found = paths::resolve(&self.paths, OnError::Skip).ok().flatten().unwrap_or_default();
+        let is_there = |place: &Place| matches!(place, Place::File(path) if path.is_file());
+        let places = found.places.into_iter().filter(is_there).collect();
+        Files { places, bytes: Some(0), claims: Vec::new() }
+    }
+
+    fn following_records(
+        &self,
+        named: Vec<Named>,
+        context: BindContext,
+        records: impl Records + Growing + 'static,
+    ) -> Result<Fragment, BindError> {
+        match self.beginning()? {
+            Some(beginning) => {
+                let joined = Joined::new(records, beginning, self.line_bytes_max);
+                let joined = joined.within(&context.memory);
+                self.following(named, context, joined)
+            }
+            None => self.following(named, context, records),
         }
     }
 
@@ -154,7 +195,7 @@ impl Read {
         &self,
         named: Vec<Named>,
         context: BindContext,
-        format: impl LineFormat + 'static,
+        format: impl Growing + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
         let decoding = self.decoding()?;

@@ -17,6 +17,7 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::error::ReadError;
+use super::growing::{Growing, RecordBegin};
 use super::input::{BadRow, Inputs, Line};
 use super::lines::{LineFormat, Run};
 use super::sets::shorten;
@@ -46,6 +47,15 @@ impl Default for Dialect {
     }
 }
 
+impl Dialect {
+    fn parser(&self) -> Reader {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(self.delimiter).quote(self.quote);
+        builder.terminator(Terminator::Any(b'\n'));
+        builder.build()
+    }
+}
+
 /// Conversion of records to rows.
 pub(super) trait Columns: Send {
     /// Whether it asks which fields are quoted.
@@ -57,9 +67,22 @@ pub(super) trait Columns: Send {
     fn count(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
     /// Adds the row of a record with as many fields as the header, or nothing of it.
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault>;
+    /// The places that [`Self::begin`] has found, for a file that is left.
+    fn places(&self) -> Vec<usize>;
+    /// Continues a file with its places.
+    fn set_places(&mut self, places: Vec<usize>);
     fn rows(&self) -> usize;
     fn bytes(&self) -> usize;
     fn take(&mut self) -> RecordBatch;
+}
+
+/// Knowledge of a file that is left for a while.
+#[derive(Default)]
+pub(super) struct CsvFile {
+    header: Header,
+    places: Vec<usize>,
+    /// A record that is refused and has not ended: its parser, its first line and byte.
+    refused: Option<(Box<Reader>, RecordBegin)>,
 }
 
 /// Lines of records.
@@ -75,9 +98,10 @@ pub(super) struct CsvLines<C> {
 }
 
 /// Header of the open file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Header {
     /// It has not come yet.
+    #[default]
     Unknown,
     /// It has this number of fields.
     Fields(usize),
@@ -222,13 +246,10 @@ pub(super) enum Fault {
 impl<C: Columns> CsvLines<C> {
     /// Records of at most `record_bytes_max` bytes.
     pub(super) fn new(columns: C, dialect: Dialect, record_bytes_max: usize) -> Self {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(dialect.delimiter).quote(dialect.quote);
-        builder.terminator(Terminator::Any(b'\n'));
         Self {
             columns,
+            parser: dialect.parser(),
             dialect,
-            parser: builder.build(),
             record: Record::new(),
             header: Header::Unknown,
             record_bytes_max,
@@ -401,6 +422,41 @@ impl<C: Columns> CsvLines<C> {
             true => inputs.refuse_bytes(&row, error).map(drop),
             false => inputs.refuse(&row, error),
         }
+    }
+}
+
+impl<C: Columns> Growing for CsvLines<C> {
+    type File = CsvFile;
+
+    fn resume(&mut self, file: CsvFile) {
+        self.header = file.header;
+        self.columns.set_places(file.places);
+        if let Some((parser, (line, offset))) = file.refused {
+            self.parser = *parser;
+            (self.record.line, self.record.offset) = (line, offset);
+            self.record.is_refused = true;
+        }
+    }
+
+    fn incomplete(&self) -> Option<RecordBegin> {
+        let is_open = self.record.line > 0 && !self.record.is_refused;
+        is_open.then_some((self.record.line, self.record.offset))
+    }
+
+    fn pause(&mut self) -> CsvFile {
+        let Record { line, offset, is_refused, .. } = self.record;
+        // A copy of a parser would lose its classes of bytes.
+        let refused = is_refused.then(|| {
+            let parser = std::mem::replace(&mut self.parser, self.dialect.parser());
+            (Box::new(parser), (line, offset))
+        });
+        let file = CsvFile { header: self.header, places: self.columns.places(), refused };
+        self.abandon();
+        file
+    }
+
+    fn needs_head(&self) -> bool {
+        self.dialect.has_header && self.header == Header::Unknown
     }
 }
 

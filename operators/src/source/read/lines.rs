@@ -227,6 +227,11 @@ impl Default for Place {
 }
 
 impl Place {
+    /// The place at a line before, and the bytes between.
+    pub(super) fn back_to(self, line: u64, offset: u64) -> (Self, u64) {
+        (Self { line, offset, dropping: false, ..self }, self.offset - offset)
+    }
+
     /// The place at byte `offset` after lines that were not read; in the middle of one that is
     /// passed over if `is_within` it.
     pub(super) fn after_lines(offset: u64, is_within: bool) -> Self {

@@ -27,6 +27,7 @@ mod error;
 mod fixed;
 mod follow;
 mod followed;
+mod growing;
 mod infer;
 mod input;
 mod integers;
@@ -183,7 +184,7 @@ pub struct Read {
     /// Follow files that grow: wait for more at the end of a file, through rotation and truncation,
     /// and look for new files that match a pattern or have a path that was named, until the run is
     /// stopped. A replaced or rewritten file counts as a new file. Only for uncompressed regular
-    /// files of format `lines`, `sets` or `jsonl`, at most 4,096 at once; what else a pattern
+    /// files of format `lines`, `sets`, `csv`, `jsonl` or `log`, at most 4,096 at once; what else a pattern
     /// matches is left out with a warning. The lines of a copy that matches a pattern too are read
     /// twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]

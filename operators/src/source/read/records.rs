@@ -15,6 +15,7 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::error::ReadError;
+use super::growing::{Growing, RecordBegin};
 use super::input::{BadRow, Inputs, Line};
 use super::lines::{LineFormat, Run};
 
@@ -143,6 +144,30 @@ impl<R: Records> Joined<R> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl<R: Records> Growing for Joined<R> {
+    /// The first line of a record that is refused and has not ended.
+    type File = Option<u64>;
+    const COMPLETES: bool = true;
+
+    fn resume(&mut self, refused: Option<u64>) {
+        let open = |line| Open { line, offset: 0, bytes: Vec::new(), is_refused: true };
+        self.open = refused.map(open);
+    }
+
+    fn incomplete(&self) -> Option<RecordBegin> {
+        let open = self.open.as_ref().filter(|open| !open.is_refused);
+        open.map(|open| (open.line, open.offset))
+    }
+
+    fn pause(&mut self) -> Option<u64> {
+        self.open.take().filter(|open| open.is_refused).map(|open| open.line)
+    }
+
+    fn complete(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
+        self.close(inputs)
     }
 }
 

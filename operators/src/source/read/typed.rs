@@ -235,6 +235,14 @@ impl Columns for TypedRows {
         Ok(())
     }
 
+    fn places(&self) -> Vec<usize> {
+        self.places.clone()
+    }
+
+    fn set_places(&mut self, places: Vec<usize>) {
+        self.places = places;
+    }
+
     fn rows(&self) -> usize {
         self.rows
     }
@@ -409,6 +417,13 @@ impl Columns for FirstRecords {
         }
         Ok(())
     }
+
+    // The first records are those of one file.
+    fn places(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn set_places(&mut self, _: Vec<usize>) {}
 
     fn rows(&self) -> usize {
         if self.bytes < infer::BYTES_MAX { self.records } else { infer::ROWS }

@@ -261,6 +261,9 @@ fn columns_that_cannot_be_inferred_or_found_are_refused() {
     let reason = "cannot infer the columns of standard input: standard input and pipes can be read \
                   only once; name the columns and their types in `schema`";
     assert!(error.contains(reason), "{error}");
+    let later = folder.path().join("later.jsonl");
+    let error = refused(Read::new([later], ReadFormat::Jsonl).follow());
+    assert!(error.contains("later.jsonl: no file is there yet; name the columns"), "{error}");
     let unknown = serde_json::from_value::<TableSchema>(json!({"a": "u17"})).unwrap_err();
     assert!(unknown.to_string().contains("`u17` is no type"), "{unknown}");
     for kind in [json!([]), json!(["u8", "u8"]), json!({}), json!(7)] {
