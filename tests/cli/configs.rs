@@ -123,7 +123,7 @@ fn top_items_counts_the_items_of_the_file() {
 
 #[test]
 fn access_log_counts_the_paths_of_failed_requests() {
-    // Row r has the path r * r modulo 7, and two of five rows have failed.
+    // Line r has the path r * r modulo 7, and two of five rows have failed.
     let mut counts: HashMap<String, u64> = HashMap::new();
     for row in (0..120).filter(|row| row % 5 >= 3) {
         *counts.entry(format!("/p{}", row * row % 7)).or_insert(0) += 1;

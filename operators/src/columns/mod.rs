@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `names` | names of types |
 //! | `texts` | a builder of columns of texts |
+//! | `times` | points in time by a format |
 
 mod names;
 mod texts;
+mod times;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use trommel_kernels::sets::sort_lists;
 
 pub(crate) use self::names::{TYPE_NAMES, timestamp, type_name, type_named};
 pub(crate) use self::texts::TextsBuilder;
+pub(crate) use self::times::TimeFormat;
 use crate::secret::random_seed;
 
 /// The key of the metadata of a column of sets that names the dictionary which has numbered the

@@ -7,14 +7,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{DataType, TimeUnit};
-use chrono::format::{Item, Parsed, StrftimeItems, parse};
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 
 use super::super::error::{Reason, shorten};
 use super::super::types::{is_number, is_time};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, text_type};
-use crate::columns::timestamp;
+use crate::columns::{TimeFormat, timestamp};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -120,43 +119,18 @@ pub(super) fn to_timestamp(arguments: &[Argument<'_>]) -> Result<Bound, Refusal>
     Ok(Bound::new(vec![DataType::Float64], timestamp(Some("UTC")), 2, work).failing())
 }
 
-/// The items of a format in the words of DuckDB and C: `%f` are digits of a second, `%n` and `%t`
-/// are no white space of chrono's.
-fn items(format: &str) -> Result<Vec<Item<'static>>, Refusal> {
-    let format = format.replace("%f", "%9f").replace("%9f", "\u{0}");
-    let mut all = Vec::new();
-    for (number, part) in format.split('\u{0}').enumerate() {
-        if number > 0 {
-            // Any number of digits after a point that the format has.
-            all.extend(StrftimeItems::new("%f").map(|item| item.to_owned()));
-        }
-        for item in StrftimeItems::new(part) {
-            if matches!(item, Item::Error) {
-                let reason = format!(
-                    "{part:?} has a part that is no format; parts are %Y %m %d %H \
-                                      %M %S %f %z %b %B %a %A %j %y %I %p and others of strptime"
-                );
-                return Err(Refusal::new(1, reason));
-            }
-            all.push(item.to_owned());
-        }
-    }
-    Ok(all)
-}
-
 pub(super) fn strptime(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let types = vec![text_type(arguments, 0)?, text_type(arguments, 1)?];
-    let format = constant_text(arguments, 1)?.map(str::to_owned);
-    let items = format.as_deref().map(items).transpose()?;
-    let is_zoned = format.as_deref().is_some_and(|format| format.contains("%z"));
-    let has_fraction = format.as_deref().is_some_and(|format| format.contains("%f"));
+    let format = constant_text(arguments, 1)?.map(TimeFormat::new).transpose();
+    let format = format.map_err(|reason| Refusal::new(1, reason))?;
+    let is_zoned = format.as_ref().is_some_and(TimeFormat::is_zoned);
     let work = move |values: &[Value], rows: usize| {
         let texts = Texts::new(&values[0]);
         let read = (0..rows).map(|row| {
-            let (Some(items), Some(text)) = (&items, texts.get(row)) else { return Ok(None) };
-            let read = read_time(text, items, has_fraction);
+            let (Some(format), Some(text)) = (&format, texts.get(row)) else { return Ok(None) };
+            let read = format.read(text);
             read.map(Some).ok_or_else(|| {
-                let format = format.as_deref().unwrap_or_default();
+                let format = format.as_str();
                 format!("{:?} is no time of the format {format:?}", shorten(text))
             })
         });
@@ -166,58 +140,6 @@ pub(super) fn strptime(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     };
     let zone = is_zoned.then_some("UTC");
     Ok(Bound::new(types, timestamp(zone), 60, work).failing())
-}
-
-/// Microseconds since 1970; parts that the format lacks are those of 1900-01-01 00:00:00 UTC.
-fn read_time(text: &str, items: &[Item<'_>], has_fraction: bool) -> Option<i64> {
-    let padded;
-    // chrono takes the digits of `%f` for nanoseconds, whatever their number.
-    let text = if has_fraction {
-        padded = pad_fraction(text);
-        &padded
-    } else {
-        text
-    };
-    let mut parsed = Parsed::new();
-    parse(&mut parsed, text, items.iter()).ok()?;
-    if parsed.timestamp().is_some() {
-        return parsed.to_datetime().ok().map(|time| time.timestamp_micros());
-    }
-    let has_date = parsed.ordinal().is_some()
-        || parsed.week_from_mon().is_some()
-        || parsed.week_from_sun().is_some()
-        || parsed.isoweek().is_some();
-    if !has_date {
-        if parsed.year().is_none() && parsed.year_mod_100().is_none() {
-            parsed.set_year(1900).ok()?;
-        }
-        if parsed.month().is_none() {
-            parsed.set_month(1).ok()?;
-        }
-        if parsed.day().is_none() {
-            parsed.set_day(1).ok()?;
-        }
-    }
-    let date = parsed.to_naive_date().ok()?;
-    if parsed.hour_mod_12().is_none() {
-        parsed.set_hour(0).ok()?;
-    }
-    if parsed.minute().is_none() {
-        parsed.set_minute(0).ok()?;
-    }
-    let time = parsed.to_naive_time().ok()?;
-    let offset = parsed.offset().unwrap_or(0);
-    let micros = date.and_time(time).and_utc().timestamp_micros();
-    micros.checked_sub(i64::from(offset) * SECOND)
-}
-
-/// The text with nine digits in its last run of digits after a point.
-fn pad_fraction(text: &str) -> String {
-    let Some((before, after)) = text.rsplit_once('.') else { return text.to_owned() };
-    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-    let kept = digits.min(9);
-    let zeros = "0".repeat(9 - kept);
-    format!("{before}.{}{zeros}{}", &after[..kept], &after[digits..])
 }
 
 pub(super) fn date_trunc(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {

@@ -22,6 +22,7 @@ use super::encoding::{self, Decoding, Invalid};
 use super::error::{ReadError, TableError};
 use super::fixed::{RowFormat, RowSource};
 use super::follow::{self, FollowSource, Named, TIMES, Times};
+use super::growing::Growing;
 use super::infer::{self, FirstRows};
 use super::input::Inputs;
 use super::integers::Integers;
@@ -33,6 +34,7 @@ use super::npy::NpyHeader;
 use super::parquet::ParquetTable;
 use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
+use super::records::{Joined, Records};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
 use super::tables::{Columns, OpenTable, Opening, TableSource, columns_of, open_table};
@@ -63,8 +65,14 @@ impl Read {
 
     /// Whether bad lines can go to an output of their own.
     fn can_reject(&self) -> bool {
-        let formats = [ReadFormat::Lines, ReadFormat::Sets, ReadFormat::Csv, ReadFormat::Jsonl];
-        formats.contains(&self.format)
+        matches!(
+            self.format,
+            ReadFormat::Lines
+                | ReadFormat::Sets
+                | ReadFormat::Csv
+                | ReadFormat::Jsonl
+                | ReadFormat::Log
+        )
     }
 
     /// The encoding of text, and the action for other bytes.
@@ -100,6 +108,22 @@ impl Read {
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
+    /// Binds a source of records, which have several lines if a pattern begins them.
+    fn bind_records(
+        &self,
+        inputs: Inputs,
+        memory: &MemoryBudget,
+        records: impl Records + 'static,
+    ) -> Result<Fragment, BindError> {
+        match self.beginning()? {
+            Some(beginning) => {
+                let joined = Joined::new(records, beginning, self.line_bytes_max);
+                self.bind_lines(inputs, memory, joined.within(memory))
+            }
+            None => self.bind_lines(inputs, memory, records),
+        }
+    }
+
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
     fn bind_following(&self, context: BindContext) -> Result<Fragment, BindError> {
         let refuse = |value: &str, allowed: &str| {
@@ -115,16 +139,56 @@ impl Read {
         let named = follow::named(&self.paths, !self.on_error.is_some_and(OnError::goes_on))
             .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
         match self.format {
-            ReadFormat::Lines => self.following(named, context, self.text_lines()?),
+            ReadFormat::Lines => self.following_records(named, context, self.text_lines()?),
             ReadFormat::Sets => {
                 let sets = SetLines::new().within(&context.memory);
                 self.following(named, context, sets)
             }
             ReadFormat::Jsonl => {
-                let rows = self.json_rows(&Files::default(), &context)?;
+                let rows = self.json_rows(&self.files_there(), &context)?;
                 self.following(named, context, rows)
             }
-            _ => refuse("true", "`format` must be `lines`, `sets` or `jsonl`"),
+            ReadFormat::Log => {
+                let rows = self.log_rows(&self.files_there(), &context)?;
+                self.following_records(named, context, rows)
+            }
+            ReadFormat::Csv => {
+                let (dialect, bytes_max) = (self.dialect()?, self.line_bytes_max);
+                if self.is_csv_table() {
+                    let rows = self.typed_rows(&self.files_there(), &context.demand)?;
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(&context.memory);
+                    self.following(named, context, rows)
+                } else {
+                    let rows = LabelledRows::new(self.csv_columns()?);
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(&context.memory);
+                    self.following(named, context, rows)
+                }
+            }
+            _ => refuse("true", "`format` must be `lines`, `sets`, `csv`, `jsonl` or `log`"),
+        }
+    }
+
+    /// The followed files that are there already, for their columns.
+    fn files_there(&self) -> Files {
+        let found = paths::resolve(&self.paths, OnError::Skip).ok().flatten().unwrap_or_default();
+        let is_there = |place: &Place| matches!(place, Place::File(path) if path.is_file());
+        let places = found.places.into_iter().filter(is_there).collect();
+        Files { places, bytes: Some(0), claims: Vec::new() }
+    }
+
+    fn following_records(
+        &self,
+        named: Vec<Named>,
+        context: BindContext,
+        records: impl Records + Growing + 'static,
+    ) -> Result<Fragment, BindError> {
+        match self.beginning()? {
+            Some(beginning) => {
+                let joined = Joined::new(records, beginning, self.line_bytes_max);
+                let joined = joined.within(&context.memory);
+                self.following(named, context, joined)
+            }
+            None => self.following(named, context, records),
         }
     }
 
@@ -132,7 +196,7 @@ impl Read {
         &self,
         named: Vec<Named>,
         context: BindContext,
-        format: impl LineFormat + 'static,
+        format: impl Growing + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
         let decoding = self.decoding()?;
@@ -214,10 +278,13 @@ impl Read {
             ReadFormat::Csv,
             ReadFormat::Lines,
             ReadFormat::Jsonl,
+            ReadFormat::Log,
             ReadFormat::Parquet,
             ReadFormat::Arrow,
         ];
-        let of_tables = [ReadFormat::Jsonl, ReadFormat::Csv];
+        let of_tables = [ReadFormat::Jsonl, ReadFormat::Csv, ReadFormat::Log];
+        let of_logs = [ReadFormat::Log];
+        let of_records = [ReadFormat::Lines, ReadFormat::Log];
         let of_text = [
             ReadFormat::Lines,
             ReadFormat::Paragraphs,
@@ -225,14 +292,17 @@ impl Read {
             ReadFormat::Sets,
             ReadFormat::Csv,
             ReadFormat::Jsonl,
+            ReadFormat::Log,
         ];
-        let given: [(_, _, &[ReadFormat], _); 12] = [
+        let given: [(_, _, &[ReadFormat], _); 14] = [
             ("encoding", self.encoding.is_some(), &of_text, "of text"),
             ("invalid", self.invalid.is_some(), &of_text, "of text"),
             ("dims", self.dims.is_some(), &of_vectors, "`f32le`, `npy` or `csv`"),
             ("names", self.names.is_some(), &of_rows, "`f32le` or `npy`"),
             ("columns", !self.columns.is_empty(), &of_names, "`lines` or of tables"),
-            ("schema", self.schema.is_some(), &of_tables, "`jsonl` or `csv`"),
+            ("schema", self.schema.is_some(), &of_tables, "`jsonl`, `csv` or `log`"),
+            ("pattern", self.pattern.is_some(), &of_logs, "`log`"),
+            ("start", self.start.is_some(), &of_records, "`lines` or `log`"),
             ("vector", !self.vector.is_empty(), &of_csv, "`csv`"),
             ("delimiter", self.delimiter.is_some(), &of_csv, "`csv`"),
             ("quote", self.quote.is_some(), &of_csv, "`csv`"),
@@ -247,7 +317,7 @@ impl Read {
             }
         }
         if self.on_error == Some(OnError::Reject) && !self.can_reject() {
-            let allowed = "`reject` is for `format` `lines`, `sets`, `csv` and `jsonl` only";
+            let allowed = "`reject` is for `format` `lines`, `sets`, `csv`, `jsonl` and `log` only";
             return Err(refuse("on_error", "reject", allowed));
         }
         if self.names.is_some() && self.action().goes_on() {
@@ -300,30 +370,35 @@ impl Read {
 
     /// The columns of the first rows of `files`: of the first file that has some.
     fn first_columns(&self, files: &Files) -> Result<Fields, BindError> {
-        let first = self.look_at(files, FirstRows::new)?;
-        first.columns().map_err(|reason| {
-            let path = files.places[0].name();
-            let value = format!("no value for {path}, where {reason}");
-            refuse("schema", value, "name the columns and their types")
-        })
+        let (path, first) = self.look_at(files, FirstRows::new)?;
+        first.columns().map_err(|reason| schema::not_inferred(&path, &reason))
     }
 
-    /// The first rows of `files` in a format that looks at them: of the first file that has some.
-    fn look_at<F: LineFormat>(&self, files: &Files, new: impl Fn() -> F) -> Result<F, BindError> {
-        // A pipe can be read only once.
-        if files.bytes.is_none() || files.places.is_empty() {
-            let allowed = "standard input, a pipe and followed files need the columns and their \
-                           types, such as {\"status\": \"u16\"}";
-            return Err(refuse("schema", "no value", allowed));
+    /// The first rows of `files` in a format that looks at them, and the path of the first file that
+    /// has some; of the first file, if none has.
+    pub(super) fn look_at<F: LineFormat>(
+        &self,
+        files: &Files,
+        new: impl Fn() -> F,
+    ) -> Result<(Arc<str>, F), BindError> {
+        let Some(place) = files.places.first() else {
+            let path = self.paths.first().map_or_else(|| "".into(), |path| paths::name(path));
+            return Err(schema::not_inferred(&path, "no file is there yet"));
+        };
+        if files.bytes.is_none() {
+            let reason = "standard input and pipes can be read only once";
+            return Err(schema::not_inferred(&place.name(), reason));
         }
-        let mut first = Ok(new());
-        for place in files.places.iter().take(FIRST_FILES) {
-            first = self.first_rows(place, new());
-            if first.as_ref().is_ok_and(|rows| rows.rows() > 0) || !self.action().goes_on() {
-                break;
+        let mut without_rows = None;
+        for place in &files.places {
+            let first = self.first_rows(place, new());
+            let first = first.map_err(|error| BindErrorKind::Other(error).at("paths"))?;
+            if first.rows() > 0 {
+                return Ok((place.name(), first));
             }
+            without_rows.get_or_insert((place.name(), first));
         }
-        first.map_err(|error| BindErrorKind::Other(error).at("paths"))
+        Ok(without_rows.expect("there is a file"))
     }
 
     /// The first rows of a file. A bad one is passed over, since the run tells it.
@@ -364,6 +439,10 @@ impl Read {
         let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused)?;
         let comment = Self::character("comment", self.comment.as_ref(), &refused)?;
         let delimiter = delimiter.unwrap_or(usual.delimiter);
+        if comment == Some(delimiter) {
+            let allowed = "the delimiter, with which a record may begin, is the same character";
+            return Err(refuse("comment", format!("{:?}", char::from(delimiter)), allowed));
+        }
         Ok(Dialect { delimiter, quote, comment, has_header: self.header.unwrap_or(true) })
     }
 
@@ -397,15 +476,13 @@ impl Read {
         let dialect = self.dialect()?;
         let new =
             || CsvLines::new(FirstRecords::new(self.nulls()), dialect.clone(), self.line_bytes_max);
-        let first = self.look_at(files, new)?.into_columns();
-        first.columns().map_err(|twice| {
-            let path = files.places[0].name();
-            let why = match twice {
-                Some(name) => format!("two columns have the name `{name}`"),
-                None => "there are no columns".to_owned(),
+        let (path, first) = self.look_at(files, new)?;
+        first.into_columns().columns().map_err(|twice| {
+            let reason = match twice {
+                Some(name) => format!("two of them have the name `{name}`"),
+                None => "it has no header".to_owned(),
             };
-            let value = format!("no value for {path}, where {why}");
-            refuse("schema", value, "name the columns and their types")
+            schema::not_inferred(&path, &reason)
         })
     }
 
@@ -453,7 +530,11 @@ impl Read {
             inputs.leaving_out(context.outputs.clone())
         };
         let fragment = match self.format {
-            ReadFormat::Lines => self.bind_lines(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Lines => self.bind_records(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Log => {
+                let rows = self.log_rows(&files, &context)?;
+                self.bind_records(inputs(files), memory, rows)?
+            }
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
             }

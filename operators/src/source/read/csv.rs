@@ -19,6 +19,7 @@ use trommel_kernels::Isa;
 
 use super::encoding::text_of;
 use super::error::ReadError;
+use super::growing::{Growing, RecordBegin};
 use super::input::{BadRow, Inputs, Line};
 use super::lines::{LineFormat, Run};
 use super::sets::shorten;
@@ -50,6 +51,15 @@ impl Default for Dialect {
     }
 }
 
+impl Dialect {
+    fn parser(&self) -> Reader {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(self.delimiter).quote(self.quote);
+        builder.terminator(Terminator::Any(b'\n'));
+        builder.build()
+    }
+}
+
 /// Conversion of records to rows.
 pub(super) trait Columns: Send {
     /// Whether it asks which fields are quoted.
@@ -63,16 +73,20 @@ pub(super) trait Columns: Send {
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault>;
     /// Adds the rows of the whole records at the beginning of a text. Returns the bytes of these
     /// records, none if a record has to be looked at alone.
-    fn push_all(&mut self, _records: &Records<'_>) -> usize {
+    fn push_all(&mut self, _records: &CsvText<'_>) -> usize {
         0
     }
+    /// The places that [`Self::begin`] has found, for a file that is left.
+    fn places(&self) -> Vec<usize>;
+    /// Continues a file with its places.
+    fn set_places(&mut self, places: Vec<usize>);
     fn rows(&self) -> usize;
     fn bytes(&self) -> usize;
     fn take(&mut self) -> RecordBatch;
 }
 
 /// Records that are looked at together.
-pub(super) struct Records<'a> {
+pub(super) struct CsvText<'a> {
     pub(super) isa: Isa,
     /// Whole lines; the last one may lack its line end.
     pub(super) text: &'a str,
@@ -81,11 +95,20 @@ pub(super) struct Records<'a> {
     pub(super) dialect: &'a Dialect,
 }
 
-impl Records<'_> {
+impl CsvText<'_> {
     /// Whether a line between two records is none.
     pub(super) fn is_passed_over(&self, line: &[u8]) -> bool {
         line.first().is_none_or(|&byte| Some(byte) == self.dialect.comment)
     }
+}
+
+/// Knowledge of a file that is left for a while.
+#[derive(Default)]
+pub(super) struct CsvFile {
+    header: Header,
+    places: Vec<usize>,
+    /// A record that is refused and has not ended: its parser, its first line and byte.
+    refused: Option<(Box<Reader>, RecordBegin)>,
 }
 
 /// Lines of records.
@@ -101,9 +124,10 @@ pub(super) struct CsvLines<C> {
 }
 
 /// Header of the open file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Header {
     /// It has not come yet.
+    #[default]
     Unknown,
     /// It has this number of fields.
     Fields(usize),
@@ -248,13 +272,10 @@ pub(super) enum Fault {
 impl<C: Columns> CsvLines<C> {
     /// Records of at most `record_bytes_max` bytes.
     pub(super) fn new(columns: C, dialect: Dialect, record_bytes_max: usize) -> Self {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(dialect.delimiter).quote(dialect.quote);
-        builder.terminator(Terminator::Any(b'\n'));
         Self {
             columns,
+            parser: dialect.parser(),
             dialect,
-            parser: builder.build(),
             record: Record::new(),
             header: Header::Unknown,
             record_bytes_max,
@@ -350,7 +371,7 @@ impl<C: Columns> CsvLines<C> {
         }
         *are_tried = true;
         let Ok(text) = simdutf8::basic::from_utf8(&run.bytes()[begin..]) else { return 0 };
-        let records = Records { isa: run.isa, text, fields, dialect: &self.dialect };
+        let records = CsvText { isa: run.isa, text, fields, dialect: &self.dialect };
         begin + self.columns.push_all(&records)
     }
 
@@ -453,6 +474,41 @@ impl<C: Columns> CsvLines<C> {
             true => inputs.refuse_bytes(&row, error).map(drop),
             false => inputs.refuse(&row, error),
         }
+    }
+}
+
+impl<C: Columns> Growing for CsvLines<C> {
+    type File = CsvFile;
+
+    fn resume(&mut self, file: CsvFile) {
+        self.header = file.header;
+        self.columns.set_places(file.places);
+        if let Some((parser, (line, offset))) = file.refused {
+            self.parser = *parser;
+            (self.record.line, self.record.offset) = (line, offset);
+            self.record.is_refused = true;
+        }
+    }
+
+    fn incomplete(&self) -> Option<RecordBegin> {
+        let is_open = self.record.line > 0 && !self.record.is_refused;
+        is_open.then_some((self.record.line, self.record.offset))
+    }
+
+    fn pause(&mut self) -> CsvFile {
+        let Record { line, offset, is_refused, .. } = self.record;
+        // A copy of a parser would lose its classes of bytes.
+        let refused = is_refused.then(|| {
+            let parser = std::mem::replace(&mut self.parser, self.dialect.parser());
+            (Box::new(parser), (line, offset))
+        });
+        let file = CsvFile { header: self.header, places: self.columns.places(), refused };
+        self.abandon();
+        file
+    }
+
+    fn needs_head(&self) -> bool {
+        self.dialect.has_header && self.header == Header::Unknown
     }
 }
 

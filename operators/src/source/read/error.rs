@@ -172,6 +172,18 @@ pub enum ReadError {
         /// Place in the line and reason.
         reason: String,
     },
+    /// A record of a log does not follow the pattern.
+    #[error("{path}:{line}: the line does not follow the pattern: {reason}")]
+    Log {
+        /// The file.
+        path: Arc<str>,
+        /// The line, or the first line of the record, from 1.
+        line: u64,
+        /// Name of the column at whose end or in whose place it fails.
+        column: Option<String>,
+        /// Reason.
+        reason: String,
+    },
     /// A value is not of the type of its column.
     #[error("{path}:{line}: column `{column}` is {expected}; found {found}")]
     Value {
@@ -304,6 +316,17 @@ pub enum ReadError {
         /// The file.
         path: Arc<str>,
     },
+    /// The columns of a table are not named, and its first file does not tell them.
+    #[error(
+        "cannot infer the columns of {path}: {reason}; \
+         name the columns and their types in `schema`, such as {{\"status\": \"u16\"}}"
+    )]
+    NoColumns {
+        /// The file.
+        path: Arc<str>,
+        /// Reason.
+        reason: String,
+    },
     /// A table cannot be read.
     #[error("cannot read {path}: {source}")]
     Table {
@@ -389,6 +412,7 @@ impl ReadError {
     pub(super) fn column(&self) -> Option<&str> {
         match self {
             Self::Value { column, .. } => Some(column),
+            Self::Log { column, .. } => column.as_deref(),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::cells::{Form, Span, Spans};
-use super::csv::Records;
+use super::csv::CsvText;
 
 /// Places of the fields of some columns.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ impl FieldSpans {
     /// Finds the fields at `columns` of the whole records at the beginning of a text, and returns
     /// the bytes of these records; `None` if one has another number of fields, or quotes that do
     /// not stand around a field.
-    pub(super) fn find(&mut self, records: &Records<'_>, columns: &[usize]) -> Option<usize> {
+    pub(super) fn find(&mut self, records: &CsvText<'_>, columns: &[usize]) -> Option<usize> {
         self.spans.clear();
         match memchr(records.dialect.quote, records.text.as_bytes()) {
             None => self.find_plain(records, columns),
@@ -31,8 +31,8 @@ impl FieldSpans {
         }
     }
 
-    fn find_plain(&mut self, records: &Records<'_>, columns: &[usize]) -> Option<usize> {
-        let &Records { isa, text, fields, dialect } = records;
+    fn find_plain(&mut self, records: &CsvText<'_>, columns: &[usize]) -> Option<usize> {
+        let &CsvText { isa, text, fields, dialect } = records;
         let bytes = text.as_bytes();
         let lines = memchr_iter(b'\n', bytes).count() + 1;
         // Comments may have any number of delimiters.
@@ -65,7 +65,7 @@ impl FieldSpans {
         Some(bytes.len())
     }
 
-    fn find_quoted(&mut self, records: &Records<'_>, columns: &[usize]) -> Option<usize> {
+    fn find_quoted(&mut self, records: &CsvText<'_>, columns: &[usize]) -> Option<usize> {
         let bytes = records.text.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
@@ -90,7 +90,7 @@ impl FieldSpans {
 
     /// Finds the fields of the record at a place. Returns the place after it, `None` if the record
     /// does not end in the text.
-    fn record(&mut self, records: &Records<'_>, mut at: usize) -> Option<Option<usize>> {
+    fn record(&mut self, records: &CsvText<'_>, mut at: usize) -> Option<Option<usize>> {
         let (bytes, dialect) = (records.text.as_bytes(), records.dialect);
         self.record.clear();
         loop {
@@ -121,7 +121,7 @@ impl FieldSpans {
     }
 
     /// The field from a place on up to its quote, and the place after this; `None` if there is none.
-    fn quoted(&mut self, records: &Records<'_>, begin: usize) -> Option<(Span, usize)> {
+    fn quoted(&mut self, records: &CsvText<'_>, begin: usize) -> Option<(Span, usize)> {
         let (bytes, quote) = (records.text.as_bytes(), records.dialect.quote);
         let mut end = begin + memchr(quote, &bytes[begin..])?;
         if bytes.get(end + 1) != Some(&quote) {
@@ -155,7 +155,7 @@ mod tests {
         let mut spans = FieldSpans::default();
         let columns: Vec<usize> = (0..fields).collect();
         let isa = Isa::selected().unwrap();
-        let bytes = spans.find(&Records { isa, text, fields, dialect }, &columns)?;
+        let bytes = spans.find(&CsvText { isa, text, fields, dialect }, &columns)?;
         let spans = spans.spans;
         let field = |span: &Span| {
             let range = span.begin as usize..span.end as usize;

@@ -40,8 +40,9 @@ use super::compression::Compression;
 use super::descriptors::Slot;
 use super::error::ReadError;
 use super::followed::Followed;
+use super::growing::Growing;
 use super::input::{BadRow, Inputs};
-use super::lines::{Added, LineBuffer, LineFormat, STEPS_MAX};
+use super::lines::{Added, LineBuffer, Place, STEPS_MAX};
 use super::paths::{PATHS, is_pattern, name};
 use super::walk::Walk;
 use crate::files::{FileId, input_claims};
@@ -63,12 +64,15 @@ pub(super) struct Times {
     pub(super) look: Duration,
     /// Quiet time after which a file that no pattern matches any more is closed.
     pub(super) quiet: Duration,
+    /// Time without growth after which a record of several lines is complete.
+    pub(super) complete: Duration,
 }
 
 pub(super) const TIMES: Times = Times {
     poll: Duration::from_millis(100),
     look: Duration::from_secs(1),
     quiet: Duration::from_secs(300),
+    complete: Duration::from_secs(1),
 };
 
 /// Parsed entry of `paths`: a path or a pattern.
@@ -159,13 +163,15 @@ struct Turn {
     blocks: usize,
     /// The file is closed after this turn.
     is_last: bool,
+    /// The last record is complete unless the file has grown.
+    is_completing: bool,
 }
 
 /// Follows files; a batch may hold lines of several files.
-pub(super) struct FollowSource<F> {
+pub(super) struct FollowSource<F: Growing> {
     inputs: Inputs,
     named: Vec<Named>,
-    files: Vec<Followed>,
+    files: Vec<Followed<F::File>>,
     /// Identities of the followed files, which are open, and their indices.
     known: HashMap<FileId, usize>,
     /// Files that the last search found and that are left out; true for those that may be tried
@@ -191,7 +197,7 @@ pub(super) struct FollowSource<F> {
     truncated: u64,
 }
 
-impl<F: LineFormat> FollowSource<F> {
+impl<F: Growing> FollowSource<F> {
     pub(super) fn new(
         inputs: Inputs,
         named: Vec<Named>,
@@ -279,13 +285,33 @@ impl<F: LineFormat> FollowSource<F> {
         let refused = std::mem::take(&mut self.refused);
         found.into_iter().try_for_each(|found| self.meet(found, &refused, now))?;
         if is_first && self.begins_at_end {
-            for file in &mut self.files {
-                let skipped = file.skip_to_end();
-                skipped.map_err(|source| ReadError::Read { path: name(&file.path), source })?;
-            }
+            (0..self.files.len()).try_for_each(|index| self.skip_to_end(index))?;
         }
         self.looked = Some((now, Instant::now()));
         Ok(())
+    }
+
+    /// Passes over the lines of a file that are there, after its header.
+    fn skip_to_end(&mut self, index: usize) -> Result<(), ReadError> {
+        self.format.resume(F::File::default());
+        let file = &mut self.files[index];
+        let path = name(&file.path);
+        let failed = |source| ReadError::Read { path: Arc::clone(&path), source };
+        if self.format.needs_head() {
+            self.inputs.set_path(Arc::clone(&path));
+            self.lines.resume(Place::default());
+            let free = self.lines.free().map_err(|full| self.inputs.no_memory(1, full))?;
+            let read = file.file.read_at(free, 0).map_err(failed)?;
+            self.lines.add(read);
+            while self.format.needs_head() && self.lines.has_lines() {
+                self.format.append(&self.lines.run(1, BATCH_BYTES), &mut self.inputs)?;
+            }
+            self.lines.abandon();
+        }
+        // A file whose header has not come is read from its beginning.
+        let is_begun = !self.format.needs_head();
+        file.state = self.format.pause();
+        if is_begun { file.skip_to_end().map_err(failed) } else { Ok(()) }
     }
 
     fn search(&mut self) -> Result<Vec<Found>, ReadError> {
@@ -419,13 +445,18 @@ impl<F: LineFormat> FollowSource<F> {
             let is_last = !file.is_found
                 && size == file.seen
                 && now.duration_since(file.active) >= self.times.quiet;
-            if size > file.seen || is_last {
-                if !is_last {
-                    file.active = now;
+            let has_grown = size > file.seen;
+            let is_completing =
+                file.is_open && now.duration_since(file.grew) >= self.times.complete;
+            if has_grown || is_last || is_completing {
+                if has_grown {
+                    (file.active, file.grew) = (now, now);
                 }
                 self.inputs.set_path(name(&file.path));
                 self.lines.resume(file.place);
-                self.turn = Some(Turn { index, offset: file.position, blocks: 0, is_last });
+                self.format.resume(std::mem::take(&mut file.state));
+                let offset = file.position;
+                self.turn = Some(Turn { index, offset, blocks: 0, is_last, is_completing });
                 self.next = index + 1;
                 return Ok(true);
             }
@@ -436,8 +467,8 @@ impl<F: LineFormat> FollowSource<F> {
     /// Reads one block of the file whose turn it is.
     fn read_block(&mut self, turn: Turn) -> Result<(), ReadError> {
         let file = &self.files[turn.index];
-        // Only after at least one whole line, so that a line longer than a turn is finished.
-        if turn.blocks >= TURN_BLOCKS_MAX && self.lines.place() != file.place {
+        // Only after at least one record, so that one that is longer than a turn is finished.
+        if turn.blocks >= TURN_BLOCKS_MAX && self.place(self.lines.place()).0 != file.place {
             return self.end_turn(turn);
         }
         let line = self.lines.place().line;
@@ -465,7 +496,16 @@ impl<F: LineFormat> FollowSource<F> {
         }
     }
 
-    /// Ends the turn: stores the position after the last whole line.
+    /// Place of the first record that is not complete, and the bytes of its whole lines; `line` is
+    /// the place of the first line that is not.
+    fn place(&self, line: Place) -> (Place, u64) {
+        match self.format.incomplete() {
+            Some((number, offset)) => line.back_to(number, offset),
+            None => (line, 0),
+        }
+    }
+
+    /// Ends the turn: stores the position after the last whole record.
     fn end_turn(&mut self, turn: Turn) -> Result<(), ReadError> {
         self.turn = None;
         if turn.is_last {
@@ -477,17 +517,28 @@ impl<F: LineFormat> FollowSource<F> {
             if let Some(run) = self.lines.last_run() {
                 self.format.append(&run, &mut self.inputs)?;
             }
+            if turn.offset > 0 {
+                self.format.end_file(&mut self.inputs)?;
+            }
+            self.format.pause();
             let file = self.remove(turn.index);
             self.bytes += turn.offset - file.position;
             self.closed += 1;
             return Ok(());
         }
-        let place = self.lines.place();
         // The incomplete line is read again with the next turn, since the buffer now serves
         // another file.
-        let partial = self.lines.abandon() as u64;
+        let (line, partial) = (self.lines.place(), self.lines.abandon() as u64);
+        let has_grown = turn.offset > self.files[turn.index].seen;
+        if turn.is_completing && !has_grown && partial == 0 {
+            self.format.complete(&mut self.inputs)?;
+        }
+        let (place, record) = self.place(line);
+        let is_open = self.format.incomplete().is_some();
         let file = &mut self.files[turn.index];
-        let position = turn.offset - partial;
+        file.is_open = F::COMPLETES && is_open && partial == 0;
+        file.state = self.format.pause();
+        let position = turn.offset - partial - record;
         self.bytes += position - file.position;
         (file.position, file.seen, file.place) = (position, turn.offset, place);
         file.mark();
@@ -502,13 +553,14 @@ impl<F: LineFormat> FollowSource<F> {
     ) -> Result<(), ReadError> {
         self.turn = None;
         self.lines.abandon();
+        self.format.pause();
         let file = self.remove(index);
         let name = name(&file.path);
         self.refused.insert(Refused { path: file.path, id: Some(file.id) }, false);
         self.leave_out(error(name), file.is_matched)
     }
 
-    fn remove(&mut self, index: usize) -> Followed {
+    fn remove(&mut self, index: usize) -> Followed<F::File> {
         self.next = 0;
         let file = self.files.remove(index);
         self.known.remove(&file.id);
@@ -536,7 +588,7 @@ impl<F: LineFormat> FollowSource<F> {
     }
 }
 
-impl<F: LineFormat> Source for FollowSource<F> {
+impl<F: Growing> Source for FollowSource<F> {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
         let now = Instant::now();
         for _ in 0..STEPS_MAX {

@@ -17,8 +17,8 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// Bytes at the end of a file in which its last line is searched.
 const LAST_LINE_BYTES: u64 = 1 << 16;
 
-/// A file that is followed.
-pub(super) struct Followed {
+/// A file that is followed, and what the format knows of it.
+pub(super) struct Followed<S> {
     pub(super) id: FileId,
     pub(super) path: PathBuf,
     pub(super) file: File,
@@ -36,6 +36,11 @@ pub(super) struct Followed {
     pub(super) is_found: bool,
     /// Time when it was last found or last grew.
     pub(super) active: Instant,
+    /// Time when it last grew.
+    pub(super) grew: Instant,
+    /// Its last record is incomplete unless nothing more comes.
+    pub(super) is_open: bool,
+    pub(super) state: S,
     marks: Marks,
 }
 
@@ -52,7 +57,7 @@ struct Marks {
     tail: Vec<u8>,
 }
 
-impl Followed {
+impl<S: Default> Followed<S> {
     /// The file, from its beginning on.
     pub(super) fn new(
         (id, path, file): (FileId, PathBuf, File),
@@ -71,6 +76,9 @@ impl Followed {
             seen: 0,
             is_found: true,
             active: now,
+            grew: now,
+            is_open: false,
+            state: S::default(),
             marks: Marks::default(),
         }
     }
@@ -122,6 +130,7 @@ impl Followed {
     /// Begins again, with another content.
     pub(super) fn restart(&mut self) {
         (self.position, self.seen, self.place) = (0, 0, Place::default());
+        (self.state, self.is_open) = (S::default(), false);
         self.mark();
     }
 

@@ -19,7 +19,7 @@ pub(super) const ROWS: usize = 1_000;
 /// Bytes of rows after which no more are looked at.
 pub(super) const BYTES_MAX: usize = 64 << 20;
 /// Maximum columns and members that are inferred.
-const FIELDS_MAX: usize = 4_096;
+pub(super) const FIELDS_MAX: usize = 4_096;
 
 /// The values of a column that have been seen.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,18 +199,18 @@ impl FirstRows {
     /// A sentence that says why there are none.
     pub(super) fn columns(&self) -> Result<Fields, String> {
         let Seen::Object(members) = &self.seen else {
-            return Err("none of its lines is an object of JSON".to_owned());
+            let has_lines = self.lines > 0;
+            let reason = if has_lines { "no line is an object of JSON" } else { "it has no lines" };
+            return Err(reason.to_owned());
         };
         if self.seen.fields() > FIELDS_MAX {
-            return Err(format!("its first rows have more than {FIELDS_MAX} columns and members"));
+            return Err(format!("the first rows have more than {FIELDS_MAX} columns and members"));
         }
         if members.fields.is_empty() {
-            return Err("its first rows have no members".to_owned());
+            return Err("the objects of its first rows are empty".to_owned());
         }
         members.columns("").map_err(|name| {
-            format!(
-                "`{name}` is an empty object, or has values of several kinds, in the first rows"
-            )
+            format!("in the first rows, `{name}` is an empty object or has values of several kinds")
         })
     }
 }

@@ -36,7 +36,8 @@ use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::{Inputs, Line};
 use super::lines::{LineFormat, Run};
-use super::members::{DEPTH_MAX, Members};
+use super::members::Members;
+use super::strict::{DEPTH_MAX, is_json};
 use super::values::{date, float32, float64, integer, microseconds};
 use crate::columns::type_name;
 
@@ -279,8 +280,12 @@ fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, Strin
     };
     for (objects, line) in (1..).zip(lines) {
         let bytes = line.bytes();
-        if is_too_deep(bytes) {
-            return Err(format!("its values are nested more than {DEPTH_MAX} deep"));
+        // The decoder takes more than JSON.
+        if !is_json(bytes) {
+            return Err(match is_too_deep(bytes) {
+                true => format!("its values are nested more than {DEPTH_MAX} deep"),
+                false => "the line is no JSON".to_owned(),
+            });
         }
         let read = decoder.decode(bytes).map_err(said)?;
         if decoder.has_partial_record() {

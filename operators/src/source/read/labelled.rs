@@ -159,6 +159,16 @@ impl Columns for LabelledRows {
         Ok(())
     }
 
+    fn places(&self) -> Vec<usize> {
+        [self.text_places.as_slice(), &self.vector_places].concat()
+    }
+
+    fn set_places(&mut self, mut places: Vec<usize>) {
+        // Before the header is known, there are none.
+        self.vector_places = places.split_off(places.len().min(self.columns.texts.len()));
+        self.text_places = places;
+    }
+
     fn rows(&self) -> usize {
         self.ids.len()
     }

@@ -238,6 +238,11 @@ impl Default for Place {
 }
 
 impl Place {
+    /// The place at a line before, and the bytes between.
+    pub(super) fn back_to(self, line: u64, offset: u64) -> (Self, u64) {
+        (Self { line, offset, dropping: false, ..self }, self.offset - offset)
+    }
+
     /// The place at byte `offset` after lines that were not read; in the middle of one that is
     /// passed over if `is_within` it.
     pub(super) fn after_lines(offset: u64, is_within: bool) -> Self {
@@ -630,6 +635,10 @@ impl<F: LineFormat> LineSource<F> {
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
+                    // The end of the file comes again after the batch, to which it may add a row.
+                    if self.is_full() {
+                        return Ok(got);
+                    }
                 }
                 self.format.end_file(&mut self.inputs)?;
                 self.inputs.close();

@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 
 use super::cells::{Form, Span, Spans};
+use super::strict::{DEPTH_MAX, Quoted, Walk};
 
-/// Maximum depth of lists and objects inside each other, the whole object with them.
-pub(super) const DEPTH_MAX: usize = 128;
 /// Maximum members of which the order is remembered.
 const REMEMBERED_MAX: usize = 1_024;
 
@@ -65,7 +64,7 @@ impl Members {
             match column {
                 None => walk.value(DEPTH_MAX - 1)?,
                 Some(column) => {
-                    let span = walk.scalar(line, begin, spans)?;
+                    let span = scalar(walk, line, begin, spans)?;
                     spans.spans[first + column] = span;
                 }
             }
@@ -100,195 +99,22 @@ impl Members {
     }
 }
 
-/// A string between its quotes.
-struct Quoted {
-    begin: usize,
-    end: usize,
-    has_escapes: bool,
-}
-
-/// A place in a value of JSON (RFC 8259). `None` of a method is a mistake.
-struct Walk<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl Walk<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    fn passes(&mut self, byte: u8) -> bool {
-        let is_it = self.peek() == Some(byte);
-        self.at += usize::from(is_it);
-        is_it
-    }
-
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        self.passes(byte).then_some(())
-    }
-
-    fn pass_blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
+/// The place of a value that is no list and no object.
+fn scalar(walk: &mut Walk<'_>, line: &str, begin: usize, spans: &mut Spans) -> Option<Span> {
+    let first = walk.at;
+    match walk.peek()? {
+        b'"' => {
+            let Quoted { begin: first, end, has_escapes: false } = walk.string()? else {
+                let text: String = serde_json::from_str(&line[first..walk.at]).ok()?;
+                return Some(spans.unescape(|unescaped| unescaped.push_str(&text)));
+            };
+            Some(Span::new(begin + first, begin + end, Form::Quoted))
         }
-    }
-
-    fn is_at_end(&mut self) -> bool {
-        self.pass_blanks();
-        self.at == self.bytes.len()
-    }
-
-    /// A string, without its quotes.
-    fn string(&mut self) -> Option<Quoted> {
-        self.expect(b'"')?;
-        let begin = self.at;
-        let mut has_escapes = false;
-        loop {
-            self.pass_plain();
-            match self.peek()? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(Quoted { begin, end: self.at - 1, has_escapes });
-                }
-                b'\\' => {
-                    has_escapes = true;
-                    self.escape()?;
-                }
-                0..0x20 => return None,
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// Passes over eight bytes at a time that are no quote, escape or control character.
-    fn pass_plain(&mut self) {
-        const ONES: u64 = u64::from_le_bytes([1; 8]);
-        const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
-        while let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) {
-            let eight = u64::from_le_bytes(*eight);
-            // The lowest bit that is set is exact: a borrow goes upwards.
-            let below =
-                |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & TOPS;
-            let equal = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
-            let found = below(eight, 0x20) | equal(b'"') | equal(b'\\');
-            self.at += (found.trailing_zeros() / 8) as usize;
-            if found != 0 {
-                return;
-            }
-        }
-    }
-
-    /// An escape. One half of a pair of surrogates is no character.
-    fn escape(&mut self) -> Option<()> {
-        match *self.bytes.get(self.at + 1)? {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
-            b'u' => match self.unit()? {
-                0xd800..0xdc00 => matches!(self.unit()?, 0xdc00..0xe000).then_some(())?,
-                0xdc00..0xe000 => return None,
-                _ => {}
-            },
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// The number in `\uXXXX`.
-    fn unit(&mut self) -> Option<u32> {
-        self.word(b"\\u")?;
-        let digits = self.bytes.get(self.at..self.at + 4)?;
-        self.at += 4;
-        digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
-    }
-
-    fn digits(&mut self) -> Option<()> {
-        let begin = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
-        }
-        (self.at > begin).then_some(())
-    }
-
-    fn number(&mut self) -> Option<()> {
-        self.passes(b'-');
-        if !self.passes(b'0') {
-            self.digits()?;
-        }
-        if self.passes(b'.') {
-            self.digits()?;
-        }
-        if self.passes(b'e') || self.passes(b'E') {
-            let _ = self.passes(b'-') || self.passes(b'+');
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    fn word(&mut self, word: &[u8]) -> Option<()> {
-        self.bytes[self.at..].starts_with(word).then_some(())?;
-        self.at += word.len();
-        Some(())
-    }
-
-    /// A value that is no list and no object.
-    fn scalar(&mut self, line: &str, begin: usize, spans: &mut Spans) -> Option<Span> {
-        let first = self.at;
-        match self.peek()? {
-            b'"' => {
-                let Quoted { begin: first, end, has_escapes: false } = self.string()? else {
-                    let text: String = serde_json::from_str(&line[first..self.at]).ok()?;
-                    return Some(spans.unescape(|unescaped| unescaped.push_str(&text)));
-                };
-                Some(Span::new(begin + first, begin + end, Form::Quoted))
-            }
-            b'n' => self.word(b"null").map(|()| Span::default()),
-            b'{' | b'[' => None,
-            _ => {
-                self.value(0)?;
-                Some(Span::new(begin + first, begin + self.at, Form::Bare))
-            }
-        }
-    }
-
-    /// A value with at most `depth` lists and objects inside each other.
-    fn value(&mut self, depth: usize) -> Option<()> {
-        match self.peek()? {
-            b'"' => self.string().map(drop),
-            b't' => self.word(b"true"),
-            b'f' => self.word(b"false"),
-            b'n' => self.word(b"null"),
-            b'[' => self.items(depth.checked_sub(1)?, b']', |walk, depth| walk.value(depth)),
-            b'{' => self.items(depth.checked_sub(1)?, b'}', |walk, depth| {
-                walk.string()?;
-                walk.pass_blanks();
-                walk.expect(b':')?;
-                walk.pass_blanks();
-                walk.value(depth)
-            }),
-            _ => self.number(),
-        }
-    }
-
-    /// The items of a list or an object up to `end`.
-    fn items(
-        &mut self,
-        depth: usize,
-        end: u8,
-        item: impl Fn(&mut Self, usize) -> Option<()>,
-    ) -> Option<()> {
-        self.at += 1;
-        self.pass_blanks();
-        if self.passes(end) {
-            return Some(());
-        }
-        loop {
-            item(self, depth)?;
-            self.pass_blanks();
-            if self.passes(end) {
-                return Some(());
-            }
-            self.expect(b',')?;
-            self.pass_blanks();
+        b'n' => walk.word(b"null").map(|()| Span::default()),
+        b'{' | b'[' => None,
+        _ => {
+            walk.value(0)?;
+            Some(Span::new(begin + first, begin + walk.at, Form::Bare))
         }
     }
 }

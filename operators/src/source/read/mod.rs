@@ -29,12 +29,16 @@ mod fields;
 mod fixed;
 mod follow;
 mod followed;
+mod growing;
+mod guard;
 mod infer;
 mod input;
 mod integers;
 mod jsonl;
 mod labelled;
 mod lines;
+mod log;
+mod logs;
 mod members;
 mod names;
 mod npy;
@@ -43,9 +47,11 @@ mod parquet;
 mod paths;
 mod plain;
 mod raw;
+mod records;
 mod schema;
 mod sets;
 mod stream;
+mod strict;
 mod tables;
 mod texts;
 mod typed;
@@ -108,6 +114,9 @@ pub enum ReadFormat {
     /// it is a struct, and a list is a list. A member that is missing is null, and one that the
     /// table does not have is passed over. Blank lines are passed over.
     Jsonl,
+    /// A table: lines of a log that follow the `pattern`, which names the columns. Blank lines are
+    /// passed over.
+    Log,
     /// A table: a file of Parquet, with its columns.
     Parquet,
     /// A table: a file or a stream of Arrow (IPC), with its columns.
@@ -180,7 +189,7 @@ pub struct Read {
     /// Follow files that grow: wait for more at the end of a file, through rotation and truncation,
     /// and look for new files that match a pattern or have a path that was named, until the run is
     /// stopped. A replaced or rewritten file counts as a new file. Only for uncompressed regular
-    /// files of format `lines`, `sets` or `jsonl`, at most 4,096 at once; what else a pattern
+    /// files of format `lines`, `sets`, `csv`, `jsonl` or `log`, at most 4,096 at once; what else a pattern
     /// matches is left out with a warning. The lines of a copy that matches a pattern too are read
     /// twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]
@@ -202,7 +211,7 @@ pub struct Read {
     /// Action for a line that is too long, is not a set or is not a row of the table, for a text
     /// that has such a line, and for a file that is missing, cannot be opened, is damaged, or is
     /// truncated while it is read. When left out, `fail`; with `follow`, `skip`. `reject` is for
-    /// `lines`, `sets`, `csv` and `jsonl`.
+    /// `lines`, `sets`, `csv`, `jsonl` and `log`.
     #[serde(default)]
     on_error: Option<OnError>,
     /// Encoding of text, such as `utf-8`, `windows-1252`, `utf-16le` or `shift_jis`: a label of
@@ -259,10 +268,22 @@ pub struct Read {
     /// out. A word in quotes is a text in a column of texts.
     #[serde(default)]
     null: Option<Vec<String>>,
-    /// For `jsonl` and `csv`: the columns of the table and their types, such as `{"status": "u16",
-    /// "tags": ["text"], "user": {"id": "i64"}}`, in the order of their names. When left out, the
-    /// columns of the first 1,000 rows of the first file; standard input, pipes and followed files
-    /// need it.
+    /// For `log`: `combined` or `common` for access logs of web servers, `syslog`, `logfmt`, or a
+    /// template such as `{ip} [{time:%d/%b/%Y:%H:%M:%S %z}] "{path}" {status:u16}`. `{name}` is a
+    /// text, `{name:type}` a value, `{name:%Y-%m-%d}` a time in the words of `strptime`, and `{_}`
+    /// a text that is passed over; `{{` and `}}` are braces. A field ends at the text that follows
+    /// it.
+    #[serde(default)]
+    pattern: Option<String>,
+    /// For `lines` and `log`: a regular expression that fits the first line of a record, such as
+    /// `^\d{4}-`. The lines up to the next one belong to the record, as those of a stack trace.
+    /// When left out, each line is a record.
+    #[serde(default)]
+    start: Option<String>,
+    /// For `jsonl`, `csv` and the pattern `logfmt`: the columns of the table and their types, such
+    /// as `{"status": "u16", "tags": ["text"], "user": {"id": "i64"}}`, in the order of their names.
+    /// When left out, the columns of the first 1,000 rows of the first file that has some; standard
+    /// input, pipes and followed files that are not there yet need it.
     #[serde(default)]
     schema: Option<TableSchema>,
 }
@@ -294,6 +315,8 @@ impl Read {
             comment: None,
             header: None,
             null: None,
+            pattern: None,
+            start: None,
             schema: None,
         }
     }
@@ -373,6 +396,20 @@ impl Read {
     #[must_use]
     pub fn null(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.null = Some(words.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets the pattern of the lines of a log, by its name or as a template.
+    #[must_use]
+    pub fn pattern(mut self, pattern: impl Into<String>) -> Self {
+        self.pattern = Some(pattern.into());
+        self
+    }
+
+    /// Sets a regular expression that fits the first line of a record of several lines.
+    #[must_use]
+    pub fn start(mut self, pattern: impl Into<String>) -> Self {
+        self.start = Some(pattern.into());
         self
     }
 

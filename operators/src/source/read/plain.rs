@@ -8,8 +8,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use encoding_rs::UTF_8;
 
 use super::error::ReadError;
-use super::input::Inputs;
+use super::input::{Inputs, Line};
 use super::lines::{LineFormat, Places, Run};
+use super::records::Records;
 use crate::columns::TextsBuilder;
 
 /// Columns that a row may have besides `line`.
@@ -62,6 +63,16 @@ impl TextLines {
     }
 }
 
+impl Records for TextLines {
+    fn push(&mut self, record: Line<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+        if let Some(text) = inputs.text(record)? {
+            self.lines.push(text.as_bytes(), 0..text.len());
+            self.add_places(inputs, record.number, 1);
+        }
+        Ok(())
+    }
+}
+
 impl LineFormat for TextLines {
     fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -80,13 +91,8 @@ impl LineFormat for TextLines {
             self.add_places(inputs, run.first_line, run.lines());
             return Ok(());
         }
-        run.for_each_accepted(inputs, |inputs, number, line| {
-            let Some(line) = line else { return Ok(()) };
-            if let Some(text) = inputs.text(line)? {
-                self.lines.push(text.as_bytes(), 0..text.len());
-                self.add_places(inputs, number, 1);
-            }
-            Ok(())
+        run.for_each_accepted(inputs, |inputs, _, line| {
+            line.map_or(Ok(()), |line| self.push(line, inputs))
         })
     }
 

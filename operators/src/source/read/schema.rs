@@ -8,10 +8,11 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use trommel_engine::error::BindError;
+use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::Demand;
 use trommel_engine::suggest::suggestion;
 
+use super::error::ReadError;
 use crate::columns::{TYPE_NAMES, type_named};
 use crate::parameters::refuse;
 
@@ -59,6 +60,12 @@ pub(super) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindEr
 /// The columns that later stages look at.
 pub(super) fn demanded(schema: &SchemaRef, demand: &Demand) -> SchemaRef {
     Arc::new(schema.project(&demand.places(schema)).expect("columns of the schema"))
+}
+
+/// The error of a file that does not tell its columns.
+pub(super) fn not_inferred(path: &Arc<str>, reason: &str) -> BindError {
+    let (path, reason) = (Arc::clone(path), reason.to_owned());
+    BindErrorKind::Other(Box::new(ReadError::NoColumns { path, reason })).at("schema")
 }
 
 /// Type of a column or of a member.

@@ -17,7 +17,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions}
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use super::cells::{Form, Parts};
-use super::csv::{Columns, Fault, Record, Records};
+use super::csv::{Columns, CsvText, Fault, Record};
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::fields::FieldSpans;
@@ -43,7 +43,7 @@ pub(super) struct TypedRows {
 }
 
 /// Values of a column.
-trait Cells: Send {
+pub(super) trait Cells: Send {
     /// Parses the value of the next row; false if it is not of the type.
     fn parse(&mut self, field: Option<&str>) -> bool;
     /// Adds the value that was parsed last.
@@ -134,7 +134,7 @@ impl Cells for Texts {
 }
 
 /// The cells of a column of this type, if fields of it can be written.
-fn cells(kind: &DataType) -> Option<Box<dyn Cells>> {
+pub(super) fn cells(kind: &DataType) -> Option<Box<dyn Cells>> {
     Some(match kind {
         DataType::Boolean => Box::new(Flags { values: BooleanBuilder::new(), last: None }),
         DataType::Int8 => integers::<Int8Type>(),
@@ -257,7 +257,7 @@ impl Columns for TypedRows {
         Ok(())
     }
 
-    fn push_all(&mut self, records: &Records<'_>) -> usize {
+    fn push_all(&mut self, records: &CsvText<'_>) -> usize {
         self.close();
         let Some(bytes) = self.together.find(records, &self.places) else { return 0 };
         if self.together.spans.spans.is_empty() {
@@ -279,6 +279,14 @@ impl Columns for TypedRows {
         bytes
     }
 
+    fn places(&self) -> Vec<usize> {
+        self.places.clone()
+    }
+
+    fn set_places(&mut self, places: Vec<usize>) {
+        self.places = places;
+    }
+
     fn rows(&self) -> usize {
         self.done.rows() + self.rows
     }
@@ -293,9 +301,10 @@ impl Columns for TypedRows {
     }
 }
 
-/// The narrowest type of the fields of a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The narrowest type of the texts of a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Seen {
+    #[default]
     Null,
     Flag,
     Whole,
@@ -360,14 +369,33 @@ impl Seen {
     }
 }
 
+/// The texts of a column that have been seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SeenTexts {
+    seen: Seen,
+    /// Whether there are numbers below zero.
+    is_negative: bool,
+}
+
+impl SeenTexts {
+    pub(super) fn add(&mut self, text: &str) {
+        self.seen = self.seen.with(Seen::of(text));
+        self.is_negative |= text.trim_start().starts_with('-');
+    }
+
+    /// The type that all of them have.
+    pub(super) fn data_type(&self) -> DataType {
+        let is_mixed = self.seen == Seen::Unsigned && self.is_negative;
+        if is_mixed { DataType::Utf8 } else { self.seen.data_type() }
+    }
+}
+
 /// Takes the first records of a file for the types of its columns. Bad ones are passed over: the
 /// run tells them.
 pub(super) struct FirstRecords {
     schema: SchemaRef,
     names: Vec<String>,
-    seen: Vec<Seen>,
-    /// Whether a column has numbers below zero.
-    is_negative: Vec<bool>,
+    seen: Vec<SeenTexts>,
     nulls: Vec<String>,
     records: usize,
     bytes: usize,
@@ -379,7 +407,6 @@ impl FirstRecords {
             schema: Arc::new(Schema::empty()),
             names: Vec::new(),
             seen: Vec::new(),
-            is_negative: Vec::new(),
             nulls,
             records: 0,
             bytes: 0,
@@ -396,12 +423,8 @@ impl FirstRecords {
         if names.is_empty() {
             return Err(None);
         }
-        let column = |((name, seen), &is_negative): ((&String, &Seen), &bool)| {
-            let is_mixed = *seen == Seen::Unsigned && is_negative;
-            let kind = if is_mixed { DataType::Utf8 } else { seen.data_type() };
-            Field::new(name, kind, true)
-        };
-        Ok(self.names.iter().zip(&self.seen).zip(&self.is_negative).map(column).collect())
+        let column = |(name, seen): (&String, &SeenTexts)| Field::new(name, seen.data_type(), true);
+        Ok(self.names.iter().zip(&self.seen).map(column).collect())
     }
 }
 
@@ -414,8 +437,7 @@ impl Columns for FirstRecords {
 
     fn begin(&mut self, _: Arc<str>, header: &[String]) -> Result<(), ReadError> {
         self.names = header.to_vec();
-        self.seen = vec![Seen::Null; header.len()];
-        self.is_negative = vec![false; header.len()];
+        self.seen = vec![SeenTexts::default(); header.len()];
         Ok(())
     }
 
@@ -432,11 +454,17 @@ impl Columns for FirstRecords {
             if self.nulls.iter().any(|null| *null == text) {
                 continue;
             }
-            self.seen[place] = self.seen[place].with(Seen::of(&text));
-            self.is_negative[place] |= text.trim_start().starts_with('-');
+            self.seen[place].add(&text);
         }
         Ok(())
     }
+
+    // The first records are those of one file.
+    fn places(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn set_places(&mut self, _: Vec<usize>) {}
 
     fn rows(&self) -> usize {
         if self.bytes < infer::BYTES_MAX { self.records } else { infer::ROWS }

@@ -1,11 +1,23 @@
 //! Files that grow, are rotated, truncated, or appear later.
 
+use arrow_schema::DataType;
+use serde_json::{Value, json};
+
 use super::follow::{FollowSource, Times, named};
+use super::jsonl::{rows_of, schema_of};
 use super::*;
+use crate::source::read::csv::{CsvLines, Dialect};
+use crate::source::read::growing::Growing;
+use crate::source::read::records::{Beginning, Joined};
+use crate::source::read::typed::TypedRows;
 
 /// Searches for files in every call and waits for nothing.
-const AT_ONCE: Times =
-    Times { poll: Duration::ZERO, look: Duration::ZERO, quiet: Duration::from_secs(1000) };
+const AT_ONCE: Times = Times {
+    poll: Duration::ZERO,
+    look: Duration::ZERO,
+    quiet: Duration::from_secs(1000),
+    complete: Duration::ZERO,
+};
 
 struct Log {
     folder: tempfile::TempDir,
@@ -194,7 +206,7 @@ fn what_cannot_be_followed_is_refused() {
         (
             read(&missing, ReadFormat::U32le),
             "follow",
-            "`format` must be `lines`, `sets` or `jsonl`",
+            "`format` must be `lines`, `sets`, `csv`, `jsonl` or `log`",
         ),
         (read("/dev/null", ReadFormat::Lines), "paths", "`follow` supports regular files only"),
         (read(&packed, ReadFormat::Lines), "paths", "`follow` does not support compressed files"),
@@ -363,4 +375,160 @@ fn a_file_that_the_system_makes_for_each_reader_is_left_out_with_the_reason() {
         assert!(matches!(flow, SourceFlow::Idle(_)), "{flow:?}");
     }
     assert_eq!(counter(&left_out.counters(), "files_skipped"), 1);
+}
+
+/// A followed file and the rows of what is written to it.
+struct Table<F: Growing> {
+    path: PathBuf,
+    source: FollowSource<F>,
+    _folder: tempfile::TempDir,
+}
+
+impl<F: Growing> Table<F> {
+    fn new(format: F, times: Times) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        let named = named(std::slice::from_ref(&path), false).unwrap();
+        let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16).skipping_zeros();
+        let source = FollowSource::new(Inputs::none(OnError::Skip), named, format, 3, lines);
+        Self { path, source: source.times(times), _folder: folder }
+    }
+
+    /// Appends a text and reads the rows that are complete.
+    fn append(&mut self, text: &str) -> Vec<Value> {
+        let mut file = fs::File::options().append(true).create(true).open(&self.path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        self.rows()
+    }
+
+    fn rows(&mut self) -> Vec<Value> {
+        let mut out = Output::new();
+        while self.source.next(&mut out).unwrap() == SourceFlow::HaveOutput {}
+        let batches: Vec<_> = out.drain_sent().map(|(_, sent)| sent.into_records()).collect();
+        rows_of(&batches)
+    }
+
+    fn position(&self) -> u64 {
+        self.source.named_inputs().positions[0].1
+    }
+
+    fn skipped(&self) -> usize {
+        counter(&self.source.counters(), "skipped")
+    }
+}
+
+fn csv_table(record_bytes_max: usize) -> CsvLines<TypedRows> {
+    let columns = schema_of(json!({"a": "i8", "b": "text"}));
+    let rows = TypedRows::new(columns, vec![String::new()]).unwrap();
+    CsvLines::new(rows, Dialect::default(), record_bytes_max)
+}
+
+#[test]
+fn a_header_is_read_once_and_again_after_a_rotation() {
+    let mut table = Table::new(csv_table(1 << 16), AT_ONCE);
+    let row = |a: i64, b: &str| json!({"a": a, "b": b});
+    assert_eq!(table.append("b,x"), [] as [Value; 0]);
+    assert_eq!(table.append(",a\n"), [] as [Value; 0]);
+    assert_eq!(table.append("p,,1\nq,,2\nhalf"), [row(1, "p"), row(2, "q")]);
+    assert_eq!(table.append(",,3\n\"two\nlines"), [row(3, "half")]);
+    // A record that has begun is read again from its first line.
+    assert_eq!(table.position(), 24);
+    assert_eq!(table.append(""), [] as [Value; 0]);
+    assert_eq!(table.append(" and\n"), [] as [Value; 0]);
+    assert_eq!(table.append("a third\",,4\n"), [row(4, "two\nlines and\na third")]);
+    // Another file of this name has columns of its own.
+    fs::rename(&table.path, table.path.with_extension("1")).unwrap();
+    assert_eq!(table.append("a,b\n5,r\n"), [row(5, "r")]);
+    // The file is emptied.
+    fs::write(&table.path, "").unwrap();
+    assert_eq!(table.rows(), [] as [Value; 0]);
+    assert_eq!(table.append("b,a\ns,6\n"), [row(6, "s")]);
+    assert_eq!(table.skipped(), 0);
+}
+
+#[test]
+fn files_that_take_turns_have_headers_of_their_own() {
+    let mut log = Table::new(csv_table(1 << 16), AT_ONCE);
+    let other = log.path.with_file_name("b.log");
+    let paths = [log.path.clone(), other.clone()];
+    let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16);
+    let named = named(&paths, false).unwrap();
+    let inputs = Inputs::none(OnError::Skip);
+    log.source = FollowSource::new(inputs, named, csv_table(1 << 16), 3, lines).times(AT_ONCE);
+    fs::write(&other, "b,a\n").unwrap();
+    assert_eq!(log.append("a,b\n1,\"x\n"), [] as [Value; 0]);
+    let mut file = fs::File::options().append(true).open(&other).unwrap();
+    file.write_all(b"y,2\n\"").unwrap();
+    assert_eq!(log.rows(), [json!({"a": 2, "b": "y"})]);
+    assert_eq!(log.append("\"\n3,z\n"), [json!({"a": 1, "b": "x\n"}), json!({"a": 3, "b": "z"})]);
+}
+
+#[test]
+fn a_record_that_is_too_long_is_left_out_once() {
+    let mut table = Table::new(csv_table(10), AT_ONCE);
+    assert_eq!(table.append("a,b\n1,\"long text\n"), [] as [Value; 0]);
+    assert_eq!(table.append("more\n"), [] as [Value; 0]);
+    assert_eq!(table.skipped(), 1);
+    assert_eq!(table.append("and more\"\n2,x\n"), [json!({"a": 2, "b": "x"})]);
+    assert_eq!(table.skipped(), 1);
+    let later = Times { complete: Duration::from_secs(1_000), ..AT_ONCE };
+    let mut lines = Table::new(joined(10), later);
+    assert_eq!(lines.append("1 a\n long text\n"), [] as [Value; 0]);
+    assert_eq!(lines.append(" more\n"), [] as [Value; 0]);
+    assert_eq!(lines.append("2 b\n3 c\n"), [json!({"line": "2 b"})]);
+    assert_eq!(lines.skipped(), 1);
+}
+
+fn joined(bytes_max: usize) -> Joined<TextLines> {
+    Joined::new(TextLines::new(), Beginning::new("^[0-9]").unwrap(), bytes_max)
+}
+
+#[test]
+fn a_record_of_several_lines_is_complete_with_the_next_one_or_when_nothing_more_comes() {
+    let later = Times { complete: Duration::from_secs(1_000), ..AT_ONCE };
+    let mut log = Table::new(joined(1 << 16), later);
+    let line = |line: &str| json!({ "line": line });
+    assert_eq!(log.append("1 a\n  at x\n"), [] as [Value; 0]);
+    assert_eq!((log.append("  at y"), log.position()), (vec![], 0));
+    assert_eq!(log.append("\n2 b\n"), [line("1 a\n  at x\n  at y")]);
+    assert_eq!(log.position(), 18);
+    let mut log = Table::new(joined(1 << 16), AT_ONCE);
+    // The search after the first turn finds that nothing more has come.
+    assert_eq!(log.append("1 a\n  at x\n"), [line("1 a\n  at x")]);
+    assert_eq!(log.position(), 11);
+    // An incomplete line waits for its end, and so does the record before it.
+    assert_eq!(log.append("2 b\n  at"), [] as [Value; 0]);
+    assert_eq!(log.append(" y\n"), [line("2 b\n  at y")]);
+}
+
+#[test]
+fn an_end_is_read_from_after_the_header() {
+    let mut table = Table::new(csv_table(1 << 16), AT_ONCE);
+    let named = named(std::slice::from_ref(&table.path), false).unwrap();
+    let lines = LineBuffer::of_file(Isa::selected().unwrap(), 1 << 16);
+    let inputs = Inputs::none(OnError::Skip);
+    let source = FollowSource::new(inputs, named, csv_table(1 << 16), 3, lines);
+    table.source = source.times(AT_ONCE).beginning_at_end();
+    fs::write(&table.path, "b,a\nold,1\n").unwrap();
+    assert_eq!(table.rows(), [] as [Value; 0]);
+    assert_eq!(table.append("new,2\n"), [json!({"a": 2, "b": "new"})]);
+}
+
+#[test]
+fn columns_of_followed_files_are_those_of_the_rows_that_are_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.log");
+    fs::write(&path, "a=1 b=x\n").unwrap();
+    let read = Read::new([&path], ReadFormat::Log).pattern("logfmt").follow();
+    let fragment = bind(read, &[]).unwrap();
+    assert_eq!(fragment.outputs[0].field(0).data_type(), &DataType::Int64);
+    fs::write(&path, "n,m\n1.5,2\n").unwrap();
+    let read = Read::new([&path], ReadFormat::Csv).follow();
+    let fragment = bind(read, &[]).unwrap();
+    assert_eq!(fragment.outputs[0].field(0).data_type(), &DataType::Float64);
+    let mut source = bind_source(Read::new([&path], ReadFormat::Csv).columns(["m"]).follow());
+    let mut out = Output::new();
+    while source.next(&mut out).unwrap() == SourceFlow::HaveOutput {}
+    let batches: Vec<_> = out.drain_sent().map(|(_, sent)| sent.into_records()).collect();
+    assert_eq!(batches[0].column(1).as_string::<i32>().value(0), "2");
 }

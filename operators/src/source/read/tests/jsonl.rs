@@ -142,6 +142,11 @@ fn a_line_that_is_no_object_is_named() {
         ("{\"a\":1} x", "trailing characters at byte 9"),
         ("{\"a\":1}{\"a\":2}", "trailing characters at byte 8"),
         ("{\"a\":tru}", "expected ident at byte 9"),
+        ("{\"a\":1,}", "trailing comma at byte 8"),
+        ("{\"a\":1,\"x\":01}", "invalid number at byte 13"),
+        ("{\"a\":1.}", "invalid number at byte 8"),
+        ("{\"a\":1,\"x\":[1 2]}", "expected `,` or `]` at byte 15"),
+        ("{\"a\":1 \"x\":2}", "expected `,` or `}` at byte 8"),
         ("[1]", "invalid type: sequence, expected a map at byte 0"),
         ("7", "invalid type: integer `7`, expected a map at byte 1"),
         ("{\"a\":\"\\ud800\"}", "`a`: unexpected end of hex escape at byte 8"),
@@ -241,10 +246,14 @@ fn columns_that_cannot_be_inferred_or_found_are_refused() {
     };
     let refused = |read: Read| bind(read, &[]).unwrap_err().to_string();
     for (text, message) in [
-        ("{\"a\":1}\n{\"a\":[1]}\n", "`a` is an empty object, or has values of several kinds"),
+        (
+            "{\"a\":1}\n{\"a\":[1]}\n",
+            "the first rows, `a` is an empty object or has values of several kinds",
+        ),
         ("{\"a\":{\"b\":{}}}\n", "`a.b` is an empty object"),
-        ("1\n", "none of its lines is an object of JSON"),
-        ("{}\n", "its first rows have no members"),
+        ("1\n", "no line is an object of JSON"),
+        ("", "a.jsonl: it has no lines; name the columns and their types in `schema`"),
+        ("{}\n", "the objects of its first rows are empty"),
     ] {
         let error = refused(read(text));
         assert!(error.contains(message), "{error}");
@@ -257,17 +266,40 @@ fn columns_that_cannot_be_inferred_or_found_are_refused() {
     let error = refused(read("{\"status\":1}").columns(["status", "status"]));
     assert!(error.contains("`status` twice"), "{error}");
     let error = refused(Read::new(["-"], ReadFormat::Jsonl));
-    assert!(
-        error.contains("standard input, a pipe and followed files need the columns"),
-        "{error}"
-    );
-    let error = refused(read("{}").follow());
-    assert!(error.contains("followed files need the columns"), "{error}");
+    let reason = "cannot infer the columns of standard input: standard input and pipes can be read \
+                  only once; name the columns and their types in `schema`";
+    assert!(error.contains(reason), "{error}");
+    let later = folder.path().join("later.jsonl");
+    let error = refused(Read::new([later], ReadFormat::Jsonl).follow());
+    assert!(error.contains("later.jsonl: no file is there yet; name the columns"), "{error}");
     let unknown = serde_json::from_value::<TableSchema>(json!({"a": "u17"})).unwrap_err();
     assert!(unknown.to_string().contains("`u17` is no type"), "{unknown}");
     for kind in [json!([]), json!(["u8", "u8"]), json!({}), json!(7)] {
         assert!(serde_json::from_value::<TableSchema>(json!({ "a": kind })).is_err(), "{kind}");
     }
+}
+
+#[test]
+fn files_without_rows_leave_the_columns_to_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = |texts: &[&str]| -> Vec<_> {
+        let write = |(number, text): (usize, &&str)| {
+            let path = folder.path().join(number.to_string());
+            fs::write(&path, text).unwrap();
+            path
+        };
+        texts.iter().enumerate().map(write).collect()
+    };
+    // More than eight of them, and blank lines are no rows.
+    let texts = [&["", "\n"][..], &[""; 10], &["{\"a\":1}\n", "{\"a\":2,\"b\":3}\n"]].concat();
+    let read = Read::new(files(&texts), ReadFormat::Jsonl);
+    assert_eq!(drain(read).unwrap().0, [json!({"a": 1}), json!({"a": 2})]);
+    let read = Read::new(files(&["a,b\n", "b,a\nx,1\n"]), ReadFormat::Csv);
+    assert_eq!(drain(read).unwrap().0, [json!({"b": "x", "a": 1})]);
+    let pairs = Read::new(files(&["", "a=1\n"]), ReadFormat::Log).pattern("logfmt");
+    assert_eq!(drain(pairs).unwrap().0, [json!({"a": 1})]);
+    let error = bind(Read::new(files(&["", ""]), ReadFormat::Jsonl), &[]).unwrap_err().to_string();
+    assert!(error.contains("0: it has no lines"), "{error}");
 }
 
 #[test]

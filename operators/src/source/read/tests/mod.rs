@@ -16,6 +16,8 @@ mod csv;
 mod encodings;
 mod following;
 mod jsonl;
+mod logs;
+mod mutations;
 mod rejecting;
 mod stopping;
 mod tables;

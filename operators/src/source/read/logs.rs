@@ -1,0 +1,58 @@
+//! Checks of the parameters of logs, and the rows that are made of them.
+
+use arrow_schema::Fields;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::BindContext;
+
+use super::Read;
+use super::log::{FirstPairs, LogRows, Pattern, Scanner};
+use super::paths::Files;
+use super::records::Beginning;
+use super::schema::{self, TableSchema};
+use crate::columns::type_name;
+use crate::parameters::refuse;
+
+impl Read {
+    /// Rows of a log. The columns of pairs are given or are those of the first lines of `files`.
+    pub(super) fn log_rows(
+        &self,
+        files: &Files,
+        context: &BindContext,
+    ) -> Result<LogRows, BindError> {
+        let Some(text) = &self.pattern else {
+            let allowed = "`log` needs the pattern of its lines, such as `combined`";
+            return Err(refuse("pattern", "no value", allowed));
+        };
+        let pattern =
+            Pattern::new(text).map_err(|reason| refuse("pattern", format!("{text:?}"), reason))?;
+        let scanner = match (pattern, &self.schema) {
+            (Pattern::Pairs, Some(TableSchema(columns))) => Scanner::of_pairs(columns),
+            (Pattern::Pairs, None) => Scanner::of_pairs(&self.first_pairs(files)?),
+            (Pattern::Fixed(scanner), None) => scanner,
+            (Pattern::Fixed(_), Some(_)) => {
+                let allowed = "the pattern has the types; a template has them as in `{status:u16}`";
+                return Err(refuse("schema", "a value", allowed));
+            }
+        };
+        let schema = schema::choose(&scanner.fields(), &self.columns)?;
+        let rows =
+            LogRows::new(scanner, schema::demanded(&schema, &context.demand)).map_err(|field| {
+                let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
+                refuse("schema", value, "a line of a log has no such values; read a text")
+            })?;
+        Ok(rows.within(&context.memory))
+    }
+
+    fn first_pairs(&self, files: &Files) -> Result<Fields, BindError> {
+        let (path, first) = self.look_at(files, FirstPairs::new)?;
+        first.columns().map_err(|reason| schema::not_inferred(&path, &reason))
+    }
+
+    /// The pattern of the first line of a record.
+    pub(super) fn beginning(&self) -> Result<Option<Beginning>, BindError> {
+        let compiled = self.start.as_deref().map(|start| {
+            Beginning::new(start).map_err(|reason| refuse("start", format!("{start:?}"), reason))
+        });
+        compiled.transpose()
+    }
+}
