@@ -6,7 +6,7 @@
 use memchr::{memchr, memchr_iter, memchr2};
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
-use super::cells::{Form, Span, Spans};
+use super::columns::{Form, Span, Spans};
 use super::csv::CsvText;
 
 /// Places of the fields of some columns.

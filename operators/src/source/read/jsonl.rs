@@ -31,7 +31,7 @@ use memchr::memchr2_iter;
 use serde_json::value::RawValue;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use super::cells::{Form, NotOfType, Parts, Spans, is_made};
+use super::columns::{Form, NotOfType, Parts, Spans, is_made};
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::{Inputs, Line};

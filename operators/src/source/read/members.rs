@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::cells::{Form, Span, Spans};
+use super::columns::{Form, Span, Spans};
 use super::strict::{DEPTH_MAX, Quoted, Walk};
 
 /// Maximum members of which the order is remembered.

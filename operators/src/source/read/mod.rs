@@ -19,7 +19,7 @@
 mod arrow;
 mod bind;
 mod braces;
-mod cells;
+mod columns;
 mod compression;
 mod csv;
 mod descriptors;

@@ -16,7 +16,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
-use super::cells::{Form, Parts};
+use super::columns::{Form, Parts};
 use super::csv::{Columns, CsvText, Fault, Record};
 use super::encoding::text_of;
 use super::error::ReadError;
