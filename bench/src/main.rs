@@ -21,6 +21,7 @@ mod signatures;
 #[cfg(feature = "peers")]
 mod summary_peers;
 mod supports;
+mod tables;
 mod top;
 mod waves;
 
@@ -68,6 +69,8 @@ enum Command {
     Supports(supports::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
+    /// Questions to tables of CSV, JSON, Parquet and logs, beside DuckDB and polars.
+    Tables(tables::Arguments),
     /// Most frequent lines and words of a file, next to programs that count all.
     Top(top::Arguments),
 }
@@ -151,6 +154,13 @@ fn run(command: Command) -> ExitCode {
         Command::SetJoin(arguments) => {
             println!("{}\n", engine::machine());
             set_join::run(&arguments);
+        }
+        Command::Tables(arguments) => {
+            println!("{}\n", engine::machine());
+            if let Err(error) = tables::run(&arguments) {
+                println!("{error}");
+                return ExitCode::FAILURE;
+            }
         }
         Command::Top(arguments) => {
             println!("{}\n", engine::machine());
