@@ -199,7 +199,7 @@ impl ConjunctiveQuery {
         names: &ItemNames,
         memory_max: usize,
     ) -> Result<OpenedIndex, IndexFileError> {
-        let opened = open(path, &names.item_type(), memory_max)?;
+        let opened = open(path, names.item_type(), memory_max)?;
         match (&self.name, &opened.segment.names) {
             _ if opened.segment.lists.documents() == 0 => Ok(opened),
             (Some(_), None) => Err(IndexFileError::Names("no names")),

@@ -69,7 +69,7 @@ impl OperatorSpec for FrequentPairs {
         let rules =
             Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
         let rows = FrequentRows::new(
-            &names.item_type(),
+            names.item_type(),
             itemset,
             self.measures,
             slides.map(|slides| slides.borders),
