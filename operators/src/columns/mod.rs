@@ -327,7 +327,7 @@ impl SetsBuilder {
     pub(crate) fn into_batch(mut self) -> RecordBatch {
         self.abandon();
         let Self { schema, ids, mut offsets, mut tokens } = self;
-        if !are_ascending(&offsets, &tokens) {
+        if !are_ascending(offsets.iter().map(|&end| end as usize), &tokens) {
             // An unknown level is an error of the joins; the sets are the same on all of them.
             sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &offsets, &mut tokens);
             deduplicate(&mut offsets, &mut tokens);
@@ -340,14 +340,21 @@ impl SetsBuilder {
     }
 }
 
-/// Whether the tokens of each set ascend strictly: tokens descend between sets only.
-fn are_ascending(offsets: &[u32], tokens: &[u32]) -> bool {
+/// Whether the tokens of each set ascend strictly: tokens descend between sets only. `ends` has
+/// the begin of the first set and the end of each.
+pub(crate) fn are_ascending(ends: impl Iterator<Item = usize>, tokens: &[u32]) -> bool {
     // Without an end before the last pair, so that the compiler makes vectors of it.
     let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
     let all: u32 = tokens.windows(2).map(descends).sum();
-    let ends = offsets.windows(2).filter(|set| set[0] < set[1]).map(|set| set[1] as usize);
-    let between = ends.filter(|&end| end < tokens.len());
-    all == between.map(|end| descends(&tokens[end - 1..=end])).sum::<u32>()
+    let (mut last, mut between) = (0, 0);
+    for end in ends {
+        // An end comes again after an empty set.
+        if end > last && end < tokens.len() {
+            between += descends(&tokens[end - 1..=end]);
+        }
+        last = end;
+    }
+    all == between
 }
 
 /// Drops the duplicates of sorted sets.

@@ -34,6 +34,14 @@ impl ColumnInput {
         Ok((Self::Expression(Arc::new(expression)), kind))
     }
 
+    /// Place of the column, if it is nothing but a column.
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self {
+            Self::Column(index) => Some(*index),
+            Self::Expression(expression) => expression.column(),
+        }
+    }
+
     /// The values of a batch.
     ///
     /// # Errors

@@ -348,6 +348,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::items::result_type;
 
     /// Integers of each width and sign have names, come back, and are sorted by their values.
     #[test]
@@ -394,7 +395,8 @@ mod tests {
         let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..50_000));
         for items in [numbers, cast(&texts, &keys).unwrap(), texts] {
             let numbered = |bytes| {
-                let mut names = ItemNames::new(items.data_type()).unwrap();
+                let kind = result_type(items.data_type());
+                let mut names = ItemNames::new(&kind).unwrap();
                 let (mut numbers, mut budget) = (Vec::new(), Budget::new(bytes + 1_000));
                 budget.take("something else", 1_000).unwrap();
                 let outcome = names.number(&items, &mut numbers, budget);

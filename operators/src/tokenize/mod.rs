@@ -50,7 +50,7 @@ use trommel_kernels::Isa;
 
 use crate::carry::carried_columns;
 use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema, with_dictionary};
-use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
+use crate::parameters::{BATCH_BYTES, Names, batch_items, check_batch, check_range, refuse};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
@@ -176,9 +176,9 @@ pub struct Tokenize {
     /// Form of the output: a row per token, or a set per text.
     #[serde(default)]
     into: TokenizeInto,
-    /// Input columns to copy to the output, such as the text itself; for sets only.
+    /// Input columns to copy to the output, such as the text itself, or `*` for all; for sets only.
     #[serde(default)]
-    carry: Vec<String>,
+    carry: Names,
     /// Distinct tokens that the dictionary always keeps; for `sets` only.
     #[serde(default = "default_dictionary_max")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
@@ -252,7 +252,7 @@ impl Tokenize {
             quotes: false,
             q,
             into: TokenizeInto::Items,
-            carry: Vec::new(),
+            carry: Names::default(),
             dictionary_max: default_dictionary_max(),
             dictionary_bytes_max: default_dictionary_bytes_max(),
             dictionary_full: DictionaryFull::Forget,
@@ -331,7 +331,7 @@ impl Tokenize {
     /// Copies these input `columns` to the output, next to the sets.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().map(Into::into).collect();
+        self.carry = columns.into_iter().collect();
         self
     }
 
@@ -365,20 +365,16 @@ impl Tokenize {
 
     /// Indices of the columns to copy, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
-        if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
+        if let (Some(name), TokenizeInto::Items) = (self.carry.as_slice().first(), self.into) {
             let allowed = "`carry` is for `into`: `sets` and `text_sets` only";
             return Err(refuse("carry", format!("`{name}`"), allowed));
         }
-        let columns = carried_columns(&self.carry, input)?;
         let sets = match self.into {
             TokenizeInto::TextSets => text_sets_schema(),
             // Each operator has a dictionary of its own, whose numbers mean nothing to another.
             TokenizeInto::Items | TokenizeInto::Sets => with_dictionary(&sets_schema()),
         };
-        if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
-            let allowed = "the output has a column of that name";
-            return Err(refuse("carry", format!("`{name}`"), allowed));
-        }
+        let columns = carried_columns(&self.carry, input, &["id", "set"])?;
         let carried = columns.iter().map(|&column| &input.fields()[column]);
         let fields: Vec<_> = sets.fields().iter().chain(carried).map(Arc::clone).collect();
         Ok((columns, Arc::new(Schema::new(fields))))
