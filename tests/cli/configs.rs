@@ -48,6 +48,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
         names,
         [
             "access-log.json",
+            "baskets.json",
             "co-occurring-words.json",
             "deduplicate.json",
             "filter-cores.json",
@@ -118,6 +119,35 @@ fn top_items_counts_the_items_of_the_file() {
             (&row["item"], &row["count"], &row["error"]),
             (&json!(item), &json!(count), &json!(0))
         );
+    }
+}
+
+#[test]
+fn baskets_names_the_items_that_are_bought_together() {
+    let text = fs::read_to_string(repository().join("configs/data/baskets.jsonl")).unwrap();
+    let baskets = objects(&text);
+    let baskets: Vec<BTreeSet<&str>> = baskets
+        .iter()
+        .filter_map(|basket| basket["items"].as_array())
+        .map(|items| items.iter().map(|item| item.as_str().expect("a text")).collect())
+        .collect();
+    let mut supports: HashMap<[&str; 2], usize> = HashMap::new();
+    for basket in &baskets {
+        for &left in basket {
+            for &right in basket.iter().filter(|&&right| left < right) {
+                *supports.entry([left, right]).or_insert(0) += 1;
+            }
+        }
+    }
+    supports.retain(|_, support| 5 * *support >= baskets.len());
+    assert!(supports.len() > 3, "{supports:?}");
+    let json = ["--set", "stages.rows.with.format=jsonl"];
+    let rows = trommel(["run", "configs/baskets.json"].into_iter().chain(json)).end().ok();
+    let rows = objects(&rows);
+    assert_eq!(rows.len(), supports.len());
+    for row in &rows {
+        let pair = ["left", "right"].map(|side| row[side].as_str().expect("a name"));
+        assert_eq!(row["support"], json!(supports[&pair]), "{row}");
     }
 }
 

@@ -60,7 +60,8 @@ pub(crate) fn check_schema(
     Err(SchemaMismatch { operator, found: describe(found), declared: describe(declared) })
 }
 
-fn describe(schema: &Schema) -> String {
+/// The columns of a schema with their types, for messages.
+pub(crate) fn describe(schema: &Schema) -> String {
     let columns: Vec<_> = schema
         .fields()
         .iter()
@@ -193,37 +194,6 @@ pub(crate) fn find_column(
         BindErrorKind::MissingColumn { column: name.to_owned(), schema }.at(parameter)
     })?;
     Ok((index, field.data_type().clone()))
-}
-
-/// Index of the text column `name`, or of the only text column.
-pub(crate) fn find_text(schema: &SchemaRef, name: Option<&str>) -> Result<usize, BindError> {
-    let Some(name) = name else { return only_text(schema) };
-    let (index, found) = find_column(schema, name, "column")?;
-    if found == DataType::Utf8 {
-        return Ok(index);
-    }
-    Err(BindErrorKind::ColumnType { column: name.to_owned(), found, expected: "text (Utf8)" }
-        .at("column"))
-}
-
-fn only_text(schema: &SchemaRef) -> Result<usize, BindError> {
-    let mut texts =
-        schema.fields().iter().enumerate().filter(|(_, f)| *f.data_type() == DataType::Utf8);
-    match (texts.next(), texts.next()) {
-        (Some((index, _)), None) => Ok(index),
-        (first, _) => {
-            let found = if first.is_some() { "several text columns" } else { "no text column" };
-            let allowed = format!("it has {}; name one text column", describe(schema));
-            let value = format!("an input with {found}");
-            Err(BindErrorKind::Value { value, allowed }.at("column"))
-        }
-    }
-}
-
-/// The text column at `index`, which [`find_text`] has found.
-pub(crate) fn text_column(records: &RecordBatch, index: usize) -> StringArray {
-    let column = records.column(index).as_any().downcast_ref::<StringArray>();
-    column.expect("the graph checked the column's type").clone()
 }
 
 /// Builds batches of sets, each a strictly ascending list of tokens. The sets of a batch are

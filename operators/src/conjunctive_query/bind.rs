@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
@@ -26,7 +26,7 @@ use super::tuning::Tuning;
 use crate::budget::Allowance;
 use crate::carry::carried_columns;
 use crate::expressions::ColumnInput;
-use crate::items::{native_type, result_type};
+use crate::items::result_type;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::sets::SetInput;
@@ -122,7 +122,7 @@ impl ConjunctiveQuery {
     fn names(&self, input: &SchemaRef) -> Result<Option<ColumnInput>, BindError> {
         let Some(name) = &self.name else { return Ok(None) };
         let (column, found) = ColumnInput::bind(input, name, "name")?;
-        if native_type(&result_type(&found)) == Some(DataType::Utf8) {
+        if result_type(&found).is_string() {
             return Ok(Some(column));
         }
         let (column, expected) = (name.clone(), "a text");

@@ -21,11 +21,11 @@ use crate::wave::Device;
 /// number: `not_finite` decides. A vector of another length than the first one is an error.
 ///
 /// Out, by `output`: `left` and `right` (ids, of their type; UInt32 for positions), `distance`
-/// (Float64), and each column of `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and each column of `carry`, in the
-/// order of the input; or `id` and each column of `carry` of the vectors that have no partner among
-/// those before them, also in that order. With one input, each pair comes once, and `left` is the
-/// vector that came first; with two, `left` is of the first input. Pairs come in no particular
-/// order.
+/// (Float64), and each column of `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and
+/// each column of `carry`, in the order of the input; or `id` and each column of `carry` of the
+/// vectors that have no partner among those before them, also in that order. With one input, each
+/// pair comes once, and `left` is the vector that came first; with two, `left` is of the first
+/// input. Pairs come in no particular order.
 ///
 /// With `window`, each vector is joined on arrival to the earlier vectors of the window, and a pair
 /// comes out with the batch of its newer vector. `output` `partners` has no window.
@@ -43,10 +43,10 @@ use crate::wave::Device;
 ///
 /// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
 /// are merged as they age, and holds up to a quarter of them twice while it merges. `snapshot`
-/// writes them at the end, without directories; `restore` goes on with them in a later run, for
-/// ids of UInt32 from a column, and vectors whose length the type or `dims` says. Both
-/// runs together find the pairs of one run over both inputs. A window of seconds goes on by the
-/// time that the runs take: the time between them does not count. Carried columns have no state.
+/// writes them at the end, without directories; `restore` goes on with them in a later run, for ids
+/// of UInt32 from a column, and vectors whose length the type or `dims` says. Both runs together
+/// find the pairs of one run over both inputs. A window of seconds goes on by the time that the
+/// runs take: the time between them does not count. Carried columns have no state.
 ///
 /// # Division
 /// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the

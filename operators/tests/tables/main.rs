@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod forms;
+mod items;
 mod pairs;
 mod queries;
 mod sets;
