@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use trommel::graph::StageId;
 use trommel::{
     Collect, Filter, FrequentItems, Graph, Metrics, OnError, Read, ReadFormat, RunOptions, Select,
-    Write, WriteFormat,
+    SetSimilarityJoin, Write, WriteFormat,
 };
 
 /// A stage, given its input.
@@ -31,6 +31,11 @@ fn all_but(graph: &mut Graph, input: StageId) -> StageId {
     graph.add_after(input, "select", Select::new(["* except (host)", "upper(host) as n"]))
 }
 
+fn joined(graph: &mut Graph, input: StageId, carry: &str) -> StageId {
+    let join = SetSimilarityJoin::new("0.5".parse().unwrap()).set("words(path)");
+    graph.add_after(input, "join", join.carry([carry]))
+}
+
 fn top(graph: &mut Graph, input: StageId) -> StageId {
     graph.add_after(input, "top", FrequentItems::new().item("lower(host)"))
 }
@@ -39,8 +44,7 @@ fn top(graph: &mut Graph, input: StageId) -> StageId {
 fn only_columns_that_are_used_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let jsonl = folder.path().join("a.jsonl");
-    std::fs::write(&jsonl, "{\"host\":\"a\",\"status\":1,\"path\":{\"x\":1},\"lower\":2}\n")
-        .unwrap();
+    std::fs::write(&jsonl, "{\"host\":\"a\",\"status\":1,\"path\":\"p\",\"lower\":2}\n").unwrap();
     let csv = folder.path().join("a.csv");
     std::fs::write(&csv, "host,status,path,lower\na,1,p,2\n").unwrap();
     for (path, format) in [(&jsonl, ReadFormat::Jsonl), (&csv, ReadFormat::Csv)] {
@@ -80,6 +84,9 @@ fn only_columns_that_are_used_are_read() {
             }]),
             ["host", "status", "path", "lower"]
         );
+        assert_eq!(columns(&[|graph, read| joined(graph, read, "status")]), ["status", "path"]);
+        let all = columns(&[|graph, read| joined(graph, read, "*")]);
+        assert_eq!(all, ["host", "status", "path", "lower"]);
         // No column is needed, and rows are.
         assert_eq!(
             columns(&[|graph, read| graph.add_after(read, "one", Select::new(["1 as one"]))]),

@@ -13,6 +13,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave;
 use trommel_engine::error::BindError;
+use trommel_engine::operator::Demand;
 
 use crate::columns::find_column;
 use crate::ids::{IdInput, RowIds};
@@ -41,6 +42,14 @@ pub(crate) fn carried_columns(
         return Err(refuse("carry", format!("`{}`", input.field(column).name()), allowed));
     }
     Ok(columns)
+}
+
+/// `demand` with the columns `names` of the parameter `carry`.
+pub(crate) fn carried_demand(names: &Names, demand: Demand) -> Demand {
+    match names.as_slice() {
+        [all] if all == ALL => Demand::all(),
+        names => names.iter().cloned().fold(demand, Demand::column),
+    }
 }
 
 fn named_columns(names: &[String], input: &SchemaRef) -> Result<Vec<usize>, BindError> {

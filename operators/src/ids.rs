@@ -13,7 +13,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, SchemaRef};
 use thiserror::Error;
 use trommel_engine::error::BindError;
-use trommel_engine::operator::OperatorError;
+use trommel_engine::operator::{Demand, OperatorError};
 
 use crate::expressions::ColumnInput;
 
@@ -75,6 +75,14 @@ impl IdInput {
             Self { input, column, carried, wraps, rows: 0 }
         };
         Ok(bound.into_iter().map(input).collect())
+    }
+
+    /// `demand` with the ids `text`, or with the column of ids that there may be.
+    pub(crate) fn demand(text: Option<&str>, demand: Demand) -> Demand {
+        match text {
+            Some(text) => ColumnInput::demand(text, demand),
+            None => demand.words([ID]),
+        }
     }
 
     /// Ids that do not come out: only whether they are null matters.

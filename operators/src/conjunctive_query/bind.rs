@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_schema::{Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -24,7 +24,7 @@ use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
 use super::tuning::Tuning;
 use crate::budget::Allowance;
-use crate::carry::carried_columns;
+use crate::carry::{carried_columns, carried_demand};
 use crate::expressions::ColumnInput;
 use crate::items::result_type;
 use crate::names::ItemNames;
@@ -43,6 +43,13 @@ impl OperatorSpec for ConjunctiveQuery {
 
     fn input_ports(&self) -> RangeInclusive<usize> {
         1..=2
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        // Documents have the names, and queries the carried columns.
+        let carried = carried_demand(&self.carry, Demand::none());
+        let named = self.name.iter().fold(carried, |all, name| ColumnInput::demand(name, all));
+        ColumnInput::demand(&self.set, named.of_words())
     }
 
     fn bind(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -24,8 +24,9 @@ use super::side::{Side, VectorSource};
 use super::stream::StreamProducer;
 use super::vectors::VectorInput;
 use crate::budget::Allowance;
-use crate::carry::{CarriedColumns, carried_columns};
+use crate::carry::{CarriedColumns, carried_columns, carried_demand};
 use crate::columns::DIMS_MAX;
+use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
 use crate::parameters::{check_range, refuse};
 use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
@@ -39,6 +40,12 @@ impl OperatorSpec for EpsilonJoin {
 
     fn input_ports(&self) -> RangeInclusive<usize> {
         1..=2
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        let carried = carried_demand(&self.carry, Demand::none());
+        let ids = IdInput::demand(self.id.as_deref(), carried);
+        self.vector.as_slice().iter().fold(ids, |demand, text| ColumnInput::demand(text, demand))
     }
 
     fn bind(

@@ -60,7 +60,7 @@ impl OperatorSpec for FrequentItems {
     }
 
     fn demand(&self, _: usize, _: &Demand) -> Demand {
-        let expressions = [&self.item].into_iter().chain(&self.weight);
+        let expressions = self.item.as_slice().iter().chain(&self.weight);
         expressions.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand))
     }
 

@@ -2,7 +2,7 @@
 
 use arrow_schema::SchemaRef;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -18,6 +18,7 @@ use super::operator::{FrequentPairs, MEMORY_MAX};
 use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
 use crate::budget::Allowance;
+use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
 use crate::sets::SetInput;
@@ -27,6 +28,10 @@ use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 impl OperatorSpec for FrequentPairs {
     fn operator(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        ColumnInput::demand(&self.set, Demand::none())
     }
 
     fn bind(

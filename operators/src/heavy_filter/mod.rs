@@ -27,7 +27,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
@@ -136,6 +136,11 @@ impl OperatorSpec for HeavyFilter {
 
     fn output_ports(&self) -> &'static [&'static str] {
         &["rest", "counts"]
+    }
+
+    fn demand(&self, _: usize, output: &Demand) -> Demand {
+        // The counts are those of all rows.
+        ColumnInput::demand(&self.item, output.clone().unconditional())
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
@@ -21,7 +21,10 @@ use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
 use crate::budget::Allowance;
+use crate::carry::carried_demand;
 use crate::columns::column_schema;
+use crate::expressions::ColumnInput;
+use crate::ids::IdInput;
 use crate::parameters::{check_range, refuse};
 use crate::sets::{SetCollector, SetSource};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
@@ -53,6 +56,14 @@ impl OperatorSpec for SetSimilarityJoin {
 
     fn input_ports(&self) -> RangeInclusive<usize> {
         1..=2
+    }
+
+    fn demand(&self, _: usize, output: &Demand) -> Demand {
+        let whole = match self.mode {
+            JoinMode::Deduplicate => output.clone().unconditional(),
+            JoinMode::Join => carried_demand(&self.carry, Demand::none()),
+        };
+        ColumnInput::demand(&self.set, IdInput::demand(self.id.as_deref(), whole))
     }
 
     fn bind(

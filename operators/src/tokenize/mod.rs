@@ -46,13 +46,14 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryFull;
-use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
+use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use self::input::TextInput;
-use crate::carry::carried_columns;
+use crate::carry::{carried_columns, carried_demand};
 use crate::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
+use crate::expressions::ColumnInput;
 use crate::parameters::{BATCH_BYTES, Names, batch_items, check_batch, check_range, refuse};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
@@ -442,6 +443,14 @@ impl Configured for Tokenize {
 impl OperatorSpec for Tokenize {
     fn operator(&self) -> &'static str {
         Self::NAME
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        match &self.column {
+            Some(text) => ColumnInput::demand(text, carried_demand(&self.carry, Demand::none())),
+            // The only column of texts is looked for among all.
+            None => Demand::all(),
+        }
     }
 
     fn bind(
