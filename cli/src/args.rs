@@ -163,7 +163,7 @@ Examples:
   trommel top --by field=1 -n 5 access.log       the busiest addresses
   trommel top --by words book.txt                words, in lower case
   trommel top --by host --where 'status >= 500' access.jsonl
-  trommel top --by path --pattern combined access.log
+  trommel top --by path --pattern combined web.log
   trommel top --save counts.state access.log     keep the counts, and go on with
   trommel top --load counts.state access.log.1   them in a later run
 

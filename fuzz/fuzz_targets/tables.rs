@@ -6,7 +6,6 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use arrow_array::{RecordBatch, StringArray, UInt64Array};
@@ -46,8 +45,8 @@ fn written(format: WriteFormat) -> Vec<u8> {
         ("number", std::sync::Arc::new(numbers) as _, true),
     ])
     .expect("columns of one length");
-    let path = PathBuf::from(std::env::temp_dir())
-        .join(format!("trommel-fuzz-table-{}-{format:?}", std::process::id()));
+    let path =
+        std::env::temp_dir().join(format!("trommel-fuzz-table-{}-{format:?}", std::process::id()));
     let mut graph = Graph::new();
     let memory = graph.add("rows", Memory::new(rows.schema(), vec![rows]));
     graph.add_after(memory, "write", Write::new(path.to_str().expect("text"), format));

@@ -379,6 +379,8 @@ fn columns_of_logs_and_of_tabs_are_counted() {
         let said =
             "access.log:5: the line does not follow the pattern: there is no ` ` after `ident`";
         assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        let said = "left out, no row of the table, no text or longer than 1,048,576 bytes";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
         assert_eq!(ended.stdout, "rank,item,count,error\n1,/a,2,0\n");
     }
     let ended = top(&["path", "--format", "log"], &log);

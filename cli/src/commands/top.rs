@@ -240,8 +240,10 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArgu
     let skipped = counter(metrics, READ, "skipped");
     if skipped > 0 {
         let (lines, longest) = (counted(skipped, "line"), grouped(arguments.line_max as u64));
+        let is_table = format_of(arguments, &arguments.files) != FileFormat::Lines;
+        let no_rows = if is_table { "no row of the table, " } else { "" };
         crate::say(&format!(
-            "left out, no text or longer than {longest} bytes (--line-max): {lines}; \
+            "left out, {no_rows}no text or longer than {longest} bytes (--line-max): {lines}; \
              the counts and their bounds are those of the others"
         ));
     }
