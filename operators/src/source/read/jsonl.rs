@@ -34,11 +34,10 @@ use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::{Inputs, Line};
 use super::lines::{LineFormat, Run};
+use super::strict::{DEPTH_MAX, is_json};
 use super::values::{date, float32, float64, integer, microseconds};
 use crate::columns::type_name;
 
-/// Maximum depth of lists and objects inside each other: decoders recurse.
-const DEPTH_MAX: usize = 128;
 /// Values that are decoded at once; a table of many columns takes fewer lines at once.
 const CELLS_MAX: usize = 1 << 18;
 /// Lines that are decoded at once.
@@ -227,10 +226,10 @@ impl LineFormat for JsonRows {
 /// Whether values are nested more than [`DEPTH_MAX`] deep.
 fn is_too_deep(line: &[u8]) -> bool {
     // Most lines do not have that many brackets.
-    if memchr2_iter(b'[', b'{', line).nth(DEPTH_MAX).is_none() {
+    if memchr2_iter(b'[', b'{', line).nth(DEPTH_MAX as usize).is_none() {
         return false;
     }
-    let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_u32, false, false);
     line.iter().any(|&byte| {
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -252,8 +251,12 @@ fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, Strin
     };
     for (objects, line) in (1..).zip(lines) {
         let bytes = line.bytes();
-        if is_too_deep(bytes) {
-            return Err(format!("its values are nested more than {DEPTH_MAX} deep"));
+        // The decoder takes more than JSON.
+        if !is_json(bytes) {
+            return Err(match is_too_deep(bytes) {
+                true => format!("its values are nested more than {DEPTH_MAX} deep"),
+                false => "the line is no JSON".to_owned(),
+            });
         }
         let read = decoder.decode(bytes).map_err(said)?;
         if decoder.has_partial_record() {

@@ -47,6 +47,7 @@ mod records;
 mod schema;
 mod sets;
 mod stream;
+mod strict;
 mod tables;
 mod texts;
 mod typed;

@@ -142,6 +142,14 @@ fn a_line_that_is_no_object_is_named() {
         ("{\"a\":1} x", "trailing characters at byte 9"),
         ("{\"a\":1}{\"a\":2}", "trailing characters at byte 8"),
         ("{\"a\":tru}", "expected ident at byte 9"),
+        ("{\"a\":1,}", "trailing comma at byte 8"),
+        ("{\"a\":1,\"x\":01}", "invalid number at byte 13"),
+        ("{\"a\":1.}", "invalid number at byte 8"),
+        ("{\"a\":1,\"x\":[1 2]}", "expected `,` or `]` at byte 15"),
+        ("{\"a\":1 \"x\":2}", "expected `,` or `}` at byte 8"),
+        ("[1]", "invalid type: sequence, expected a map at byte 0"),
+        ("7", "invalid type: integer `7`, expected a map at byte 1"),
+        ("{\"a\":\"\\ud800\"}", "`a`: unexpected end of hex escape at byte 8"),
     ] {
         let file = format!("\n \n{{\"a\":null}}\r\n{line}\n{{\"a\":2}}\n");
         let error = read_json(json!({"a": "i8"}), &[file.as_bytes()], ROOMY).unwrap_err();
