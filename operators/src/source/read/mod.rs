@@ -28,6 +28,7 @@ mod fixed;
 mod follow;
 mod followed;
 mod growing;
+mod guard;
 mod infer;
 mod input;
 mod integers;

@@ -9,7 +9,6 @@
 
 use std::fs::File;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -22,6 +21,7 @@ use trommel_engine::operator::{
 };
 
 use super::error::{ReadError, TableError};
+use super::guard::guarded;
 use super::input::Inputs;
 use super::paths::Place;
 use super::raw::open;
@@ -52,11 +52,6 @@ pub(super) struct Opening {
 
 /// Opens a regular file as a table.
 pub(super) type OpenTable = fn(File, &Opening) -> Result<Box<dyn Table>, TableError>;
-
-/// Calls a decoder, which may panic where a file is damaged.
-pub(super) fn guarded<T>(decode: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or(Err(TableError::Damaged))
-}
 
 /// Opens the table at `place`.
 pub(super) fn open_table(
