@@ -432,6 +432,10 @@ impl Read {
         let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused)?;
         let comment = Self::character("comment", self.comment.as_ref(), &refused)?;
         let delimiter = delimiter.unwrap_or(usual.delimiter);
+        if comment == Some(delimiter) {
+            let allowed = "the delimiter, with which a record may begin, is the same character";
+            return Err(refuse("comment", format!("{:?}", char::from(delimiter)), allowed));
+        }
         Ok(Dialect { delimiter, quote, comment, has_header: self.header.unwrap_or(true) })
     }
 

@@ -191,6 +191,8 @@ fn parameters_that_do_not_fit_are_named() {
     assert_eq!(blamed(read().vector(["a*"])), "dims");
     assert_eq!(blamed(read().columns(["a"]).dims(3)), "dims");
     assert_eq!(blamed(read().vector(["a"]).delimiter('é')), "delimiter");
+    assert_eq!(blamed(read().vector(["a"]).comment(',')), "comment");
+    assert_eq!(blamed(read().vector(["a"]).delimiter('#').comment('#')), "comment");
     assert_eq!(blamed(read().vector(["a"]).delimiter('"')), "delimiter");
     assert_eq!(blamed(Read::new([path.clone()], ReadFormat::Lines).columns(["a"])), "columns");
 }
