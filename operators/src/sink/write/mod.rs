@@ -23,6 +23,7 @@ mod target;
 mod tests;
 mod writer;
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
 use crate::files::{Destination, FileError, Patience, terminal_width};
-use crate::parameters::check_range;
+use crate::parameters::{check_range, refuse};
 pub use archive::RotateCompression;
 use archive::{Archive, ArchiveRules};
 use columnar::{ColumnFormat, Columnar};
@@ -567,8 +568,15 @@ impl Write {
 
     /// Looks for each of the columns to write.
     fn check_columns(&self, input: &SchemaRef) -> Result<(), BindError> {
-        let columns = self.columns.iter().flatten();
-        BindError::collect(columns.map(|name| find_column(input, name, "columns").map(drop)))
+        let columns = self.columns.as_deref().unwrap_or_default();
+        let mut names = HashSet::new();
+        BindError::collect(columns.iter().map(|name| {
+            if !names.insert(name) {
+                let (value, allowed) = (format!("`{name}` twice"), "name each column once");
+                return Err(refuse("columns", value, allowed));
+            }
+            find_column(input, name, "columns").map(drop)
+        }))
     }
 }
 

@@ -165,6 +165,7 @@ fn columns_are_chosen_and_cells_are_cut() {
     let refused = |spec: Write| bind(spec, &[words().schema()]).unwrap_err().parameter.unwrap();
     assert_eq!(refused(Write::new("-", WriteFormat::Table).columns(["shares"])), "columns");
     assert_eq!(refused(Write::new("-", WriteFormat::Table).columns([""; 0])), "columns");
+    assert_eq!(refused(Write::new("-", WriteFormat::Csv).columns(["rank", "rank"])), "columns");
     assert_eq!(refused(Write::new("-", WriteFormat::Table).cell_max(0)), "cell_max");
 }
 
