@@ -163,6 +163,7 @@ Examples:
   trommel top --by field=1 -n 5 access.log       the busiest addresses
   trommel top --by words book.txt                words, in lower case
   trommel top --by host --where 'status >= 500' access.jsonl
+  trommel top --by path --pattern combined web.log
   trommel top --save counts.state access.log     keep the counts, and go on with
   trommel top --load counts.state access.log.1   them in a later run
 
@@ -188,6 +189,10 @@ pub(crate) struct TopArguments {
     /// where --by or --where has an expression, else lines
     #[arg(long, value_enum)]
     pub(crate) format: Option<FileFormat>,
+    /// Pattern of the lines of a log: combined, common, syslog, logfmt, or a template such as
+    /// "{time:%H:%M:%S} {level} {_}"
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) pattern: Option<String>,
     /// Encoding of the text, such as windows-1252; without it UTF-8, or UTF-16 with a mark
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<String>,
@@ -257,6 +262,8 @@ pub(crate) enum FileFormat {
     Lines,
     Jsonl,
     Csv,
+    Tsv,
+    Log,
     Parquet,
     Arrow,
 }

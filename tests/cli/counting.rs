@@ -357,3 +357,41 @@ fn a_line_that_is_nested_deeply_is_left_out() {
     let ended = trommel(["top", "--by", "v", "--csv", &path]).end();
     assert_eq!((ended.status, &ended.stdout[..]), (1, "rank,item,count,error\n1,1,2,0\n"));
 }
+
+#[test]
+fn columns_of_logs_and_of_tabs_are_counted() {
+    let folder = Files::new();
+    let line = |path: &str, status: u16| {
+        format!(
+            "1.2.3.4 - - [01/Mar/2026:12:00:00 +0000] \"GET {path} HTTP/1.1\" {status} 7 \"-\" \"x\"\n"
+        )
+    };
+    let log = [line("/a", 500), line("/b", 200), line("/a", 503), line("/c", 404)].concat();
+    let log = folder.write("access.log", log + "no request\n");
+    let top = |more: &[&str], path: &str| {
+        let arguments = ["top", "--csv", "--by"].iter().chain(more).chain([&path]);
+        trommel(arguments).end()
+    };
+    let failed = ["path", "--where", "status >= 500", "--pattern", "combined"];
+    for format in [&[][..], &["--format", "log"]] {
+        let ended = top(&[&failed[..], format].concat(), &log);
+        assert_eq!(ended.status, 1, "{}", ended.stderr);
+        let said =
+            "access.log:5: the line does not follow the pattern: there is no ` ` after `ident`";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        let said = "left out, no row of the table, no text or longer than 1,048,576 bytes";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "rank,item,count,error\n1,/a,2,0\n");
+    }
+    let ended = top(&["path", "--format", "log"], &log);
+    assert_eq!(ended.status, 2);
+    assert!(ended.stderr.contains("`log` needs the pattern"), "{}", ended.stderr);
+    for name in ["rows.tsv", "rows.ndjson"] {
+        let text = match name {
+            "rows.tsv" => "a\tb\nx,y\t1\nx,y\t2\n",
+            _ => "{\"a\":\"x,y\"}\n{\"a\":\"x,y\"}\n",
+        };
+        let path = folder.write(name, text);
+        assert_eq!(top(&["a"], &path).ok(), "rank,item,count,error\n1,\"x,y\",2,0\n", "{name}");
+    }
+}

@@ -139,6 +139,7 @@ fn the_examples_of_every_help_run() {
         ("access.log", "10.0.0.1 /a\n10.0.0.2 /b\n10.0.0.1 /a\n"),
         ("access.log.1", "10.0.0.3 /a\n"),
         ("access.jsonl", "{\"host\": \"a.org\", \"status\": 503}\n"),
+        ("web.log", "::1 - - [01/Mar/2026:12:00:00 +0000] \"GET / HTTP/1.1\" 200 7\n"),
         ("book.txt", "A river of gravel\n"),
         ("pipeline.json", pipeline),
         ("pipelines/top.json", pipeline),

@@ -84,15 +84,12 @@ fn without_value(metrics: &Metrics) -> u64 {
 }
 
 /// The format of the files: that of the first name, where columns are asked for.
-fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
+fn format_of(arguments: &TopArguments, files: &[OsString]) -> FileFormat {
     let has_columns = matches!(arguments.by, By::Expression(_)) || arguments.condition.is_some();
     match arguments.format {
-        Some(FileFormat::Lines) => ReadFormat::Lines,
-        Some(FileFormat::Jsonl) => ReadFormat::Jsonl,
-        Some(FileFormat::Csv) => ReadFormat::Csv,
-        Some(FileFormat::Parquet) => ReadFormat::Parquet,
-        Some(FileFormat::Arrow) => ReadFormat::Arrow,
-        None if !has_columns => ReadFormat::Lines,
+        Some(format) => format,
+        None if arguments.pattern.is_some() => FileFormat::Log,
+        None if !has_columns => FileFormat::Lines,
         None => {
             let name = Path::new(files.first().map_or("".as_ref(), OsString::as_os_str));
             // The name before compression tells the format.
@@ -102,13 +99,47 @@ fn format_of(arguments: &TopArguments, files: &[OsString]) -> ReadFormat {
             };
             let stem = if is_packed(name) { name.with_extension("") } else { name.to_owned() };
             match stem.extension().and_then(|end| end.to_str()) {
-                Some("jsonl" | "ndjson") => ReadFormat::Jsonl,
-                Some("csv") => ReadFormat::Csv,
-                Some("parquet") => ReadFormat::Parquet,
-                Some("arrow" | "feather" | "ipc") => ReadFormat::Arrow,
-                _ => ReadFormat::Lines,
+                Some("jsonl" | "ndjson") => FileFormat::Jsonl,
+                Some("csv") => FileFormat::Csv,
+                Some("tsv") => FileFormat::Tsv,
+                Some("parquet") => FileFormat::Parquet,
+                Some("arrow" | "feather" | "ipc") => FileFormat::Arrow,
+                _ => FileFormat::Lines,
             }
         }
+    }
+}
+
+/// The source of the files.
+fn reading(arguments: &TopArguments, files: Vec<OsString>) -> Read {
+    let format = format_of(arguments, &files);
+    let read_as = match format {
+        FileFormat::Lines => ReadFormat::Lines,
+        FileFormat::Jsonl => ReadFormat::Jsonl,
+        FileFormat::Csv | FileFormat::Tsv => ReadFormat::Csv,
+        FileFormat::Log => ReadFormat::Log,
+        FileFormat::Parquet => ReadFormat::Parquet,
+        FileFormat::Arrow => ReadFormat::Arrow,
+    };
+    let mut rows =
+        Read::new(files, read_as).on_error(OnError::Skip).line_bytes_max(arguments.line_max);
+    if format == FileFormat::Tsv {
+        rows = rows.delimiter('\t');
+    }
+    if let Some(pattern) = &arguments.pattern {
+        rows = rows.pattern(pattern);
+    }
+    // Files of Parquet and Arrow have no bytes that are no text.
+    if !matches!(format, FileFormat::Parquet | FileFormat::Arrow) {
+        rows = rows.invalid(match arguments.invalid {
+            InvalidBytes::Replace => Invalid::Replace,
+            InvalidBytes::Skip => Invalid::Skip,
+            InvalidBytes::Fail => Invalid::Fail,
+        });
+    }
+    match &arguments.encoding {
+        Some(encoding) => rows.encoding(encoding),
+        None => rows,
     }
 }
 
@@ -117,21 +148,7 @@ fn counting(
     files: Vec<OsString>,
 ) -> Result<(Topology, Collected), GraphErrors> {
     let mut graph = Graph::new();
-    let format = format_of(arguments, &files);
-    let mut lines =
-        Read::new(files, format).on_error(OnError::Skip).line_bytes_max(arguments.line_max);
-    // Files of Parquet and Arrow have no bytes that are no text.
-    if !matches!(format, ReadFormat::Parquet | ReadFormat::Arrow) {
-        lines = lines.invalid(match arguments.invalid {
-            InvalidBytes::Replace => Invalid::Replace,
-            InvalidBytes::Skip => Invalid::Skip,
-            InvalidBytes::Fail => Invalid::Fail,
-        });
-    }
-    if let Some(encoding) = &arguments.encoding {
-        lines = lines.encoding(encoding);
-    }
-    let mut rows = graph.add(READ, lines);
+    let mut rows = graph.add(READ, reading(arguments, files));
     if let Some(condition) = &arguments.condition {
         rows = graph.add_after(rows, WHERE, Filter::new(condition).on_error(OnError::Skip));
     }
@@ -223,8 +240,10 @@ fn say_what_to_know(rows: &[RecordBatch], metrics: &Metrics, arguments: &TopArgu
     let skipped = counter(metrics, READ, "skipped");
     if skipped > 0 {
         let (lines, longest) = (counted(skipped, "line"), grouped(arguments.line_max as u64));
+        let is_table = format_of(arguments, &arguments.files) != FileFormat::Lines;
+        let no_rows = if is_table { "no row of the table, " } else { "" };
         crate::say(&format!(
-            "left out, no text or longer than {longest} bytes (--line-max): {lines}; \
+            "left out, {no_rows}no text or longer than {longest} bytes (--line-max): {lines}; \
              the counts and their bounds are those of the others"
         ));
     }
