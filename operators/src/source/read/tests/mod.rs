@@ -17,6 +17,7 @@ mod encodings;
 mod following;
 mod jsonl;
 mod logs;
+mod mutations;
 mod rejecting;
 mod stopping;
 mod tables;

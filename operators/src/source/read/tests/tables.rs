@@ -22,7 +22,7 @@ use trommel_engine::operator::{BindContext, OperatorSpec as _};
 use super::*;
 
 /// A table with columns of many types, of which each has nulls.
-fn table(rows: i64) -> RecordBatch {
+pub(super) fn table(rows: i64) -> RecordBatch {
     let every = |step: i64, number: i64| (number % step != 0).then_some(number);
     let numbers = || (0..rows).map(|number| every(3, number));
     let texts = || (0..rows).map(|number| every(5, number).map(|n| format!("text {}", n % 7)));
@@ -78,7 +78,7 @@ fn table(rows: i64) -> RecordBatch {
         .unwrap()
 }
 
-type WriteTable = fn(&Path, &RecordBatch);
+pub(super) type WriteTable = fn(&Path, &RecordBatch);
 
 fn write_parquet(path: &Path, rows: &RecordBatch, compression: Compression) {
     let properties = WriterProperties::builder()
@@ -108,7 +108,7 @@ fn write_file(path: &Path, rows: &RecordBatch) {
     writer.finish().unwrap();
 }
 
-const WRITERS: [(ReadFormat, WriteTable); 7] = [
+pub(super) const WRITERS: [(ReadFormat, WriteTable); 7] = [
     (ReadFormat::Parquet, |path, rows| write_parquet(path, rows, Compression::UNCOMPRESSED)),
     (ReadFormat::Parquet, |path, rows| write_parquet(path, rows, Compression::SNAPPY)),
     (ReadFormat::Parquet, |path, rows| {
@@ -123,7 +123,10 @@ const WRITERS: [(ReadFormat, WriteTable); 7] = [
 ];
 
 /// Reads with this much memory.
-fn read_within(read: Read, memory: usize) -> Result<(Vec<RecordBatch>, Counters), String> {
+pub(super) fn read_within(
+    read: Read,
+    memory: usize,
+) -> Result<(Vec<RecordBatch>, Counters), String> {
     let context = BindContext::new(0).memory(MemoryBudget::new(memory));
     let bound = Box::new(read).bind(&[], context).map_err(|error| error.to_string())?;
     let Body::Source(mut source) = bound.parts.into_iter().next().unwrap().body else {
