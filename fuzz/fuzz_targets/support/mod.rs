@@ -34,8 +34,17 @@ impl Scratch {
 }
 
 /// All batches of a source; `None` if it fails.
+#[allow(dead_code, reason = "not every target reads without a limit")]
 pub fn drain(spec: impl OperatorSpec + 'static) -> Option<Vec<RecordBatch>> {
-    let fragment = Box::new(spec).bind(&[], BindContext::new(0)).ok()?;
+    drain_in(spec, BindContext::new(0))
+}
+
+/// All batches of a source in this context; `None` if it fails.
+pub fn drain_in(
+    spec: impl OperatorSpec + 'static,
+    context: BindContext,
+) -> Option<Vec<RecordBatch>> {
+    let fragment = Box::new(spec).bind(&[], context).ok()?;
     let part = fragment.parts.into_iter().next().expect("a part");
     let Body::Source(mut source) = part.body else { unreachable!("it has no inputs") };
     let (mut batches, mut out) = (Vec::new(), Output::new());
