@@ -1,4 +1,5 @@
-//! Rows of pairs: the ids `left` and `right`, of the type of the input's ids, columns of values, and the carried columns of both.
+//! Rows of pairs: the ids `left` and `right`, which have the type of the input's ids, columns of
+//! values, and the carried columns of both.
 
 use std::sync::Arc;
 

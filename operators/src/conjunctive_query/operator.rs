@@ -16,10 +16,11 @@ use crate::wave::Device;
 ///
 /// # Ports
 /// In: documents, and then queries; with an `index_path` that is to be opened, queries alone. Both
-/// have a column `set`, the terms in any order: a list of integers or of texts of any layout, of the
-/// same kind for both. A term that comes twice counts once, and a null term is left out. A document
-/// is known by its position from 0; with `name`, by the text in that column. A null is a document or
-/// a query without terms. Texts of more than 1,024 bytes are kept as their beginning and a hash.
+/// have a column `set`, the terms in any order: a list of integers or of texts of any layout, of
+/// the same kind for both. A term that comes twice counts once, and a null term is left out. A
+/// document is known by its position from 0; with `name`, by the text in that column. A null is a
+/// document or a query without terms. Texts of more than 1,024 bytes are kept as their beginning
+/// and a hash.
 ///
 /// Out: `query` (UInt64, position of the query from 0), the columns `carry` of the queries, and
 /// `documents` (a list of UInt32, ascending; with `name`, of Utf8 in that order), or with `output`:

@@ -142,10 +142,10 @@ pub struct FrequentItems {
     /// its own seed. A client that knows the seed can send items that make counting slow.
     #[serde(default)]
     pub(super) seed: Option<u64>,
-    /// The longest text item that is kept as it is, in bytes; of several columns, the longest text of
-    /// each. For a longer one stands a name of at
-    /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it.
-    /// So the text of a summary takes at most `counters` times this.
+    /// The longest text item that is kept as it is, in bytes; of several columns, the longest text
+    /// of each. For a longer one stands a name of at most this length: its beginning, `…#`, and 32
+    /// hexadecimal digits of a hash over all of it. So the text of a summary takes at most
+    /// `counters` times this, for each column.
     #[serde(default = "default_item_bytes_max")]
     #[schemars(range(min = 64, max = 1_073_741_824))]
     pub(super) item_bytes_max: usize,

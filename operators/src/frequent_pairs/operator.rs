@@ -19,10 +19,10 @@ use crate::wave::Device;
 /// transaction; an empty list is one. Texts of more than 1,024 bytes are kept as their beginning
 /// and a hash.
 ///
-/// Out: `left` and `right` (items, of their type; texts as Utf8), `support` (UInt32, transactions that hold
-/// both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no
-/// particular order. With `itemset`: 3 the rows are triples, which have a column `third` after
-/// `right`. With `window`, each pair comes once a window, after the columns
+/// Out: `left` and `right` (items, of their type; texts as Utf8), `support` (UInt32, transactions
+/// that hold both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes
+/// once, in no particular order. With `itemset`: 3 the rows are triples, which have a column
+/// `third` after `right`. With `window`, each pair comes once a window, after the columns
 /// `window_start`, `window_end` and `complete`, and windows come in their order.
 ///
 /// # Guarantees

@@ -41,11 +41,10 @@ const SAMPLED: usize = 32;
 /// Takes the hottest items out of a stream and counts them; the other rows pass.
 ///
 /// # Ports
-/// In: any columns, among them the item: a number, a text, a date, a point in time or a truth value;
-/// or an expression over them. Out `rest`: the rows whose item is
-/// not hot at present (or null), in their order. Out `counts`: the item and `count` (UInt64), the
-/// rows of that item that were taken out since it was last reported; reported when other items
-/// become hot, and at the end.
+/// In: any columns, among them the item: a number, a text, a date, a point in time or a truth
+/// value; or an expression over them. Out `rest`: the rows whose item is not hot at present (or
+/// null), in their order. Out `counts`: the item and `count` (UInt64), the rows of that item that
+/// were taken out since it was last reported; reported when other items become hot, and at the end.
 ///
 /// # Guarantees
 /// For every item, its rows in `rest` and the sum of its counts in `counts` make up its rows in the

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Integers have as many hexadecimal digits as their type. A text ends with two zero bytes, and a
-//! zero byte in it is followed by a one, so that texts of rows are equal only if all values are, and
-//! are ordered by the first column, then by the second.
+//! zero byte in it is followed by a one, so that texts of rows are equal only if all values are,
+//! and are ordered by the first column, then by the second.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(crate) fn unpack(packed: &StringArray, fields: &[FieldRef]) -> Vec<ArrayRef>
     fields.iter().map(column).collect()
 }
 
-/// Takes a number of so many `digits` from the front.
+/// Takes a number of `digits` digits from the front.
 fn number(text: &mut &str, digits: usize) -> u64 {
     let (number, rest) = text.split_at(digits);
     *text = rest;

@@ -56,8 +56,8 @@ impl ArrivedBlock {
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
     }
 
-    /// Appends the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row`
-    /// is given, the numbers of the rows from there on take the place of ids.
+    /// Appends the sets of `rows`, which ascend, that have `size_min` tokens or more. If
+    /// `first_row` is given, the numbers of the rows from there on take the place of ids.
     pub(super) fn push_rows(
         &mut self,
         rows: &SetBatch,

@@ -114,8 +114,8 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Adds the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row` is
-    /// given, the numbers of the rows from there on take the place of ids.
+    /// Adds the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row`
+    /// is given, the numbers of the rows from there on take the place of ids.
     ///
     /// # Errors
     /// If there are too many tokens in all, or they do not fit the memory.

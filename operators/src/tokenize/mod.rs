@@ -111,9 +111,9 @@ pub enum DictionaryFull {
 /// Cuts texts into words or q-grams, or takes a field of each.
 ///
 /// # Ports
-/// In: a text column, or an expression. Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
-/// strictly ascending, or `List<Dictionary<UInt32, Utf8>>`) and the columns in `carry`. A null has
-/// no tokens.
+/// In: a text column, or an expression. Out: `item` (Utf8), or `id` (UInt32), `set`
+/// (`List<UInt32>`, strictly ascending, or `List<Dictionary<UInt32, Utf8>>`) and the columns in
+/// `carry`. A null has no tokens.
 ///
 /// # State
 /// With `into` = `sets`: a dictionary of tokens. The column `set` carries its name as metadata, so
