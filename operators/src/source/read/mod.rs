@@ -47,6 +47,7 @@ mod raw;
 mod records;
 mod schema;
 mod sets;
+mod single;
 mod stream;
 mod strict;
 mod tables;
@@ -186,9 +187,9 @@ pub struct Read {
     /// Follow files that grow: wait for more at the end of a file, through rotation and truncation,
     /// and look for new files that match a pattern or have a path that was named, until the run is
     /// stopped. A replaced or rewritten file counts as a new file. Only for uncompressed regular
-    /// files of format `lines`, `sets`, `csv`, `jsonl` or `log`, at most 4,096 at once; what else a pattern
-    /// matches is left out with a warning. The lines of a copy that matches a pattern too are read
-    /// twice, and a file that is there for less than 100 ms may be missed.
+    /// files of format `lines`, `sets`, `csv`, `jsonl` or `log`, at most 4,096 at once; what else a
+    /// pattern matches is left out with a warning. The lines of a copy that matches a pattern too
+    /// are read twice, and a file that is there for less than 100 ms may be missed.
     #[serde(default)]
     follow: bool,
     /// With `follow`: read the files that are there at the start from their beginning or their
@@ -278,9 +279,9 @@ pub struct Read {
     #[serde(default)]
     start: Option<String>,
     /// For `jsonl`, `csv` and the pattern `logfmt`: the columns of the table and their types, such
-    /// as `{"status": "u16", "tags": ["text"], "user": {"id": "i64"}}`, in the order of their names.
-    /// When left out, the columns of the first 1,000 rows of the first file that has some; standard
-    /// input, pipes and followed files that are not there yet need it.
+    /// as `{"status": "u16", "tags": ["text"], "user": {"id": "i64"}}`, in the order of their
+    /// names. When left out, the columns of the first 1,000 rows of the first file that has some;
+    /// standard input, pipes and followed files that are not there yet need it.
     #[serde(default)]
     schema: Option<TableSchema>,
 }

@@ -5,8 +5,8 @@
 //! value ──► `,` next value, `]` or `}` the end of the list or the object around it ──► …
 //! ```
 //!
-//! Each byte is looked at once, those of texts eight at a time. There is no recursion: the lists and
-//! objects around a value are the bits of a number.
+//! Each byte is looked at once, those of texts eight at a time. There is no recursion: the lists
+//! and objects around a value are the bits of a number.
 
 /// Maximum depth of lists and objects inside each other.
 pub(super) const DEPTH_MAX: u32 = u128::BITS;
@@ -68,7 +68,7 @@ enum Value<'a> {
     Opened(&'a [u8]),
 }
 
-/// What follows a value.
+/// The bytes after a value.
 enum Next<'a> {
     Value(&'a [u8]),
     End,
