@@ -56,8 +56,8 @@ impl TimeFormat {
     }
 }
 
-/// The items of a format: `%f` are digits of a second, `%n` and `%t`
-/// are no white space of chrono's.
+/// The items of a format: `%f` are digits of a second, `%n` and `%t` are no white space of
+/// chrono's.
 fn items(format: &str) -> Result<Vec<Item<'static>>, String> {
     let format = format.replace("%f", "%9f").replace("%9f", "\u{0}");
     let mut all = Vec::new();

@@ -374,8 +374,8 @@ impl Read {
         first.columns().map_err(|reason| schema::not_inferred(&path, &reason))
     }
 
-    /// The first rows of `files` in a format that looks at them, and the path of the first file that
-    /// has some; of the first file, if none has.
+    /// The first rows of `files` in a format that looks at them, and the path of the first file
+    /// that has some; of the first file, if none has.
     pub(super) fn look_at<F: LineFormat>(
         &self,
         files: &Files,
@@ -396,6 +396,7 @@ impl Read {
             if first.rows() > 0 {
                 return Ok((place.name(), first));
             }
+            // Its header names the columns if no other file has rows.
             without_rows.get_or_insert((place.name(), first));
         }
         Ok(without_rows.expect("there is a file"))

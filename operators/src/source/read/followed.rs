@@ -130,6 +130,7 @@ impl<S: Default> Followed<S> {
     /// Begins again, with another content.
     pub(super) fn restart(&mut self) {
         (self.position, self.seen, self.place) = (0, 0, Place::default());
+        // The header of the new content comes again.
         (self.state, self.is_open) = (S::default(), false);
         self.mark();
     }

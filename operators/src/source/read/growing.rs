@@ -2,11 +2,7 @@
 
 use super::error::ReadError;
 use super::input::Inputs;
-use super::jsonl::JsonRows;
 use super::lines::LineFormat;
-use super::log::LogRows;
-use super::plain::TextLines;
-use super::sets::SetLines;
 
 /// First line of a record: its number in the file, from 1, and its first byte.
 pub(super) type RecordBegin = (u64, u64);
@@ -35,18 +31,3 @@ pub(super) trait Growing: LineFormat {
         false
     }
 }
-
-/// Formats whose records are single lines.
-macro_rules! of_lines {
-    ($($format:ty),*) => {$(
-        impl Growing for $format {
-            type File = ();
-
-            fn resume(&mut self, (): ()) {}
-
-            fn pause(&mut self) {}
-        }
-    )*};
-}
-
-of_lines!(TextLines, SetLines, JsonRows, LogRows);

@@ -50,6 +50,7 @@ mod raw;
 mod records;
 mod schema;
 mod sets;
+mod single;
 mod stream;
 mod strict;
 mod tables;

@@ -100,6 +100,7 @@ impl<R: Records> Joined<R> {
         line: Option<Line<'_>>,
     ) -> Result<(), ReadError> {
         let Some(line) = line else {
+            // It may have begun a record, of which the next lines are a part.
             self.close(inputs)?;
             self.open = Some(Open { line: number, offset: 0, bytes: Vec::new(), is_refused: true });
             return Ok(());

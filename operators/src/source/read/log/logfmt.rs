@@ -118,7 +118,7 @@ impl Keys {
         &self.columns
     }
 
-    /// Finds the values of a line. A key that is missing is null, and the last of equal keys counts.
+    /// Finds the values of a line. A key that is missing is null; the last of equal keys counts.
     pub(super) fn scan(&self, line: &str, spans: &mut [Span]) -> Result<(), Mismatch> {
         spans.fill(Span::Null);
         let mut pairs = Pairs::new(line);

@@ -14,8 +14,8 @@
 //! | `cells` | points in time of the patterns |
 //! | `rows` | rows of typed columns |
 //!
-//! A pattern gives the place of each value in the record. The values that are read are parsed by the
-//! cells that tables of CSV have, too. A field ends at the first occurrence of the literal that
+//! A pattern gives the place of each value in the record. The values that are read are parsed by
+//! the cells that tables of CSV have, too. A field ends at the first occurrence of the literal that
 //! follows it, so that a record is looked at once, whatever it holds.
 
 mod cells;

@@ -99,6 +99,7 @@ impl LogRows {
                 return Err(Fault::Value(*place, shorten(value.unwrap_or_default().as_bytes())));
             }
         }
+        // All values have been parsed: a bad row leaves nothing in the columns.
         self.columns.iter_mut().for_each(|column| column.cells.add());
         self.rows += 1;
         self.bytes += bytes;

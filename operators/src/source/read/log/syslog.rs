@@ -157,6 +157,7 @@ fn of_5424(rest: &mut Rest<'_>, spans: &mut [Span]) -> Result<(), Mismatch> {
         })?;
         spans[DATA] = Span::Plain(data);
     }
+    // A message in UTF-8 may begin with a mark.
     rest.at += if rest.text().starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     if !rest.text().is_empty() {
         spans[MESSAGE] = Span::Plain(rest.at..rest.record.len());

@@ -4,8 +4,9 @@
 //! {ip} [{time:%d/%b/%Y}] "{path}"  ──►  ip up to ` [`, time up to `] "`, path up to `"`
 //! ```
 //!
-//! A field ends at the first occurrence of the literal that follows it; a time, after those that its
-//! format has. In quotes, a quote after a backslash is no end. There is no way back, so that the time is linear in the record.
+//! A field ends at the first occurrence of the literal that follows it; a time, after those that
+//! its format has. In quotes, a quote after a backslash is no end. There is no way back, so that
+//! the time is linear in the record.
 
 use std::ops::Range;
 
@@ -60,7 +61,7 @@ type Refusal = String;
 /// A part of a template as it is written.
 enum Part {
     Literal(String),
-    /// What stands between braces, and the place of its first character, from 1.
+    /// The text between braces, and the place of its first character, from 1.
     Field(String, usize),
 }
 
