@@ -120,7 +120,8 @@ impl FieldSpans {
         }
     }
 
-    /// The field from a place on up to its quote, and the place after this; `None` if there is none.
+    /// The field from a place on up to its quote, and the place after this; `None` if there is
+    /// none.
     fn quoted(&mut self, records: &CsvText<'_>, begin: usize) -> Option<(Span, usize)> {
         let (bytes, quote) = (records.text.as_bytes(), records.dialect.quote);
         let mut end = begin + memchr(quote, &bytes[begin..])?;

@@ -7,8 +7,8 @@
 //! Of columns without lists and structs, the values are found in a run of lines, and each column is
 //! made of its values. Other columns are decoded by `arrow-json`, a run of lines at once. Only if
 //! that fails is each line decoded alone, so that the bad one is named. The decoder of numbers and
-//! times is ours: the one of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number for
-//! microseconds.
+//! times is ours: the one of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number
+//! for microseconds.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
