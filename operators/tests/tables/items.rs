@@ -112,7 +112,7 @@ fn columns_of_items_have_names_of_their_own() {
     for (item, said) in [
         (&["host", "host"][..], "a column of the rows has this name; rename it"),
         (&["host", "status as count"], "a column of the rows has this name; rename it"),
-        (&["host", "unnest([1, 2])"], "make rows of the list by `select` before"),
+        (&["host", "unnest(words(host))"], "make rows of the list by `select` before"),
         (&["host", "nothing"], "nothing"),
         (&[], "name at least one"),
     ] {
