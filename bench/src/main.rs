@@ -25,6 +25,7 @@ mod tables;
 mod top;
 mod waves;
 
+use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -95,80 +96,36 @@ fn end_with_reader() -> io::Result<()> {
 }
 
 fn run(command: Command) -> ExitCode {
+    match measure(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(command: Command) -> Result<(), Box<dyn Error>> {
+    if !matches!(command, Command::Arrays(_)) {
+        println!("{}\n", engine::machine());
+    }
     match command {
-        Command::Arrays(arguments) => {
-            if let Err(error) = arrays::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        Command::ConjunctiveQuery(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = conjunctive_query::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
+        Command::Arrays(arguments) => arrays::run(&arguments)?,
+        Command::ConjunctiveQuery(arguments) => conjunctive_query::run(&arguments)?,
         Command::Engine { items, batch, rounds } => {
-            println!("{}\n", engine::machine());
             engine::run(items, batch.max(1), rounds.max(1));
             queries::run(rounds.max(1));
         }
-        Command::EpsilonJoin(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = epsilon_join::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        Command::FrequentItems(arguments) => {
-            println!("{}\n", engine::machine());
-            frequent_items::run(&arguments);
-        }
-        Command::FrequentPairs(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = frequent_pairs::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        Command::Overlap(arguments) => {
-            println!("{}\n", engine::machine());
-            overlap::run(&arguments);
-        }
-        Command::Waves(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = waves::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        Command::Signatures(arguments) => {
-            println!("{}\n", engine::machine());
-            signatures::run(&arguments);
-        }
-        Command::Supports(arguments) => {
-            println!("{}\n", engine::machine());
-            supports::run(&arguments);
-        }
-        Command::SetJoin(arguments) => {
-            println!("{}\n", engine::machine());
-            set_join::run(&arguments);
-        }
-        Command::Tables(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = tables::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
-        Command::Top(arguments) => {
-            println!("{}\n", engine::machine());
-            if let Err(error) = top::run(&arguments) {
-                println!("{error}");
-                return ExitCode::FAILURE;
-            }
-        }
+        Command::EpsilonJoin(arguments) => epsilon_join::run(&arguments)?,
+        Command::FrequentItems(arguments) => frequent_items::run(&arguments),
+        Command::FrequentPairs(arguments) => frequent_pairs::run(&arguments)?,
+        Command::Overlap(arguments) => overlap::run(&arguments),
+        Command::Waves(arguments) => waves::run(&arguments)?,
+        Command::Signatures(arguments) => signatures::run(&arguments),
+        Command::Supports(arguments) => supports::run(&arguments),
+        Command::SetJoin(arguments) => set_join::run(&arguments),
+        Command::Tables(arguments) => tables::run(&arguments)?,
+        Command::Top(arguments) => top::run(&arguments)?,
     }
-    ExitCode::SUCCESS
+    Ok(())
 }
