@@ -268,6 +268,7 @@ const SHARED: &[&str] = &[
     "expressions",
     "files",
     "fraction",
+    "ids",
     "items",
     "long",
     "names",

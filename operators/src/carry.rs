@@ -3,35 +3,117 @@
 //! They are kept in batches of a bounded size, because 32-bit offsets limit the text of one
 //! column to 2 GiB.
 
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave;
 use trommel_engine::error::BindError;
 
 use crate::columns::find_column;
-use crate::parameters::refuse;
+use crate::ids::{IdInput, RowIds};
+use crate::parameters::{Names, refuse};
 
-/// Indexes of the columns `names` of the parameter `carry`.
+/// Stands for all columns in the parameter `carry`.
+const ALL: &str = "*";
+
+/// Indexes of the columns `names` of the parameter `carry`; `*` stands for all of them. Rows have
+/// the columns `taken` already.
 ///
 /// # Errors
-/// If a column is missing in `input`, or is named twice.
+/// If a column is missing in `input`, is named twice, or has a name that is taken.
 pub(crate) fn carried_columns(
-    names: &[String],
+    names: &Names,
     input: &SchemaRef,
+    taken: &[&str],
 ) -> Result<Vec<usize>, BindError> {
+    let columns = match names.as_slice() {
+        [all] if all == ALL => (0..input.fields().len()).collect(),
+        names => named_columns(names, input)?,
+    };
+    let is_taken = |&&column: &&usize| taken.contains(&input.field(column).name().as_str());
+    if let Some(&column) = columns.iter().find(is_taken) {
+        let allowed = "a column of the rows has this name; rename the column by `select`";
+        return Err(refuse("carry", format!("`{}`", input.field(column).name()), allowed));
+    }
+    Ok(columns)
+}
+
+fn named_columns(names: &[String], input: &SchemaRef) -> Result<Vec<usize>, BindError> {
     let mut columns: Vec<usize> = Vec::with_capacity(names.len());
+    let mut seen = HashSet::with_capacity(names.len());
     for name in names {
+        if name == ALL {
+            return Err(refuse("carry", "`*` beside names", "`*` is all columns: name it alone"));
+        }
         let (column, _) = find_column(input, name, "carry")?;
-        if columns.contains(&column) {
+        if !seen.insert(column) {
             return Err(refuse("carry", format!("`{name}` twice"), "name each column once"));
         }
         columns.push(column);
     }
     Ok(columns)
+}
+
+/// Columns of an input that go along with its rows: ids that are no numbers of 32 bits, and those
+/// of `carry`.
+#[derive(Debug, Clone)]
+pub(crate) struct CarriedColumns {
+    has_ids: bool,
+    /// Places in the input.
+    columns: Vec<usize>,
+    /// Ids first.
+    schema: SchemaRef,
+}
+
+impl CarriedColumns {
+    /// The columns at `columns` of `input`, after the `ids` if these are carried.
+    ///
+    /// # Panics
+    /// If `input` has no such columns.
+    pub(crate) fn new(input: &Schema, ids: &IdInput, columns: Vec<usize>) -> Self {
+        let id = ids.carried_field();
+        let has_ids = id.is_some();
+        let fields = columns.iter().map(|&column| Arc::clone(&input.fields()[column]));
+        let fields: Vec<FieldRef> = id.map(Arc::new).into_iter().chain(fields).collect();
+        Self { has_ids, columns, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.schema.fields().is_empty()
+    }
+
+    /// The columns.
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The type of the ids, if they are carried.
+    pub(crate) fn id_type(&self) -> Option<&DataType> {
+        self.has_ids.then(|| self.schema.field(0).data_type())
+    }
+
+    /// The columns of `carry`.
+    pub(crate) fn others(&self) -> &[FieldRef] {
+        &self.schema.fields()[usize::from(self.has_ids)..]
+    }
+
+    /// The columns of a batch, whose ids are `ids`.
+    pub(crate) fn of(
+        &self,
+        records: &RecordBatch,
+        ids: &RowIds,
+    ) -> Result<RecordBatch, ArrowError> {
+        let others = self.columns.iter().map(|&column| Arc::clone(records.column(column)));
+        let columns = ids.carried.clone().into_iter().chain(others).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(records.num_rows()));
+        RecordBatch::try_new_with_options(SchemaRef::clone(&self.schema), columns, &options)
+    }
 }
 
 /// Rows of carried columns, in consecutive batches.

@@ -25,6 +25,7 @@ mod fraction;
 pub mod frequent_items;
 pub mod frequent_pairs;
 mod heavy_filter;
+mod ids;
 pub mod items;
 mod long;
 mod names;
@@ -60,6 +61,7 @@ pub use crate::epsilon_join::{
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
+pub use crate::parameters::Names;
 pub use crate::rejected::OnError;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,

@@ -1,11 +1,11 @@
-//! Rows of pairs: the ids `left` and `right`, columns of values, and the carried columns of both.
+//! Rows of pairs: the ids `left` and `right`, of the type of the input's ids, columns of values, and the carried columns of both.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
-use crate::carry::CarriedRows;
+use crate::carry::{CarriedColumns, CarriedRows};
 
 /// Pairs of equal rows of which a join warns.
 const COPIES_TOLD: u64 = 100_000_000;
@@ -25,7 +25,7 @@ pub(crate) fn warn_of_copies(pairs: u64, rows: &str) {
 pub(crate) struct PairSide<'a> {
     pub(crate) id: u32,
     /// Carried columns, and the partner's row there. All pairs of a batch have the same columns
-    /// on one side.
+    /// on one side. The first one has the ids, if these are carried.
     pub(crate) carried: Option<(&'a CarriedRows, u32)>,
 }
 
@@ -40,6 +40,8 @@ impl PairSide<'_> {
 pub(crate) struct PairRows {
     schema: SchemaRef,
     has_carried: bool,
+    /// Whether the first carried column of each side has the ids.
+    has_carried_ids: bool,
     batch_bytes: usize,
 }
 
@@ -48,20 +50,27 @@ impl PairRows {
     /// A batch has up to `batch_bytes` of these.
     pub(crate) fn new(
         values: impl IntoIterator<Item = Field>,
-        carried: [SchemaRef; 2],
+        carried: [&CarriedColumns; 2],
         batch_bytes: usize,
     ) -> Self {
-        let id = |name| Field::new(name, DataType::UInt32, false);
-        let has_carried = carried.iter().any(|carried| !carried.fields().is_empty());
-        let mut fields = vec![id("left"), id("right")];
-        fields.extend(values);
-        for (side, carried) in ["left", "right"].into_iter().zip(carried) {
-            fields.extend(carried.fields().iter().map(|field: &FieldRef| {
+        let sides = ["left", "right"].into_iter().zip(carried);
+        let ids = sides.clone().map(|(side, carried)| {
+            let kind = carried.id_type().unwrap_or(&DataType::UInt32);
+            Field::new(side, kind.clone(), false)
+        });
+        let mut fields: Vec<Field> = ids.chain(values).collect();
+        for (side, carried) in sides {
+            fields.extend(carried.others().iter().map(|field: &FieldRef| {
                 let name = format!("{side}_{}", field.name());
                 Field::new(name, field.data_type().clone(), field.is_nullable())
             }));
         }
-        Self { schema: Arc::new(Schema::new(fields)), has_carried, batch_bytes }
+        Self {
+            schema: Arc::new(Schema::new(fields)),
+            has_carried: carried.iter().any(|carried| !carried.is_empty()),
+            has_carried_ids: carried.iter().any(|carried| carried.id_type().is_some()),
+            batch_bytes,
+        }
     }
 
     /// Columns of the rows.
@@ -99,18 +108,28 @@ impl PairRows {
         // A pass for each column: pairs are many, and most have no carried columns.
         let lefts = pairs.clone().map(|[left, _]| left);
         let rights = pairs.map(|[_, right]| right);
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from_iter_values(lefts.clone().map(|side| side.id))),
-            Arc::new(UInt32Array::from_iter_values(rights.clone().map(|side| side.id))),
-        ];
-        columns.extend(values);
         let [left, right] = first.map(|side| side.carried);
-        if let Some((rows, _)) = left {
-            columns.extend(rows.take(lefts.filter_map(|side| Some(side.carried?.1)))?);
-        }
-        if let Some((rows, _)) = right {
-            columns.extend(rows.take(rights.filter_map(|side| Some(side.carried?.1)))?);
-        }
+        let mut of_left = match left {
+            Some((rows, _)) => rows.take(lefts.clone().filter_map(|side| Some(side.carried?.1)))?,
+            None => Vec::new(),
+        };
+        let mut of_right = match right {
+            Some((rows, _)) => {
+                rows.take(rights.clone().filter_map(|side| Some(side.carried?.1)))?
+            }
+            None => Vec::new(),
+        };
+        let mut columns: Vec<ArrayRef> = if self.has_carried_ids {
+            vec![of_left.remove(0), of_right.remove(0)]
+        } else {
+            vec![
+                Arc::new(UInt32Array::from_iter_values(lefts.map(|side| side.id))),
+                Arc::new(UInt32Array::from_iter_values(rights.map(|side| side.id))),
+            ]
+        };
+        columns.extend(values);
+        columns.extend(of_left);
+        columns.extend(of_right);
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }
 }

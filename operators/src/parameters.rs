@@ -1,9 +1,13 @@
 //! Checks of parameters that Rust programs set. A configuration has been checked against its
 //! schema before.
 
-use std::fmt::Display;
+use std::borrow::Cow;
+use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 use trommel_engine::error::{BindError, BindErrorKind};
 
 /// Default items per batch: few enough for the second-level cache, and many enough to hide the
@@ -44,4 +48,101 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
 /// Checks a `batch` parameter: 1 to [`BATCH_ITEMS_MAX`] items.
 pub(crate) fn check_batch(items: usize) -> Result<(), BindError> {
     check_range("batch", &items, &(1..=BATCH_ITEMS_MAX))
+}
+
+/// A name, or a list of names.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::Names;
+///
+/// let [one, two] = [r#""host""#, r#"["host", "path"]"#].map(serde_json::from_str::<Names>);
+/// assert_eq!(one?, Names::from("host"));
+/// assert_eq!(two?, Names::from(["host", "path"]));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// The names.
+    #[must_use]
+    pub fn as_slice(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl From<&str> for Names {
+    fn from(name: &str) -> Self {
+        Self(vec![name.to_owned()])
+    }
+}
+
+impl From<String> for Names {
+    fn from(name: String) -> Self {
+        Self(vec![name])
+    }
+}
+
+impl<T: Into<String>, const N: usize> From<[T; N]> for Names {
+    fn from(names: [T; N]) -> Self {
+        names.into_iter().collect()
+    }
+}
+
+impl<T: Into<String>> FromIterator<T> for Names {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
+        Self(names.into_iter().map(Into::into).collect())
+    }
+}
+
+impl Serialize for Names {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0[..] {
+            [name] => serializer.serialize_str(name),
+            names => serializer.collect_seq(names),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = Names;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name or a list of names")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Names, E> {
+        Ok(Names::from(name))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = list.next_element()? {
+            names.push(name);
+        }
+        Ok(Names(names))
+    }
+}
+
+impl JsonSchema for Names {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Names")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
+    }
 }

@@ -48,6 +48,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
         names,
         [
             "access-log.json",
+            "baskets.json",
             "co-occurring-words.json",
             "deduplicate.json",
             "filter-cores.json",
@@ -119,6 +120,34 @@ fn top_items_counts_the_items_of_the_file() {
             (&json!(item), &json!(count), &json!(0))
         );
     }
+}
+
+#[test]
+fn baskets_names_the_items_that_are_bought_together() {
+    let text = fs::read_to_string(repository().join("configs/data/baskets.jsonl")).unwrap();
+    let baskets = objects(&text);
+    let baskets: Vec<BTreeSet<&str>> = baskets
+        .iter()
+        .filter_map(|basket| basket["items"].as_array())
+        .map(|items| items.iter().map(|item| item.as_str().expect("a text")).collect())
+        .collect();
+    let mut supports: HashMap<[&str; 2], usize> = HashMap::new();
+    for basket in &baskets {
+        for &left in basket {
+            for &right in basket.iter().filter(|&&right| left < right) {
+                *supports.entry([left, right]).or_insert(0) += 1;
+            }
+        }
+    }
+    supports.retain(|_, support| 10 * *support >= baskets.len());
+    assert!(supports.len() > 3, "{supports:?}");
+    let table = trommel(["run", "configs/baskets.json"]).end().ok();
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows.len(), supports.len());
+    assert!(rows.iter().all(|row| row[2] == supports[&[row[0], row[1]]].to_string()), "{table}");
+    let support = |row: &Vec<&str>| row[2].parse::<usize>().expect("a number");
+    assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(support(row))), "{table}");
 }
 
 #[test]

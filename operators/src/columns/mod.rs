@@ -63,7 +63,8 @@ pub(crate) fn check_schema(
     Err(SchemaMismatch { operator, found: describe(found), declared: describe(declared) })
 }
 
-fn describe(schema: &Schema) -> String {
+/// The columns of a schema with their types, for messages.
+pub(crate) fn describe(schema: &Schema) -> String {
     let columns: Vec<_> = schema
         .fields()
         .iter()
@@ -198,37 +199,6 @@ pub(crate) fn find_column(
     Ok((index, field.data_type().clone()))
 }
 
-/// Index of the text column `name`, or of the only text column.
-pub(crate) fn find_text(schema: &SchemaRef, name: Option<&str>) -> Result<usize, BindError> {
-    let Some(name) = name else { return only_text(schema) };
-    let (index, found) = find_column(schema, name, "column")?;
-    if found == DataType::Utf8 {
-        return Ok(index);
-    }
-    Err(BindErrorKind::ColumnType { column: name.to_owned(), found, expected: "text (Utf8)" }
-        .at("column"))
-}
-
-fn only_text(schema: &SchemaRef) -> Result<usize, BindError> {
-    let mut texts =
-        schema.fields().iter().enumerate().filter(|(_, f)| *f.data_type() == DataType::Utf8);
-    match (texts.next(), texts.next()) {
-        (Some((index, _)), None) => Ok(index),
-        (first, _) => {
-            let found = if first.is_some() { "several text columns" } else { "no text column" };
-            let allowed = format!("it has {}; name one text column", describe(schema));
-            let value = format!("an input with {found}");
-            Err(BindErrorKind::Value { value, allowed }.at("column"))
-        }
-    }
-}
-
-/// The text column at `index`, which [`find_text`] has found.
-pub(crate) fn text_column(records: &RecordBatch, index: usize) -> StringArray {
-    let column = records.column(index).as_any().downcast_ref::<StringArray>();
-    column.expect("the graph checked the column's type").clone()
-}
-
 /// Builds batches of sets, each a strictly ascending list of tokens. The sets of a batch are
 /// sorted together, which is faster than one by one.
 #[derive(Debug)]
@@ -330,7 +300,7 @@ impl SetsBuilder {
     pub(crate) fn into_batch(mut self) -> RecordBatch {
         self.abandon();
         let Self { schema, ids, mut offsets, mut tokens } = self;
-        if !are_ascending(&offsets, &tokens) {
+        if !are_ascending(offsets.iter().map(|&end| end as usize), &tokens) {
             // An unknown level is an error of the joins; the sets are the same on all of them.
             sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &offsets, &mut tokens);
             deduplicate(&mut offsets, &mut tokens);
@@ -343,14 +313,21 @@ impl SetsBuilder {
     }
 }
 
-/// Whether the tokens of each set ascend strictly: tokens descend between sets only.
-fn are_ascending(offsets: &[u32], tokens: &[u32]) -> bool {
+/// Whether the tokens of each set ascend strictly: tokens descend between sets only. `ends` has
+/// the begin of the first set and the end of each.
+pub(crate) fn are_ascending(ends: impl Iterator<Item = usize>, tokens: &[u32]) -> bool {
     // Without an end before the last pair, so that the compiler makes vectors of it.
     let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
     let all: u32 = tokens.windows(2).map(descends).sum();
-    let ends = offsets.windows(2).filter(|set| set[0] < set[1]).map(|set| set[1] as usize);
-    let between = ends.filter(|&end| end < tokens.len());
-    all == between.map(|end| descends(&tokens[end - 1..=end])).sum::<u32>()
+    let (mut last, mut between) = (0, 0);
+    for end in ends {
+        // An end comes again after an empty set.
+        if end > last && end < tokens.len() {
+            between += descends(&tokens[end - 1..=end]);
+        }
+        last = end;
+    }
+    all == between
 }
 
 /// Drops the duplicates of sorted sets.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
@@ -25,9 +25,11 @@ use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
 use super::tuning::Tuning;
 use crate::budget::Allowance;
 use crate::carry::carried_columns;
-use crate::columns::{check_dictionaries, find_column};
+use crate::expressions::ColumnInput;
+use crate::items::result_type;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
+use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
@@ -52,14 +54,16 @@ impl OperatorSpec for ConjunctiveQuery {
         check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         let has_documents = inputs.len() == 2;
         let queries = &inputs[inputs.len() - 1];
-        let (item, names) = self.terms(queries)?;
+        let mut sets = SetInput::bind(inputs, &self.set)?;
+        let names = ItemNames::new(sets[0].item_type()).expect("items of sets have names");
         let columns = Columns {
-            documents: has_documents.then(|| self.documents(&inputs[0], &names)).transpose()?,
-            queries: item,
-            carry: self.carried(queries)?,
+            queries: sets.remove(inputs.len() - 1),
+            documents: match sets.pop() {
+                Some(set) => Some((set, self.names(&inputs[0])?)),
+                None => None,
+            },
+            carry: carried_columns(&self.carry, queries, &ANSWER)?,
         };
-        let documents = columns.documents.map(|(set, _)| (&inputs[0], set));
-        check_dictionaries(documents.into_iter().chain([(queries, columns.queries)]))?;
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,
@@ -114,50 +118,15 @@ impl ConjunctiveQuery {
         ])
     }
 
-    /// Index of the column of terms, and names for its items.
-    fn terms(&self, input: &SchemaRef) -> Result<(usize, ItemNames), BindError> {
-        let (index, found) = find_column(input, &self.set, "set")?;
-        let names = match &found {
-            DataType::List(item) => ItemNames::new(item.data_type()),
-            _ => None,
-        };
-        let Some(names) = names else {
-            let expected = "List<UInt32>, List<Utf8> or List<Dictionary<UInt32, Utf8>>";
-            let column = self.set.clone();
-            return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
-        };
-        Ok((index, names))
-    }
-
-    /// Indexes of the terms and of the names of documents, whose terms have the type of `names`.
-    fn documents(
-        &self,
-        input: &SchemaRef,
-        names: &ItemNames,
-    ) -> Result<(usize, Option<usize>), BindError> {
-        let (set, terms) = self.terms(input)?;
-        if terms.item_type() != names.item_type() {
-            let value =
-                format!("{} for documents, {} for queries", terms.item_type(), names.item_type());
-            return Err(refuse("set", value, "both inputs need terms of one type"));
+    /// The names of documents, which are texts.
+    fn names(&self, input: &SchemaRef) -> Result<Option<ColumnInput>, BindError> {
+        let Some(name) = &self.name else { return Ok(None) };
+        let (column, found) = ColumnInput::bind(input, name, "name")?;
+        if result_type(&found).is_string() {
+            return Ok(Some(column));
         }
-        let Some(name) = &self.name else { return Ok((set, None)) };
-        match find_column(input, name, "name")? {
-            (index, DataType::Utf8) => Ok((set, Some(index))),
-            (_, found) => {
-                let (column, expected) = (name.clone(), "text (Utf8)");
-                Err(BindErrorKind::ColumnType { column, found, expected }.at("name"))
-            }
-        }
-    }
-
-    /// Indexes of the carried columns of queries.
-    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
-        if let Some(name) = self.carry.iter().find(|name| ANSWER.contains(&name.as_str())) {
-            let allowed = "a column of the answers has this name; rename the column";
-            return Err(refuse("carry", format!("`{name}`"), allowed));
-        }
-        carried_columns(&self.carry, input)
+        let (column, expected) = (name.clone(), "a text");
+        Err(BindErrorKind::ColumnType { column, found, expected }.at("name"))
     }
 
     /// The index that the operator begins with, if there is one.
@@ -199,7 +168,7 @@ impl ConjunctiveQuery {
         names: &ItemNames,
         memory_max: usize,
     ) -> Result<OpenedIndex, IndexFileError> {
-        let opened = open(path, &names.item_type(), memory_max)?;
+        let opened = open(path, names.item_type(), memory_max)?;
         match (&self.name, &opened.segment.names) {
             _ if opened.segment.lists.documents() == 0 => Ok(opened),
             (Some(_), None) => Err(IndexFileError::Names("no names")),

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{AnswerOver, IndexSource, QueryOutput};
 use super::tuning::Tuning;
+use crate::parameters::Names;
 use crate::state::MissingState;
 use crate::wave::Device;
 
@@ -15,11 +16,10 @@ use crate::wave::Device;
 ///
 /// # Ports
 /// In: documents, and then queries; with an `index_path` that is to be opened, queries alone. Both
-/// have a column `set`, the terms in any order: a list of numbers (UInt32) or of texts (Utf8, or a
-/// dictionary of them, such as `tokenize` makes it), of the same kind for both. A term that comes
-/// twice counts once. A document is known by its position from 0; with `name`, by the text in that
-/// column. A null is a document or a query without terms. Texts of more than 1,024 bytes are
-/// kept as their beginning and a hash.
+/// have a column `set`, the terms in any order: a list of integers or of texts of any layout, of the
+/// same kind for both. A term that comes twice counts once, and a null term is left out. A document
+/// is known by its position from 0; with `name`, by the text in that column. A null is a document or
+/// a query without terms. Texts of more than 1,024 bytes are kept as their beginning and a hash.
 ///
 /// Out: `query` (UInt64, position of the query from 0), the columns `carry` of the queries, and
 /// `documents` (a list of UInt32, ascending; with `name`, of Utf8 in that order), or with `output`:
@@ -122,12 +122,13 @@ pub struct ConjunctiveQuery {
     /// have ended, or the documents that have `arrived` before it.
     #[serde(default)]
     pub(super) over: AnswerOver,
-    /// Column of the documents that names them, a text; without it, answers have their positions.
+    /// Column or expression of the documents that names them, a text; without it, answers have
+    /// their positions.
     #[serde(default)]
     pub(super) name: Option<String>,
-    /// Columns of the queries that go along with their answers.
+    /// Columns of the queries that go along with their answers, or `*` for all.
     #[serde(default)]
-    pub(super) carry: Vec<String>,
+    pub(super) carry: Names,
     /// Add the column `latency_us`: microseconds from the entry of the batch with the query to
     /// its answer.
     #[serde(default)]
@@ -149,7 +150,8 @@ pub struct ConjunctiveQuery {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) device_memory_max: Option<usize>,
-    /// Column of the terms, of documents and of queries.
+    /// Terms, of documents and of queries, lists of integers or of texts: a column, or an
+    /// expression such as `words(text)`.
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Maximum bytes of the index and of the queries that wait.
@@ -212,7 +214,7 @@ impl ConjunctiveQuery {
             output: QueryOutput::Documents,
             over: AnswerOver::All,
             name: None,
-            carry: Vec::new(),
+            carry: Names::default(),
             latency: false,
             batch_queries: default_batch_queries(),
             deadline_ms: default_deadline_ms(),
@@ -259,7 +261,7 @@ impl ConjunctiveQuery {
     /// Adds these columns of the queries to their answers.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().map(Into::into).collect();
+        self.carry = columns.into_iter().collect();
         self
     }
 

@@ -24,16 +24,18 @@ use super::stored::Destinations;
 use super::tuning::Tuning;
 use super::waiting::{Arrived, WaitingQueries};
 use crate::budget::{Allowance, Budget, BudgetFull};
+use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
+use crate::sets::SetInput;
 use crate::wave::{Filled, Producer};
 
 /// The columns of the inputs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
-    /// The input of documents, if there is one: index of the sets, and of the names.
-    pub(super) documents: Option<(usize, Option<usize>)>,
-    /// Index of the sets of queries.
-    pub(super) queries: usize,
+    /// The input of documents, if there is one: the sets and the names.
+    pub(super) documents: Option<(SetInput, Option<ColumnInput>)>,
+    /// The sets of queries.
+    pub(super) queries: SetInput,
     /// Carried columns of queries.
     pub(super) carry: Vec<usize>,
 }
@@ -127,7 +129,7 @@ impl QueryProducer {
     }
 
     fn take_documents(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
-        let Some((set, name)) = self.columns.documents else {
+        let Some((set, name)) = &self.columns.documents else {
             unreachable!("there is no input of documents")
         };
         if self.rules.is_reused {
@@ -139,8 +141,8 @@ impl QueryProducer {
         if end.is_none_or(|end| end > DOCUMENTS_MAX) {
             return Err(DocumentError::TooMany.into());
         }
-        let sets = Sets::new(records, set, "document", first.into())?;
-        let names = name.map(|name| names_of(records, name, first)).transpose()?;
+        let sets = Sets::new(&set.of(records)?);
+        let names = name.as_ref().map(|name| names_of(records, name, first)).transpose()?;
         let budget = self.budget()?;
         self.names.number(&sets.values, &mut self.numbers, budget)?;
         let mut budget = self.budget()?;
@@ -168,7 +170,7 @@ impl QueryProducer {
         entered: Instant,
     ) -> Result<(), OperatorError> {
         let first = self.counters.queries;
-        let sets = Sets::new(records, self.columns.queries, "query", first)?;
+        let sets = Sets::new(&self.columns.queries.of(records)?);
         let carried = records.project(&self.columns.carry)?;
         let number = self.counters.query_batches;
         self.counters.query_batches += 1;

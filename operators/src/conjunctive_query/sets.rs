@@ -1,20 +1,14 @@
 //! The sets of a batch, documents or queries, and the names of documents.
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, LargeStringArray, ListArray, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use thiserror::Error;
+use trommel_engine::operator::OperatorError;
 
 use super::index::DOCUMENTS_MAX;
-
-/// A term of a set is null.
-#[derive(Debug, Error)]
-#[error("invalid {what} {number}: a term is null")]
-pub(super) struct NullTerm {
-    /// `document` or `query`.
-    what: &'static str,
-    /// Position in the stream, from 0.
-    number: u64,
-}
+use crate::expressions::ColumnInput;
 
 /// A document cannot be taken.
 #[derive(Debug, Error)]
@@ -33,37 +27,15 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// The sets of the column with the index `column`, a list. `first` is the number of the first
-    /// row, for errors.
-    pub(super) fn new(
-        records: &RecordBatch,
-        column: usize,
-        what: &'static str,
-        first: u64,
-    ) -> Result<Self, NullTerm> {
-        let sets = records.column(column).as_list::<i32>();
+    /// The sets of a batch.
+    pub(super) fn new(sets: &ListArray) -> Self {
         let offset = |&end: &i32| usize::try_from(end).expect("offsets are not negative");
         let mut ends: Vec<usize> = sets.value_offsets().iter().map(offset).collect();
-        let (begin, end) = (ends[0], ends[records.num_rows()]);
+        let (begin, end) = (ends[0], ends[sets.len()]);
         ends.iter_mut().for_each(|place| *place -= begin);
         // A batch may be a part of a larger one, whose values it has.
         let values = sets.values().slice(begin, end - begin);
-        let sets = Self { values, ends, nulls: sets.nulls().cloned() };
-        sets.check(what, first)?;
-        Ok(sets)
-    }
-
-    fn check(&self, what: &'static str, first: u64) -> Result<(), NullTerm> {
-        if self.values.logical_null_count() == 0 {
-            return Ok(());
-        }
-        for (row, number) in (0..self.len()).zip(first..) {
-            let range = self.range(row);
-            if self.values.slice(range.start, range.len()).logical_null_count() > 0 {
-                return Err(NullTerm { what, number });
-            }
-        }
-        Ok(())
+        Self { values, ends, nulls: sets.nulls().cloned() }
     }
 
     /// Number of sets.
@@ -86,12 +58,13 @@ impl Sets {
 /// The names of documents, the first of which has the number `first`.
 pub(super) fn names_of(
     records: &RecordBatch,
-    column: usize,
+    names: &ColumnInput,
     first: u32,
-) -> Result<LargeStringArray, DocumentError> {
-    let names = records.column(column).as_string::<i32>();
+) -> Result<LargeStringArray, OperatorError> {
+    let names = cast(&names.of(records)?, &DataType::LargeUtf8)?;
+    let names = names.as_string::<i64>();
     if let Some(row) = (0..).zip(names).find_map(|(row, name)| name.is_none().then_some(row)) {
-        return Err(DocumentError::NullName(first + row));
+        return Err(DocumentError::NullName(first + row).into());
     }
     Ok(LargeStringArray::from_iter_values(names.iter().flatten()))
 }

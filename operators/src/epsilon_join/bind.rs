@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::SchemaRef;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
@@ -20,11 +20,13 @@ use super::operator::{EpsilonJoin, MEMORY_MAX};
 use super::options::EpsilonOutput;
 use super::prepare::EpsilonProducer;
 use super::rules::Rules;
-use super::side::{Side, VectorColumns, carried_schema};
+use super::side::{Side, VectorSource};
 use super::stream::StreamProducer;
+use super::vectors::VectorInput;
 use crate::budget::Allowance;
-use crate::carry::carried_columns;
-use crate::columns::{DIMS_MAX, find_column};
+use crate::carry::{CarriedColumns, carried_columns};
+use crate::columns::DIMS_MAX;
+use crate::ids::IdInput;
 use crate::parameters::{check_range, refuse};
 use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
@@ -49,14 +51,7 @@ impl OperatorSpec for EpsilonJoin {
             let allowed = "expected a finite number of at least 0";
             return Err(refuse("epsilon", self.epsilon.to_string(), allowed));
         };
-        let columns: Vec<VectorColumns> =
-            inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
-        if let [left, right] = &columns[..]
-            && left.dims != right.dims
-        {
-            let value = format!("vectors of {} and of {} coordinates", left.dims, right.dims);
-            return Err(refuse("vector", value, "both inputs need vectors of one length"));
-        }
+        let sources = self.sources(inputs)?;
         if inputs.len() > 1 && self.output == EpsilonOutput::First {
             let allowed = "vectors of one input are first or not; name one input";
             return Err(refuse("output", "\"first\" with two inputs", allowed));
@@ -67,23 +62,22 @@ impl OperatorSpec for EpsilonJoin {
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let device = self.place(columns[0].dims)?;
+        let device = self.place(sources[0].vectors.dims())?;
         let choice = self.choice(device)?;
-        self.check_state()?;
+        self.check_state(&sources[0])?;
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let state = self.state()?;
         let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let Self { output, algorithm, tuning, not_finite, .. } = *self;
-        let rows = self.rows(&columns);
+        let rows = self.rows(&sources);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let rules = Rules { epsilon, output, algorithm, isa, kernels, memory, tuning };
         let window = self.extent(inputs.len())?;
-        let dims = columns[0].dims;
-        let sides = columns.into_iter().zip(1..);
+        let sides = sources.into_iter().zip(1..);
         let mut sides: Vec<Side> =
-            sides.map(|(columns, input)| Side::new(columns, input, not_finite)).collect();
+            sides.map(|(source, input)| Side::new(source, input, not_finite)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
         let in_flight = if device == Device::Cpu { 0 } else { BLOCKS };
         // The choice is made with the blocks, which are for a device only.
@@ -92,7 +86,7 @@ impl OperatorSpec for EpsilonJoin {
         let wave = Wave { is_device_forced, ..Wave::new(device, chunks, 0) };
         let open = (device != Device::Cpu).then(|| {
             let (session, epsilon) = (choice.session.clone(), epsilon.value());
-            OpenFlights { session, dims, epsilon, output, tuning }
+            OpenFlights { session, epsilon, output, tuning }
         });
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
@@ -127,7 +121,7 @@ impl EpsilonJoin {
     }
 
     /// Refuses the state of a join that has none, or that a state cannot hold.
-    fn check_state(&self) -> Result<(), BindError> {
+    fn check_state(&self, source: &VectorSource) -> Result<(), BindError> {
         let parameters = [("restore", &self.restore), ("snapshot", &self.snapshot)];
         for (parameter, path) in parameters {
             let Some(path) = path else { continue };
@@ -135,67 +129,56 @@ impl EpsilonJoin {
                 let allowed = "set `window`; without one, the join has no state at its end";
                 return Err(refuse(parameter, path.display().to_string(), allowed));
             }
-            if !self.carry.is_empty() {
-                let allowed = "omit `carry`; a state has no carried columns";
-                return Err(refuse(parameter, path.display().to_string(), allowed));
-            }
+            let VectorSource { ids, vectors, carried } = source;
+            let allowed = if ids.are_positions() || carried.id_type().is_some() {
+                "name a column of ids of UInt32 as `id`; a state has no others"
+            } else if !carried.is_empty() {
+                "omit `carry`; a state has no carried columns"
+            } else if vectors.dims().is_none() {
+                "say the length of the vectors by `dims`; a state has vectors of one length"
+            } else {
+                continue;
+            };
+            return Err(refuse(parameter, path.display().to_string(), allowed));
         }
         Ok(())
     }
 
-    /// The columns of an input that the parameters name.
-    fn columns(&self, input: &SchemaRef) -> Result<VectorColumns, BindError> {
-        let wrong = |column: &str, found: DataType, expected, parameter| {
-            let column = column.to_owned();
-            BindErrorKind::ColumnType { column, found, expected }.at(parameter)
-        };
-        let id = match find_column(input, &self.id, "id")? {
-            (index, DataType::UInt32) => index,
-            (_, found) => return Err(wrong(&self.id, found, "UInt32", "id")),
-        };
-        let (vector, found) = find_column(input, &self.vector, "vector")?;
-        let dims = match &found {
-            DataType::FixedSizeList(item, dims) if *item.data_type() == DataType::Float32 => {
-                u32::try_from(*dims).ok().filter(|dims| (1..=DIMS_MAX).contains(dims))
-            }
-            _ => None,
-        };
-        let Some(dims) = dims else {
-            let expected = "FixedSizeList<Float32> of 1 to 4,096 coordinates";
-            return Err(wrong(&self.vector, found, expected, "vector"));
-        };
-        let carry = match self.output {
-            EpsilonOutput::Count if !self.carry.is_empty() => {
-                let allowed = "`output`: \"count\" has no other columns";
-                return Err(refuse("carry", "columns to carry", allowed));
-            }
-            _ => carried_columns(&self.carry, input)?,
-        };
+    /// The columns of each input that the parameters name.
+    fn sources(&self, inputs: &[SchemaRef]) -> Result<Vec<VectorSource>, BindError> {
+        if self.output == EpsilonOutput::Count && !self.carry.as_slice().is_empty() {
+            let allowed = "`output`: \"count\" has no other columns";
+            return Err(refuse("carry", "columns to carry", allowed));
+        }
         let taken: &[&str] = match self.output {
             EpsilonOutput::Pairs | EpsilonOutput::Count => &[],
             EpsilonOutput::Partners => &["id", "partners"],
             EpsilonOutput::First => &["id"],
         };
-        if let Some(name) = self.carry.iter().find(|name| taken.contains(&name.as_str())) {
-            let allowed = "a column of the rows has this name; rename the column";
-            return Err(refuse("carry", format!("`{name}`"), allowed));
+        let ids = IdInput::bind(inputs, self.id.as_deref())?;
+        let vectors = VectorInput::bind(inputs, &self.vector, self.dims)?;
+        let mut sources = Vec::with_capacity(inputs.len());
+        for ((input, ids), vectors) in inputs.iter().zip(ids).zip(vectors) {
+            let columns = carried_columns(&self.carry, input, taken)?;
+            let carried = CarriedColumns::new(input, &ids, columns);
+            sources.push(VectorSource { ids, vectors, carried });
         }
-        let carried = carried_schema(input, &carry);
-        Ok(VectorColumns { id, vector, dims: dims as usize, carry, carried })
+        Ok(sources)
     }
 
-    /// The device, if it may be used for vectors of `dims` coordinates.
-    fn place(&self, dims: usize) -> Result<Device, BindError> {
+    /// The device, if it may be used for vectors of `dims` coordinates, as far as that is known.
+    fn place(&self, dims: Option<usize>) -> Result<Device, BindError> {
         let device = self.device;
         let is_wanted = matches!(device, Device::Cuda(_));
         if self.window.is_some() && is_wanted {
             let allowed = "a streaming join runs on the CPU: `device` must be \"auto\" or \"cpu\"";
             return Err(refuse("device", format!("\"{device}\" with a window"), allowed));
         }
-        let has_method = has_method(self.algorithm, dims);
+        let has_method = has_method(self.algorithm, dims.unwrap_or(DIMS_MAX as usize));
         if !has_method && is_wanted {
+            let dims = dims.map_or_else(|| "unknown".to_owned(), |dims| dims.to_string());
             let value = format!("\"directory\" of {dims} dimensions with `device` \"{device}\"");
-            let allowed = "a GPU has directories of up to 16 dimensions; expected \"auto\" or \
+            let allowed = "a GPU has directories of up to 16 dimensions (`dims`); expected \"auto\" or \
                            \"nested_loop\"";
             return Err(refuse("algorithm", value, allowed));
         }
@@ -226,11 +209,11 @@ impl EpsilonJoin {
     }
 
     /// Rows of the output.
-    fn rows(&self, columns: &[VectorColumns]) -> ResultRows {
-        let [first, last] = [&columns[0], &columns[columns.len() - 1]];
+    fn rows(&self, sources: &[VectorSource]) -> ResultRows {
+        let [first, last] = [&sources[0], &sources[sources.len() - 1]];
         match self.output {
             EpsilonOutput::Pairs => {
-                let carried = [SchemaRef::clone(&first.carried), SchemaRef::clone(&last.carried)];
+                let carried = [&first.carried, &last.carried];
                 ResultRows::pairs(carried, self.tuning.carried_batch_bytes)
             }
             EpsilonOutput::Count => ResultRows::count(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 use trommel_kernels::vectors::{Pair, Partners};
 
@@ -14,6 +14,7 @@ use super::copies::Copies;
 use super::job::{DeviceJob, Outcome};
 use super::join::{PartedJoin, as_row};
 use super::tuning::Tuning;
+use crate::carry::CarriedColumns;
 use crate::columns::column_schema;
 use crate::pairs::{PairRows, PairSide};
 use crate::wave::{Consumer, Taken};
@@ -27,12 +28,16 @@ pub(super) enum ResultRows {
     Count(SchemaRef),
     /// Rows of vectors of the left input, of this schema: all of them with the number of their
     /// partners, or those without an earlier partner.
-    Vectors(SchemaRef),
+    Vectors {
+        schema: SchemaRef,
+        /// Whether the first carried column has the ids.
+        carries_ids: bool,
+    },
 }
 
 impl ResultRows {
     /// One row per pair, with the carried columns of both inputs.
-    pub(super) fn pairs(carried: [SchemaRef; 2], batch_bytes: usize) -> Self {
+    pub(super) fn pairs(carried: [&CarriedColumns; 2], batch_bytes: usize) -> Self {
         let distance = Field::new("distance", DataType::Float64, false);
         Self::Pairs(PairRows::new([distance], carried, batch_bytes))
     }
@@ -43,19 +48,23 @@ impl ResultRows {
 
     /// One row per vector, with the number of its partners if `has_partners`, and its carried
     /// columns.
-    pub(super) fn vectors(has_partners: bool, carried: &Schema) -> Self {
-        let number = |name| Field::new(name, DataType::UInt32, false).into();
-        let mut fields = vec![number("id")];
-        fields.extend(has_partners.then(|| number("partners")));
-        fields.extend(carried.fields().iter().cloned());
-        Self::Vectors(Arc::new(Schema::new(fields)))
+    pub(super) fn vectors(has_partners: bool, carried: &CarriedColumns) -> Self {
+        let (carries_ids, id) = match carried.id_type() {
+            Some(id) => (true, id.clone()),
+            None => (false, DataType::UInt32),
+        };
+        let mut fields: Vec<FieldRef> = vec![Arc::new(Field::new("id", id, false))];
+        let partners = || Arc::new(Field::new("partners", DataType::UInt32, false));
+        fields.extend(has_partners.then(partners));
+        fields.extend(carried.others().iter().cloned());
+        Self::Vectors { schema: Arc::new(Schema::new(fields)), carries_ids }
     }
 
     /// Columns of the rows.
     pub(super) fn schema(&self) -> &SchemaRef {
         match self {
             Self::Pairs(rows) => rows.schema(),
-            Self::Count(schema) | Self::Vectors(schema) => schema,
+            Self::Count(schema) | Self::Vectors { schema, .. } => schema,
         }
     }
 }
@@ -119,7 +128,7 @@ impl EpsilonConsumer {
         partners: Option<&PartnerCounts>,
         out: &mut Output,
     ) -> Result<Taken, OperatorError> {
-        let ResultRows::Vectors(schema) = &self.rows else {
+        let ResultRows::Vectors { schema, carries_ids } = &self.rows else {
             // The number of pairs lacks those of equal vectors of one input.
             let copies = sides.left.copies.as_ref().filter(|_| sides.right.is_none());
             self.results += copies.map_or(0, Copies::pairs);
@@ -145,8 +154,12 @@ impl EpsilonConsumer {
             self.partners.is_some() || !(is_later || is_copy())
         };
         let rows: Vec<usize> = (self.read..end).filter(is_first).collect();
-        let ids = rows.iter().map(|&row| left.ids[row]);
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_iter_values(ids))];
+        let number = |&row: &usize| u32::try_from(row).expect("rows have 32-bit numbers");
+        let carried = left.carried.as_ref().map(|carried| carried.take(rows.iter().map(number)));
+        let mut carried = carried.transpose()?.unwrap_or_default();
+        let ids = || UInt32Array::from_iter_values(rows.iter().map(|&row| left.ids[row]));
+        let mut columns: Vec<ArrayRef> =
+            vec![if *carries_ids { carried.remove(0) } else { Arc::new(ids()) }];
         if let Some(partners) = &self.partners {
             let of_copies = |vector: usize| match sides.right {
                 None => left.count(as_row(vector)) - 1,
@@ -158,10 +171,7 @@ impl EpsilonConsumer {
             });
             columns.push(Arc::new(UInt32Array::from_iter_values(counts)));
         }
-        if let Some(carried) = &left.carried {
-            let number = |&row: &usize| u32::try_from(row).expect("rows have 32-bit numbers");
-            columns.extend(carried.take(rows.iter().map(number))?);
-        }
+        columns.extend(carried);
         out.send(RecordBatch::try_new(SchemaRef::clone(schema), columns)?);
         self.results += rows.len() as u64;
         self.read = end;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::budget::BudgetFull;
+use crate::columns::DIMS_MAX;
 
 /// Error of an epsilon join.
 #[derive(Debug, Error)]
@@ -33,6 +34,29 @@ pub enum EpsilonJoinError {
         input: usize,
         /// Position of the row in the input, from 0.
         row: u64,
+    },
+    /// A vector has another length than others.
+    #[error(
+        "row {row} of input {input}: the vector has {found} coordinates; expected {}",
+        expected.map_or_else(|| format!("1 to {DIMS_MAX}"), |dims| format!("{dims}, as others"))
+    )]
+    Length {
+        /// Number of the input, from 1.
+        input: usize,
+        /// Position of the row in the input, from 0.
+        row: u64,
+        /// Coordinates of the vector.
+        found: usize,
+        /// Coordinates of others, if these are known.
+        expected: Option<usize>,
+    },
+    /// The vectors of two inputs differ in length.
+    #[error("vectors of {left} coordinates and of {right}; both inputs need vectors of one length")]
+    Lengths {
+        /// Coordinates of the vectors of the first input.
+        left: usize,
+        /// Those of the second input.
+        right: usize,
     },
     /// There are more vectors than numbers for them.
     #[error("input {input} has more than {most} vectors")]

@@ -43,7 +43,6 @@ const PART_NS: u64 = 100_000_000;
 #[derive(Debug, Clone)]
 pub(super) struct OpenFlights {
     pub(super) session: DeviceSession,
-    pub(super) dims: usize,
     pub(super) epsilon: f64,
     pub(super) output: EpsilonOutput,
     pub(super) tuning: Tuning,
@@ -105,9 +104,10 @@ struct Running {
 }
 
 impl Running {
-    fn new(device: &Device, open: &OpenFlights, plan: DevicePlan) -> Result<Self, DeviceError> {
+    fn new(device: &Device, open: &OpenFlights, job: &DeviceJob) -> Result<Self, DeviceError> {
+        let (plan, dims) = (job.plan, job.sides.left.dims);
         let DevicePlan { method, store_len, stores, .. } = plan;
-        let limits = VectorLimits { len: store_len, dims: open.dims, method };
+        let limits = VectorLimits { len: store_len, dims, method };
         Ok(Self {
             flights: Flights::open(device, SLOTS, limits_of(&plan, open.output, &open.tuning), 0)?,
             stores: Stores::new(device, limits, stores, open.epsilon),
@@ -132,7 +132,7 @@ impl Running {
         };
         let [left_len, right_len] = [0, 1].map(|side| job.rows[side].len());
         let right_len = (!job.is_within()).then_some(right_len);
-        let shape = Shape { left: left_len, right: right_len, dims: open.dims };
+        let shape = Shape { left: left_len, right: right_len, dims: job.sides.left.dims };
         let parts = 1 + cost::on_device(job.plan.method, &shape) / PART_NS;
         let parts = usize::try_from(parts).unwrap_or(usize::MAX);
         let part = units.len().div_ceil(parts).clamp(1, open.tuning.device_units);
@@ -248,7 +248,7 @@ impl Found {
         let asked = if split.is_some() { Answer::Pairs } else { asked };
         let first = [0, 1].map(|side| job.rows[side].start);
         // Half of the bytes of the vectors, if these are many.
-        let numbers = (job.sides.left.len() + job.sides.right().len()) * open.dims;
+        let numbers = (job.sides.left.len() + job.sides.right().len()) * job.sides.left.dims;
         let room = open.tuning.device_found.min((numbers / 16).max(FOUND_MIN));
         Self { asked, first, split, room, outcome }
     }
@@ -326,7 +326,7 @@ impl OnDevice for JoinFlights {
         let job = job_of(chunk);
         let running = match &mut self.running {
             Some(running) => running,
-            none => none.insert(Running::new(&self.device, &self.open, job.plan)?),
+            none => none.insert(Running::new(&self.device, &self.open, job)?),
         };
         running.begin(job, &self.open)?;
         running.start()

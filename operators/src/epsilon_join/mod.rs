@@ -71,6 +71,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod tuning;
+mod vectors;
 
 pub use self::error::EpsilonJoinError;
 pub use self::operator::EpsilonJoin;

@@ -8,22 +8,24 @@ use trommel_engine::registry::Configured;
 
 use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
 use super::tuning::Tuning;
+use crate::parameters::Names;
 use crate::state::MissingState;
 use crate::wave::Device;
 
 /// Finds all pairs of vectors whose Euclidean distance is at most `epsilon`, exactly.
 ///
 /// # Ports
-/// In: one input, which is joined to itself, or two with vectors of one length. Columns: `id`
-/// (UInt32) and `vector` (`FixedSizeList<Float32>`, 1 to 4,096 coordinates). A null id, vector or
-/// coordinate is like a coordinate that is no number: `not_finite` decides.
+/// In: one input, which is joined to itself, or two with vectors of one length. `vector` is a list
+/// of 1 to 4,096 integers or floats, or a column for each coordinate; coordinates are rounded to
+/// float32. `id` has any type. A null id, vector or coordinate is like a coordinate that is no
+/// number: `not_finite` decides. A vector of another length than the first one is an error.
 ///
-/// Out, by `output`: `left` and `right` (UInt32, ids), `distance` (Float64), and each column of
-/// `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and each column of `carry`, in the
-/// order of the input; or `id` and each column of `carry` of the vectors that have no partner among
-/// those before them, also in that order. With one input, each pair comes once, and `left` is the
-/// vector that came first; with two, `left` is of the first input. Pairs come in no particular
-/// order.
+/// Out, by `output`: `left` and `right` (ids, of their type; UInt32 for positions), `distance`
+/// (Float64), and each column of `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and
+/// each column of `carry`, in the order of the input; or `id` and each column of `carry` of the
+/// vectors that have no partner among those before them, also in that order. With one input, each
+/// pair comes once, and `left` is the vector that came first; with two, `left` is of the first
+/// input. Pairs come in no particular order.
 ///
 /// With `window`, each vector is joined on arrival to the earlier vectors of the window, and a pair
 /// comes out with the batch of its newer vector. `output` `partners` has no window.
@@ -41,9 +43,10 @@ use crate::wave::Device;
 ///
 /// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
 /// are merged as they age, and holds up to a quarter of them twice while it merges. `snapshot`
-/// writes them at the end, without directories; `restore` goes on with them in a later run. Both
-/// runs together find the pairs of one run over both inputs. A window of seconds goes on by the
-/// time that the runs take: the time between them does not count. Carried columns have no state.
+/// writes them at the end, without directories; `restore` goes on with them in a later run, for ids
+/// of UInt32 from a column, and vectors whose length the type or `dims` says. Both runs together
+/// find the pairs of one run over both inputs. A window of seconds goes on by the time that the
+/// runs take: the time between them does not count. Carried columns have no state.
 ///
 /// # Division
 /// *Blocks*: a join of parts of the vectors with each other, each pair of parts once, finds the
@@ -108,16 +111,22 @@ pub struct EpsilonJoin {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(super) device_memory_max: Option<usize>,
-    /// Column of ids, UInt32.
-    #[serde(default = "default_id")]
-    pub(super) id: String,
-    /// Column of vectors, `FixedSizeList<Float32>`.
-    #[serde(default = "default_vector")]
-    pub(super) vector: String,
-    /// Columns of the input to carry into the rows: column `x` becomes `left_x` and `right_x` of a
-    /// pair.
+    /// Ids of the rows, of any type: a column or an expression. When left out, the column `id`, or
+    /// else the position of the row in its input, from 0.
     #[serde(default)]
-    pub(super) carry: Vec<String>,
+    pub(super) id: Option<String>,
+    /// Vectors: a column or an expression that is a list of numbers, or a list of columns or
+    /// expressions, one for each coordinate.
+    #[serde(default = "default_vector")]
+    pub(super) vector: Names,
+    /// Coordinates of each vector. When left out, the type or the first vector says so.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 4_096))]
+    pub(super) dims: Option<u32>,
+    /// Columns of the input to carry into the rows, or `*` for all: column `x` becomes `left_x` and
+    /// `right_x` of a pair.
+    #[serde(default)]
+    pub(super) carry: Names,
     /// Window of a streaming join, for one input: {"vectors": 100000} or {"seconds": 60}. A pair
     /// comes out when its newer vector arrives. Without a window, all vectors are joined when the
     /// inputs have ended.
@@ -149,12 +158,8 @@ pub struct EpsilonJoin {
     pub(super) tuning: Tuning,
 }
 
-fn default_id() -> String {
-    "id".to_owned()
-}
-
-fn default_vector() -> String {
-    "vector".to_owned()
+fn default_vector() -> Names {
+    "vector".into()
 }
 
 /// Most bytes that the stage takes when no number is given: 16 GiB.
@@ -170,9 +175,10 @@ impl EpsilonJoin {
             algorithm: EpsilonAlgorithm::Auto,
             device: Device::Auto,
             device_memory_max: None,
-            id: default_id(),
+            id: None,
             vector: default_vector(),
-            carry: Vec::new(),
+            dims: None,
+            carry: Names::default(),
             window: None,
             not_finite: NotFinite::Fail,
             restore: None,
@@ -218,17 +224,31 @@ impl EpsilonJoin {
         self
     }
 
-    /// Carries `columns` of the input into the rows.
+    /// Carries `columns` of the input into the rows; `["*"]` carries all.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().map(Into::into).collect();
+        self.carry = columns.into_iter().collect();
         self
     }
 
-    /// Sets the column of vectors; the default is `vector`.
+    /// Sets the column or expression of the ids, of any type.
     #[must_use]
-    pub fn vector(mut self, column: impl Into<String>) -> Self {
-        self.vector = column.into();
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sets the column of vectors, or a column for each coordinate; the default is `vector`.
+    #[must_use]
+    pub fn vector(mut self, columns: impl Into<Names>) -> Self {
+        self.vector = columns.into();
+        self
+    }
+
+    /// Sets the number of coordinates of each vector, 1 to 4,096.
+    #[must_use]
+    pub fn dims(mut self, dims: u32) -> Self {
+        self.dims = Some(dims);
         self
     }
 

@@ -23,6 +23,7 @@ use super::copies::{Copies, copies_bytes};
 use super::cost::Shape;
 use super::crowds::are_crowded;
 use super::device::DeviceChoice;
+use super::error::EpsilonJoinError;
 use super::flights::BLOCKS;
 use super::job::{DeviceJob, DevicePlan, Outcome};
 use super::join::PartedJoin;
@@ -268,8 +269,8 @@ impl Producer for EpsilonProducer {
 
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
         let side = &mut self.sides[port];
-        let records = side.accept(self.rules.isa, batch.into_records())?;
-        side.append(&records, &mut self.budget)
+        let vectors = side.accept(self.rules.isa, &batch.into_records())?;
+        side.append(vectors, &mut self.budget)
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {
@@ -277,6 +278,7 @@ impl Producer for EpsilonProducer {
         let sides = std::mem::take(&mut self.sides);
         let take = |mut side: Side| side.take(&self.rules, false, Vec::new());
         let mut collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
+        match_lengths(&mut collected)?;
         let has_weights = self.join_copies_once(&mut collected)?;
         self.are_looked_up = self.rules.output == EpsilonOutput::First
             && self.rules.algorithm != EpsilonAlgorithm::NestedLoop
@@ -369,6 +371,20 @@ impl Producer for EpsilonProducer {
             ("pairs_of_copies", self.pairs_of_copies),
         ]
     }
+}
+
+/// Refuses inputs whose vectors differ in length. An input without vectors has any.
+fn match_lengths(collected: &mut [Collected]) -> Result<(), EpsilonJoinError> {
+    let [left, right] = collected else { return Ok(()) };
+    match (left.len(), right.len()) {
+        (0, _) => left.dims = right.dims,
+        (_, 0) => right.dims = left.dims,
+        _ if left.dims != right.dims => {
+            return Err(EpsilonJoinError::Lengths { left: left.dims, right: right.dims });
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// The vectors of all inputs, the left ones first.

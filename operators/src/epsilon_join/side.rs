@@ -1,9 +1,8 @@
 //! The vectors of one input while they are collected.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, UInt32Type};
-use arrow_array::{Array, BooleanArray, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::{Array, BooleanArray, Float32Array, RecordBatch, UInt32Array};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
@@ -13,33 +12,74 @@ use super::built::Collected;
 use super::error::EpsilonJoinError;
 use super::options::NotFinite;
 use super::rules::Rules;
+use super::vectors::{Coordinates, VectorInput};
 use crate::budget::Budget;
-use crate::carry::CarriedRows;
+use crate::carry::{CarriedColumns, CarriedRows};
+use crate::ids::IdInput;
 
 /// Maximum vectors of an input.
 pub(super) const VECTORS_MAX: usize = Directory::POINTS_MAX;
 
-/// Places of the columns of an input, and the type of its vectors.
+/// Columns of an input.
 #[derive(Debug, Clone)]
-pub(super) struct VectorColumns {
-    pub(super) id: usize,
-    pub(super) vector: usize,
-    pub(super) dims: usize,
-    /// Carried columns, and their schema.
-    pub(super) carry: Vec<usize>,
-    pub(super) carried: SchemaRef,
+pub(super) struct VectorSource {
+    pub(super) ids: IdInput,
+    pub(super) vectors: VectorInput,
+    pub(super) carried: CarriedColumns,
+}
+
+/// Rows all of which are joined.
+#[derive(Debug)]
+pub(super) struct VectorBatch {
+    ids: ScalarBuffer<u32>,
+    coordinates: ScalarBuffer<f32>,
+    dims: usize,
+    /// Carried columns, if there are any.
+    carried: Option<RecordBatch>,
+}
+
+impl VectorBatch {
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// A part of it.
+    pub(super) fn slice(&self, begin: usize, len: usize) -> Self {
+        let dims = self.dims;
+        Self {
+            ids: self.ids.slice(begin, len),
+            coordinates: self.coordinates.slice(begin * dims, len * dims),
+            dims,
+            carried: self.carried.as_ref().map(|carried| carried.slice(begin, len)),
+        }
+    }
+
+    /// The rows that are `usable`.
+    fn filtered(self, usable: &BooleanArray) -> Result<Self, ArrowError> {
+        let dims = self.dims;
+        let rows = || (0..self.ids.len()).filter(|&row| usable.value(row));
+        let coordinates = rows().flat_map(|row| &self.coordinates[row * dims..(row + 1) * dims]);
+        let carried = self.carried.as_ref().map(|carried| filter_record_batch(carried, usable));
+        Ok(Self {
+            ids: rows().map(|row| self.ids[row]).collect(),
+            coordinates: coordinates.copied().collect(),
+            dims,
+            carried: carried.transpose()?,
+        })
+    }
 }
 
 /// The vectors of an input.
 #[derive(Debug)]
 pub(super) struct Side {
-    pub(super) columns: VectorColumns,
+    source: VectorSource,
     /// Number of the input, from 1.
     input: usize,
     not_finite: NotFinite,
-    pub(super) coordinates: Vec<f32>,
-    pub(super) ids: Vec<u32>,
-    pub(super) carried: Vec<RecordBatch>,
+    coordinates: Vec<f32>,
+    ids: Vec<u32>,
+    carried: Vec<RecordBatch>,
     /// Rows so far, with those that are not joined.
     rows: u64,
     nulls: u64,
@@ -47,9 +87,9 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn new(columns: VectorColumns, input: usize, not_finite: NotFinite) -> Self {
+    pub(super) fn new(source: VectorSource, input: usize, not_finite: NotFinite) -> Self {
         Self {
-            columns,
+            source,
             input,
             not_finite,
             coordinates: Vec::new(),
@@ -66,21 +106,42 @@ impl Side {
         [self.rows, self.nulls, self.left_out]
     }
 
+    /// Coordinates of each vector; 1 before there is one.
+    pub(super) fn dims(&self) -> usize {
+        self.source.vectors.dims().unwrap_or(1)
+    }
+
     /// The rows of a batch that are joined.
     ///
     /// # Errors
-    /// If a vector is null or not finite, and such vectors are not left out.
+    /// If a vector is null or not finite, and such vectors are not left out; or if one has another
+    /// length than others.
     pub(super) fn accept(
         &mut self,
         isa: Isa,
-        records: RecordBatch,
-    ) -> Result<RecordBatch, OperatorError> {
+        records: &RecordBatch,
+    ) -> Result<VectorBatch, OperatorError> {
         let begin = self.rows;
         self.rows += records.num_rows() as u64;
-        match self.usable(isa, &records, begin)? {
-            None => Ok(records),
-            Some(usable) => Ok(filter_record_batch(&records, &usable)?),
+        let VectorSource { ids, vectors, carried } = &mut self.source;
+        let ids = ids.of(records)?;
+        let mut read = vectors.of(records, begin)?;
+        if vectors.dims().is_none() {
+            // No row has a vector.
+            read.values = Float32Array::from(vec![0.0; records.num_rows()]);
         }
+        let carried = (!carried.is_empty()).then(|| carried.of(records, &ids)).transpose()?;
+        let usable = self.usable(isa, &ids.numbers, &read, begin)?;
+        let batch = VectorBatch {
+            ids: ids.numbers.values().clone(),
+            coordinates: read.values.values().clone(),
+            dims: self.dims(),
+            carried,
+        };
+        Ok(match usable {
+            None => batch,
+            Some(usable) => batch.filtered(&usable)?,
+        })
     }
 
     /// Takes the vectors that have been added since the last call, with `stamps`.
@@ -93,16 +154,15 @@ impl Side {
         let (coordinates, ids) =
             (std::mem::take(&mut self.coordinates), std::mem::take(&mut self.ids));
         let Rules { epsilon, tuning, .. } = *rules;
-        let carried = match self.columns.carry.is_empty() {
+        let carried = match self.source.carried.is_empty() {
             true => None,
             false => {
                 let carried = std::mem::take(&mut self.carried);
                 let batch_bytes = tuning.carried_batch_bytes;
-                Some(CarriedRows::new(&self.columns.carried, carried, batch_bytes)?)
+                Some(CarriedRows::new(self.source.carried.schema(), carried, batch_bytes)?)
             }
         };
-        let dims = self.columns.dims;
-        let copies = None;
+        let (dims, copies) = (self.dims(), None);
         Ok(Collected { coordinates, dims, epsilon, ids, carried, copies, has_directory, stamps })
     }
 
@@ -110,29 +170,28 @@ impl Side {
     fn usable(
         &mut self,
         isa: Isa,
-        records: &RecordBatch,
+        ids: &UInt32Array,
+        read: &Coordinates,
         begin: u64,
     ) -> Result<Option<BooleanArray>, EpsilonJoinError> {
-        let (ids, vectors) = (records.column(self.columns.id), records.column(self.columns.vector));
-        let vectors = vectors.as_fixed_size_list();
-        let coordinates = vectors.values().as_primitive::<Float32Type>();
-        let has_nulls = ids.null_count() + vectors.null_count() + coordinates.null_count() > 0;
-        if !has_nulls && first_not_finite(isa, coordinates.values()).is_none() {
+        let Coordinates { values, nulls } = read;
+        let has_nulls = ids.null_count() + values.null_count() > 0 || nulls.is_some();
+        if !has_nulls && first_not_finite(isa, values.values()).is_none() {
             return Ok(None);
         }
-        let dims = self.columns.dims;
-        let mut usable = Vec::with_capacity(records.num_rows());
-        for row in 0..records.num_rows() {
+        let dims = self.dims();
+        let mut usable = Vec::with_capacity(ids.len());
+        for row in 0..ids.len() {
             // The coordinates of a null may be anything.
             let has_null = ids.is_null(row)
-                || vectors.is_null(row)
-                || (row * dims..(row + 1) * dims).any(|place| coordinates.is_null(place));
+                || nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+                || (row * dims..(row + 1) * dims).any(|place| values.is_null(place));
             if has_null && self.not_finite == NotFinite::Fail {
                 let (input, row) = (self.input, begin + row as u64);
                 return Err(EpsilonJoinError::Null { input, row });
             }
             self.nulls += u64::from(has_null);
-            let vector = &coordinates.values()[row * dims..][..dims];
+            let vector = &values.values()[row * dims..][..dims];
             let fault = first_not_finite(isa, vector).filter(|_| !has_null);
             if let Some(coordinate) = fault {
                 if self.not_finite == NotFinite::Fail {
@@ -153,30 +212,21 @@ impl Side {
     /// If there is no room for them.
     pub(super) fn append(
         &mut self,
-        records: &RecordBatch,
+        batch: VectorBatch,
         budget: &mut Budget,
     ) -> Result<(), OperatorError> {
-        if self.ids.len() + records.num_rows() > VECTORS_MAX {
+        if self.ids.len() + batch.len() > VECTORS_MAX {
             let (input, most) = (self.input, VECTORS_MAX);
             return Err(EpsilonJoinError::TooManyVectors { input, most }.into());
         }
-        let VectorColumns { id, vector, carry, .. } = &self.columns;
-        let vectors = records.column(*vector).as_fixed_size_list();
-        let coordinates = vectors.values().as_primitive::<Float32Type>().values();
-        let ids = records.column(*id).as_primitive::<UInt32Type>().values();
+        let VectorBatch { ids, coordinates, carried, .. } = batch;
         budget.take("the vectors", size_of_val(&coordinates[..]) + size_of_val(&ids[..]))?;
-        self.coordinates.extend_from_slice(coordinates);
-        self.ids.extend_from_slice(ids);
-        if !carry.is_empty() {
-            let carried = records.project(carry)?;
+        self.coordinates.extend_from_slice(&coordinates);
+        self.ids.extend_from_slice(&ids);
+        if let Some(carried) = carried {
             budget.take("the carried columns", carried.get_array_memory_size())?;
             self.carried.push(carried);
         }
         Ok(())
     }
-}
-
-/// The schema of the columns at `carry`.
-pub(super) fn carried_schema(input: &Schema, carry: &[usize]) -> SchemaRef {
-    input.project(carry).expect("columns of the input").into()
 }

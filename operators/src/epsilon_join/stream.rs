@@ -19,7 +19,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, OperatorError};
@@ -31,7 +30,7 @@ use super::join::PartedJoin;
 use super::merging::{COMPONENTS_MIN, Merged, Merging};
 use super::options::EpsilonOutput;
 use super::rules::Rules;
-use super::side::{Side, VECTORS_MAX};
+use super::side::{Side, VECTORS_MAX, VectorBatch};
 use super::stored::StoredVectors;
 use crate::budget::Budget;
 use crate::panes::{Pane, Panes};
@@ -70,7 +69,7 @@ impl Pane for VectorPane {
 
 /// The batch that is being joined: rows that are joined, and the first one that is not yet.
 struct OpenBatch {
-    records: RecordBatch,
+    vectors: VectorBatch,
     begin: usize,
 }
 
@@ -123,7 +122,7 @@ impl StreamProducer {
 
     /// Goes on from the state of an earlier stream. Nothing has been taken yet.
     pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
-        let dims = self.side.columns.dims;
+        let dims = self.side.dims();
         let stored = StoredVectors::read(bytes, as_number(dims), self.window)?;
         (self.position, self.time, self.before) = (stored.position, stored.time, stored.time);
         let window = self.window;
@@ -174,15 +173,15 @@ impl StreamProducer {
 
     /// Begins with the next micro-batch; false if the batch is used up.
     fn begin(&mut self) -> Result<bool, OperatorError> {
-        let Some(OpenBatch { records, begin }) = &mut self.batch else { return Ok(false) };
-        let rows = (records.num_rows() - *begin)
+        let Some(OpenBatch { vectors, begin }) = &mut self.batch else { return Ok(false) };
+        let rows = (vectors.len() - *begin)
             .min(self.window.left_in_cell(self.position))
             .min(self.rules.tuning.micro_batch);
         if rows == 0 {
             self.batch = None;
             return Ok(false);
         }
-        let part = records.slice(*begin, rows);
+        let part = vectors.slice(*begin, rows);
         *begin += rows;
         let stamps: Vec<u64> =
             (0..rows as u64).map(|row| self.stamp(self.position + row)).collect();
@@ -190,14 +189,14 @@ impl StreamProducer {
         let (first, last) = (stamps[0], stamps[rows - 1]);
         drop(self.panes.expire(self.window, first));
         // Vectors of the micro-batch are counted with their pane.
-        self.side.append(&part, &mut Budget::new(usize::MAX))?;
+        self.side.append(part, &mut Budget::new(usize::MAX))?;
         // A stream goes on, so that directories pay.
-        let has_directory = self.rules.has_directory(u64::MAX, self.side.columns.dims);
+        let has_directory = self.rules.has_directory(u64::MAX, self.side.dims());
         let collected = self.side.take(&self.rules, has_directory, stamps)?;
         let pane = self.pane(collected)?;
         self.list_tasks(&pane.built, last);
         self.panes.add(pane);
-        self.merging.earn(rows, self.side.columns.dims);
+        self.merging.earn(rows, self.side.dims());
         self.begin_merge();
         Ok(true)
     }
@@ -298,8 +297,8 @@ impl Producer for StreamProducer {
         let since = entered.saturating_duration_since(start).as_nanos();
         let time = self.before.saturating_add(u64::try_from(since).unwrap_or(u64::MAX));
         self.time = self.time.max(time);
-        let records = self.side.accept(self.rules.isa, batch.into_records())?;
-        self.batch = Some(OpenBatch { records, begin: 0 });
+        let vectors = self.side.accept(self.rules.isa, &batch.into_records())?;
+        self.batch = Some(OpenBatch { vectors, begin: 0 });
         Ok(())
     }
 
@@ -346,7 +345,7 @@ impl Producer for StreamProducer {
 
     fn end(&mut self) -> Result<(), OperatorError> {
         let Some(file) = self.snapshot.take() else { return Ok(()) };
-        let dims = as_number(self.side.columns.dims);
+        let dims = as_number(self.side.dims());
         Ok(file.write(self.stored().write(dims, self.window))?)
     }
 

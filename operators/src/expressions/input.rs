@@ -44,6 +44,14 @@ impl ColumnInput {
         if is_name(text) { demand.column(text) } else { demand_of(text, demand.words([text])) }
     }
 
+    /// Place of the column, if it is nothing but a column.
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self {
+            Self::Column(index) => Some(*index),
+            Self::Expression(expression) => expression.column(),
+        }
+    }
+
     /// The values of a batch.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! From the parameters of the operator to its parts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
@@ -15,7 +16,7 @@ use trommel_kernels::Isa;
 
 use super::counting::{Counter, Counting, restore_like};
 use super::emission::Emission;
-use super::input::Input;
+use super::input::{Input, ItemInput};
 use super::keys::{KeyPart, KeyedCounting};
 use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
@@ -24,7 +25,7 @@ use super::ranked::ranked_schema;
 use super::scope::{Scope, check_bytes};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
-use crate::expressions::ColumnInput;
+use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::{check_range, refuse};
@@ -59,8 +60,15 @@ impl OperatorSpec for FrequentItems {
     }
 
     fn demand(&self, _: usize, _: &Demand) -> Demand {
-        let expressions = [&self.item].into_iter().chain(&self.weight);
-        expressions.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand))
+        let weight = self.weight.iter();
+        let demand = weight.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand));
+        match self.item.as_slice() {
+            [one] => ColumnInput::demand(one, demand),
+            several if several.iter().any(|text| text.trim_start().starts_with('*')) => {
+                Demand::all()
+            }
+            several => several.iter().fold(demand, |demand, text| demand_of(text, demand)),
+        }
     }
 
     fn bind(
@@ -70,7 +78,7 @@ impl OperatorSpec for FrequentItems {
     ) -> Result<Fragment, BindError> {
         check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
         check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
-        let (item, item_type) = ColumnInput::bind(&inputs[0], &self.item, "item")?;
+        let (item, item_type) = self.item_input(&inputs[0])?;
         let weight = self.weight_input(&inputs[0])?;
         check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
@@ -81,17 +89,58 @@ impl OperatorSpec for FrequentItems {
         match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
             Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
-            Some(DataType::Utf8) => self.bind_items::<Text>(input, algorithm, &sharing),
-            _ => {
-                let (column, found) = (self.item.clone(), item_type);
-                let expected = "a number, a text, a date, a point in time or a truth value";
-                Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
-            }
+            // Texts, and rows of several columns, which are counted as texts.
+            _ => self.bind_items::<Text>(input, algorithm, &sharing),
         }
     }
 }
 
+/// Columns of the output besides the items.
+const TAKEN: [&str; 6] = ["rank", "count", "error", "window_start", "window_end", "complete"];
+
+/// The type of items in results, if they can be counted.
+fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
+    let kind = result_type(&found);
+    if native_type(&kind).is_some() {
+        return Ok(kind);
+    }
+    let expected = "a number, a text, a date, a point in time or a truth value";
+    Err(BindErrorKind::ColumnType { column: column.to_owned(), found, expected }.at("item"))
+}
+
 impl FrequentItems {
+    /// The items, and their type in results: that of a column, or a struct of several columns.
+    fn item_input(&self, schema: &SchemaRef) -> Result<(ItemInput, DataType), BindError> {
+        let texts = match self.item.as_slice() {
+            [] => return Err(refuse("item", "no column", "name at least one")),
+            [one] => {
+                let (column, found) = ColumnInput::bind(schema, one, "item")?;
+                return Ok((ItemInput::One(column), countable(one, found)?));
+            }
+            several => several,
+        };
+        let (mut columns, mut fields) = (Vec::new(), Vec::<Field>::new());
+        let mut names: HashSet<String> = TAKEN.map(str::to_owned).into();
+        for text in texts {
+            let chosen = choose(text, schema)
+                .map_err(|error| BindErrorKind::Other(error.into()).at("item"))?;
+            for Chosen { name, expression, is_unnested } in chosen {
+                if is_unnested {
+                    let allowed = "make rows of the list by `select` before";
+                    return Err(refuse("item", format!("`{text}`"), allowed));
+                }
+                if !names.insert(name.clone()) {
+                    let allowed = "a column of the rows has this name; rename it: \"x as name\"";
+                    return Err(refuse("item", format!("`{name}`"), allowed));
+                }
+                let kind = countable(text, expression.data_type().clone())?;
+                fields.push(Field::new(name, kind, false));
+                columns.push(expression);
+            }
+        }
+        Ok((ItemInput::Several(columns), DataType::Struct(fields.into())))
+    }
+
     /// The weights: whole numbers.
     fn weight_input(&self, schema: &SchemaRef) -> Result<Option<ColumnInput>, BindError> {
         let Some(text) = &self.weight else { return Ok(None) };

@@ -156,7 +156,7 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
             let state = || self.tally.snapshot().expect("a summary that is asked for its state");
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
-        let question = Question::<K>::read(request, T::QUERIES, self.outbox.item_type())?;
+        let question = Question::<K>::read(request, T::QUERIES, &self.outbox.item_type())?;
         let unmonitored = || self.tally.count_min();
         let schema = self.outbox.schema();
         question.answer(request, schema, monitored, observed, unmonitored)

@@ -12,14 +12,22 @@ use arrow_select::filter::filter;
 use thiserror::Error;
 use trommel_engine::operator::{Counters, OperatorError};
 
-use crate::expressions::ColumnInput;
-use crate::items::{result_type, to_native};
+use crate::expressions::{ColumnInput, Expression};
+use crate::items::{pack, result_type, to_native};
 use crate::long::shorten;
+
+/// Columns that items are made of.
+#[derive(Debug, Clone)]
+pub(super) enum ItemInput {
+    One(ColumnInput),
+    /// A row of them is an item.
+    Several(Vec<Expression>),
+}
 
 /// Where the items and weights of a batch are.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
-    item: ColumnInput,
+    item: ItemInput,
     /// Type of the items in results.
     item_type: DataType,
     weight: Option<ColumnInput>,
@@ -60,7 +68,7 @@ impl Observations {
 impl Input {
     /// Items of this type, with weights or without.
     pub(super) fn new(
-        (item, item_type): (ColumnInput, DataType),
+        (item, item_type): (ItemInput, DataType),
         weight: Option<ColumnInput>,
         item_bytes_max: usize,
     ) -> Self {
@@ -72,7 +80,7 @@ impl Input {
     /// The items of the first column, without weights.
     #[cfg(test)]
     pub(super) fn of_column(kind: DataType) -> Self {
-        Self::new((ColumnInput::Column(0), kind), None, 1024)
+        Self::new((ItemInput::One(ColumnInput::Column(0)), kind), None, 1024)
     }
 
     /// Type of the items in results.
@@ -91,7 +99,7 @@ impl Input {
     /// # Errors
     /// If all weights so far add up to more than a count holds.
     pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, OperatorError> {
-        let mut items = to_native(&self.item.of(records)?)?;
+        let mut items = self.items(records)?;
         let weights = self.weight.as_ref().map(|weight| weight.of(records)).transpose()?;
         let mut weights = weights.map(|weights| to_weights(&weights)).transpose()?;
         let has_nulls = |column: &ArrayRef| column.null_count() > 0;
@@ -103,11 +111,6 @@ impl Input {
             weights = weights.map(|weights| filter(&weights, &kept)).transpose()?;
             self.nulls += (records.num_rows() - items.len()) as u64;
         }
-        let short = items.as_string_opt().and_then(|items| shorten(items, self.item_bytes_max));
-        if let Some((short, count)) = short {
-            items = Arc::new(short);
-            self.items_shortened += count;
-        }
         let weights = weights.map(|weights| weights.as_primitive::<UInt64Type>().values().clone());
         if let (Some(total), Some(weights)) = (self.total, &weights) {
             let sum =
@@ -115,6 +118,32 @@ impl Input {
             self.total = Some(u64::try_from(sum).map_err(|_| WeightsFull)?);
         }
         Ok(Observations { items, weights })
+    }
+
+    /// The items of a batch as they are counted, with nulls.
+    fn items(&mut self, records: &RecordBatch) -> Result<ArrayRef, OperatorError> {
+        let columns = match &self.item {
+            ItemInput::One(column) => vec![column.of(records)?],
+            ItemInput::Several(columns) => {
+                columns.iter().map(|column| column.evaluate(records)).collect::<Result<_, _>>()?
+            }
+        };
+        let mut natives = Vec::with_capacity(columns.len());
+        for column in columns {
+            let native = to_native(&column)?;
+            let short =
+                native.as_string_opt().and_then(|texts| shorten(texts, self.item_bytes_max));
+            let Some((short, count)) = short else {
+                natives.push(native);
+                continue;
+            };
+            natives.push(Arc::new(short));
+            self.items_shortened += count;
+        }
+        Ok(match &self.item {
+            ItemInput::One(_) => natives.remove(0),
+            ItemInput::Several(_) => Arc::new(pack(&natives)),
+        })
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -136,7 +165,7 @@ mod tests {
     use super::*;
 
     fn weighted() -> Input {
-        let item = (ColumnInput::Column(0), DataType::UInt32);
+        let item = (ItemInput::One(ColumnInput::Column(0)), DataType::UInt32);
         Input::new(item, Some(ColumnInput::Column(1)), 1024)
     }
 

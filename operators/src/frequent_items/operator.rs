@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use trommel_engine::registry::Configured;
 
 use super::scope::{Decay, Window};
+use crate::parameters::Names;
 use crate::share::Share;
 use crate::state::MissingState;
 
@@ -66,10 +67,10 @@ pub enum Emit {
 /// # Ports
 /// In: a column of items (numbers, texts, dates, points in time or truth values) and, if `weight`
 /// is set, one of weights (whole numbers from 0). Rows in which either is null are not counted.
-/// Out: `rank` (UInt32, from 1), `item` (of its type), `count`, `error` (UInt64), the most
-/// frequent first; with `window`, after `window_start`,
-/// `window_end` and `complete` (Boolean). They leave in batches of at most 8,192 rows and 16 MiB
-/// of text.
+/// Out: `rank` (UInt32, from 1), `item` (of its type), `count`, `error` (UInt64), the most frequent
+/// first; with `window`, after `window_start`, `window_end` and `complete` (Boolean). They leave in
+/// batches of at most 8,192 rows and 16 MiB of text. With several columns as `item`, the rows have
+/// these in the place of `item`, and rows in which one of them is null are not counted.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -78,12 +79,13 @@ pub enum Emit {
 ///
 /// # Queries
 /// `top` (`n`, default 10) and `at_least` (`share`): rows as above. `estimate` (`item`): `item`,
-/// `count`, `error`, where a long item may be asked for whole or by its name; for an item without a
-/// counter the most that it can have occurred. `snapshot`: the state in one row with one column of
-/// bytes, for [`Sieve::restore`](super::Sieve::restore) and its like; not with `window` or `decay`.
-/// With `window`, answers are about the window that is open, or with the parameter `window` =
-/// `closed` about the last one with items that has closed; then with the columns of the window. An
-/// answer of more than 1 GiB is refused.
+/// `count`, `error`, where a long item may be asked for whole or by its name, and one of several
+/// columns as an array with the names of long texts; for an item without a counter the most that it
+/// can have occurred. `snapshot`: the state in one row with one column of bytes, for
+/// [`Sieve::restore`](super::Sieve::restore) and its like; not with `window` or `decay`. With
+/// `window`, answers are about the window that is open, or with the parameter `window` = `closed`
+/// about the last one with items that has closed; then with the columns of the window. An answer of
+/// more than 1 GiB is refused.
 ///
 /// # State
 /// That of one summary, see its `state_bytes`, and for text at most `item_bytes_max` for each
@@ -111,9 +113,10 @@ pub enum Emit {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FrequentItems {
-    /// The column that is counted, or an expression such as `lower(host)`.
+    /// The column that is counted, or an expression such as `lower(host)`; or a list of them, whose
+    /// values in a row are an item: `["host", "lower(path) as path"]`.
     #[serde(default = "default_item")]
-    pub(super) item: String,
+    pub(super) item: Names,
     /// A column of weights, whole numbers from 0, or an expression; without it every item counts
     /// once.
     #[serde(default)]
@@ -139,7 +142,8 @@ pub struct FrequentItems {
     /// its own seed. A client that knows the seed can send items that make counting slow.
     #[serde(default)]
     pub(super) seed: Option<u64>,
-    /// The longest text item that is kept as it is, in bytes. For a longer one stands a name of at
+    /// The longest text item that is kept as it is, in bytes; of several columns, the longest text of
+    /// each. For a longer one stands a name of at
     /// most this length: its beginning, `…#`, and 32 hexadecimal digits of a hash over all of it.
     /// So the text of a summary takes at most `counters` times this.
     #[serde(default = "default_item_bytes_max")]
@@ -198,8 +202,8 @@ pub struct FrequentItems {
     pub(super) label: String,
 }
 
-fn default_item() -> String {
-    "item".to_owned()
+fn default_item() -> Names {
+    "item".into()
 }
 
 fn default_counters() -> usize {
@@ -248,10 +252,10 @@ impl FrequentItems {
         }
     }
 
-    /// Counts this column.
+    /// Counts this column, or the rows of several columns.
     #[must_use]
-    pub fn item(mut self, column: impl Into<String>) -> Self {
-        self.item = column.into();
+    pub fn item(mut self, columns: impl Into<Names>) -> Self {
+        self.item = columns.into();
         self
     }
 

@@ -304,7 +304,7 @@ impl<K: Column> Operator for CounterPart<K> {
             let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
-        let question = Question::read(request, STATE_QUERIES, self.outbox.item_type())?;
+        let question = Question::read(request, STATE_QUERIES, &self.outbox.item_type())?;
         let unmonitored = || front.count_min().min(self.back.count_min());
         let schema = self.outbox.schema();
         question.answer(request, schema, monitored, front.observed(), unmonitored)

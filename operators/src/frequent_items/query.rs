@@ -12,7 +12,7 @@ use serde_json::Value;
 use trommel_engine::query::{QueryError, Request, Response};
 
 use super::ranked::{Unranked, estimate_row, ranked_rows};
-use crate::items::{Column, native_type, to_native};
+use crate::items::{Column, native_type, pack, to_native};
 use crate::share::Share;
 use crate::summary::{Counted, HEAP_MAX, largest, top, top_borrowed};
 
@@ -99,9 +99,24 @@ struct EstimateParameters {
 
 /// An item of this type as it is counted.
 fn to_native_json(value: &Value, kind: &DataType) -> Option<Value> {
+    if let DataType::Struct(fields) = kind {
+        let values = value.as_array().filter(|values| values.len() == fields.len())?;
+        let cells = values.iter().zip(fields).map(|(value, field)| cell(value, field.data_type()));
+        return Some(pack(&cells.collect::<Option<Vec<_>>>()?).value(0).into());
+    }
     if native_type(kind)? == *kind {
         return Some(value.clone());
     }
+    let native = cell(value, kind)?;
+    Some(match native.data_type() {
+        DataType::UInt32 => native.as_primitive::<UInt32Type>().value(0).into(),
+        DataType::UInt64 => native.as_primitive::<UInt64Type>().value(0).into(),
+        _ => native.as_string::<i32>().value(0).into(),
+    })
+}
+
+/// A value of this type as it is counted, in a column of one row.
+fn cell(value: &Value, kind: &DataType) -> Option<ArrayRef> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
@@ -109,12 +124,7 @@ fn to_native_json(value: &Value, kind: &DataType) -> Option<Value> {
     };
     let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
     let item = cast(&text, kind).ok().filter(|item| item.is_valid(0))?;
-    let native = to_native(&item).ok()?;
-    Some(match native.data_type() {
-        DataType::UInt32 => native.as_primitive::<UInt32Type>().value(0).into(),
-        DataType::UInt64 => native.as_primitive::<UInt64Type>().value(0).into(),
-        _ => native.as_string::<i32>().value(0).into(),
-    })
+    to_native(&item).ok()
 }
 
 impl<K: Column> Question<K> {
@@ -248,6 +258,33 @@ mod tests {
         let top = Question::Top(usize::MAX);
         let error = top.answer(&request, &schema, many, 1025, || 0).unwrap_err();
         assert!(matches!(error, QueryError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_item_of_several_columns_is_asked_for_as_an_array() {
+        let fields = [("host", DataType::Utf8), ("status", DataType::Int16)]
+            .map(|(name, kind)| arrow_schema::Field::new(name, kind, false));
+        let kind = DataType::Struct(fields.to_vec().into());
+        let read = |item: Value| {
+            let request = Request::new("estimate").with("item", item);
+            Question::<crate::items::Text>::read(&request, QUERIES, &kind)
+        };
+        let Ok(Question::Estimate(item)) = read(serde_json::json!(["a", -1])) else {
+            panic!("it is an item")
+        };
+        let counted = Counted { item: &item, count: 3, error: 1 };
+        let schema = crate::frequent_items::ranked::ranked_schema(&kind);
+        let row = estimate_row(&schema, &counted.cloned());
+        let names: Vec<_> = row.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, ["host", "status", "count", "error"]);
+        assert_eq!(row.column(0).as_string::<i32>().value(0), "a");
+        let status = row.column(1).as_primitive::<arrow_array::types::Int16Type>();
+        assert_eq!(status.value(0), -1);
+        for wrong in
+            [serde_json::json!("a"), serde_json::json!(["a"]), serde_json::json!(["a", "b"])]
+        {
+            assert!(read(wrong).is_err());
+        }
     }
 
     /// Checks an answer, of counts of at least `least`, against a sort of everything.

@@ -4,24 +4,44 @@ use std::cmp::Reverse;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 
-use crate::items::{Column, from_native};
+use crate::items::{Column, from_native, unpack};
 use crate::summary::Counted;
 
 /// Place of the items in [`ranked_schema`].
-pub(super) const ITEM: usize = 1;
+const ITEM: usize = 1;
 
-/// `rank`, `item`, `count`, `error`: the rows of emissions and answers.
+/// Columns after the items in [`ranked_schema`].
+const AFTER: usize = 2;
+
+/// `rank`, `item` or the columns of items, `count`, `error`: the rows of emissions and answers.
 pub(super) fn ranked_schema(item: &DataType) -> SchemaRef {
-    Arc::new(Schema::new(vec![
-        Field::new("rank", DataType::UInt32, false),
-        Field::new("item", item.clone(), false),
-        Field::new("count", DataType::UInt64, false),
-        Field::new("error", DataType::UInt64, false),
-    ]))
+    let mut fields = vec![Arc::new(Field::new("rank", DataType::UInt32, false))];
+    match item {
+        DataType::Struct(several) => fields.extend(several.iter().cloned()),
+        one => fields.push(Arc::new(Field::new("item", one.clone(), false))),
+    }
+    fields
+        .extend(["count", "error"].map(|name| Arc::new(Field::new(name, DataType::UInt64, false))));
+    Arc::new(Schema::new(fields))
+}
+
+/// The columns of items in a [`ranked_schema`].
+fn item_fields(ranked: &SchemaRef) -> &[FieldRef] {
+    let fields = ranked.fields();
+    &fields[ITEM..fields.len() - AFTER]
+}
+
+/// Type of the items of a [`ranked_schema`]: a struct if they have several columns.
+pub(super) fn item_type(ranked: &SchemaRef) -> DataType {
+    match item_fields(ranked) {
+        [one] => one.data_type().clone(),
+        several => DataType::Struct(several.into()),
+    }
 }
 
 /// Rows of [`ranked_schema`] for items in the order of their ranks, the first of which is given.
@@ -32,12 +52,11 @@ pub(super) fn ranked_rows<'a, K: Column>(
     ranked: impl Iterator<Item = Counted<&'a K>> + Clone,
 ) -> RecordBatch {
     let ranks = (first..).zip(ranked.clone()).map(|(rank, _)| rank);
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(UInt32Array::from_iter_values(ranks)),
-        in_schema(schema, K::collect(ranked.clone().map(|counted| counted.item))),
-        Arc::new(UInt64Array::from_iter_values(ranked.clone().map(|counted| counted.count))),
-        Arc::new(UInt64Array::from_iter_values(ranked.map(|counted| counted.error))),
-    ];
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt32Array::from_iter_values(ranks))];
+    columns.extend(in_schema(schema, K::collect(ranked.clone().map(|counted| counted.item))));
+    let counts = UInt64Array::from_iter_values(ranked.clone().map(|counted| counted.count));
+    let errors = UInt64Array::from_iter_values(ranked.map(|counted| counted.error));
+    columns.extend([counts, errors].map(|column| Arc::new(column) as ArrayRef));
     RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
 }
 
@@ -77,32 +96,30 @@ impl<K: Column> Unranked<K> {
         });
         let positions = UInt32Array::from_iter_values(order.iter().map(|&(_, position)| position));
         let errors = positions.values().iter().map(|&position| errors[position as usize]);
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(UInt32Array::from_iter_values((1..).zip(&order).map(|(rank, _)| rank))),
-            in_schema(schema, take(&items, &positions, None).expect("positions of the column")),
-            Arc::new(UInt64Array::from_iter_values(order.iter().map(|(count, _)| count.0))),
-            Arc::new(UInt64Array::from_iter_values(errors)),
-        ];
+        let ranks = UInt32Array::from_iter_values((1..).zip(&order).map(|(rank, _)| rank));
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(ranks)];
+        let items = take(&items, &positions, None).expect("positions of the column");
+        columns.extend(in_schema(schema, items));
+        let counts = UInt64Array::from_iter_values(order.iter().map(|(count, _)| count.0));
+        let errors = UInt64Array::from_iter_values(errors);
+        columns.extend([counts, errors].map(|column| Arc::new(column) as ArrayRef));
         RecordBatch::try_new(SchemaRef::clone(schema), columns).expect("built to this schema")
     }
 }
 
-/// Items in the type that the schema has for them.
-fn in_schema(schema: &SchemaRef, items: ArrayRef) -> ArrayRef {
-    from_native(items, schema.field(ITEM).data_type())
+/// Items in the columns that the schema has for them.
+fn in_schema(schema: &SchemaRef, items: ArrayRef) -> Vec<ArrayRef> {
+    match item_fields(schema) {
+        [one] => vec![from_native(items, one.data_type())],
+        several => unpack(items.as_string(), several),
+    }
 }
 
-/// One row of `item`, `count`, `error`, with the item of a [`ranked_schema`].
+/// One row of the item, `count` and `error`, with the columns of a [`ranked_schema`].
 pub(super) fn estimate_row<K: Column>(ranked: &SchemaRef, counted: &Counted<K>) -> RecordBatch {
-    let schema = Schema::new(vec![
-        ranked.field(ITEM).clone(),
-        Field::new("count", DataType::UInt64, false),
-        Field::new("error", DataType::UInt64, false),
-    ]);
-    let columns: Vec<ArrayRef> = vec![
-        in_schema(ranked, K::collect(std::iter::once(&counted.item))),
-        Arc::new(UInt64Array::from(vec![counted.count])),
-        Arc::new(UInt64Array::from(vec![counted.error])),
-    ];
+    let schema = Schema::new(ranked.fields()[ITEM..].to_vec());
+    let mut columns = in_schema(ranked, K::collect(std::iter::once(&counted.item)));
+    let numbers = [counted.count, counted.error];
+    columns.extend(numbers.map(|number| Arc::new(UInt64Array::from(vec![number])) as ArrayRef));
     RecordBatch::try_new(Arc::new(schema), columns).expect("built to this schema")
 }

@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::operator::{Ending, Flow, OperatorError, Output};
 
-use super::ranked::{ITEM, ranked_rows};
+use super::ranked::{item_type, ranked_rows};
 use crate::items::Column;
 use crate::state::SnapshotFile;
 use crate::summary::Counted;
@@ -114,8 +114,8 @@ impl<K: Column> Outbox<K> {
     }
 
     /// Type of the items in results.
-    pub(super) fn item_type(&self) -> &DataType {
-        self.schema.field(ITEM).data_type()
+    pub(super) fn item_type(&self) -> DataType {
+        item_type(&self.schema)
     }
 
     /// Before the first item: makes sure that the state could be written.

@@ -1,6 +1,6 @@
 //! Checks the parameters of the operator and makes its parts.
 
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::SchemaRef;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
@@ -18,9 +18,9 @@ use super::operator::{FrequentPairs, MEMORY_MAX};
 use super::options::{Layout, PairWindow};
 use super::prepare::{PairProducer, Rules};
 use crate::budget::Allowance;
-use crate::columns::find_column;
 use crate::names::ItemNames;
 use crate::parameters::{check_range, refuse};
+use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 
@@ -39,16 +39,8 @@ impl OperatorSpec for FrequentPairs {
         if self.support == super::Support::Count(0) {
             return Err(refuse("support", "0", "expected at least 1 transaction"));
         }
-        let (set, found) = find_column(&inputs[0], &self.set, "set")?;
-        let names = match &found {
-            DataType::List(item) => ItemNames::new(item.data_type()),
-            _ => None,
-        };
-        let Some(names) = names else {
-            let expected = "List<UInt32>, List<Utf8> or List<Dictionary<UInt32, Utf8>>";
-            let column = self.set.clone();
-            return Err(BindErrorKind::ColumnType { column, found, expected }.at("set"));
-        };
+        let set = SetInput::bind(inputs, &self.set)?.remove(0);
+        let names = ItemNames::new(set.item_type()).expect("items of sets have names");
         let is_named_before = |index: usize| {
             let (before, from) = self.measures.split_at(index);
             before.contains(&from[0])
@@ -69,7 +61,7 @@ impl OperatorSpec for FrequentPairs {
         let rules =
             Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
         let rows = FrequentRows::new(
-            &names.item_type(),
+            names.item_type(),
             itemset,
             self.measures,
             slides.map(|slides| slides.borders),

@@ -14,12 +14,12 @@ use crate::wave::Device;
 /// Finds all pairs or triples of items that at least a given number of transactions hold, exactly.
 ///
 /// # Ports
-/// In: `set`, the items of a transaction, in any order: a list of numbers (UInt32) or of texts
-/// (Utf8, or a dictionary of them, such as `tokenize` makes it). An item that comes twice counts
-/// once. A null is no transaction; an empty list is one. Texts of more than 1,024 bytes are kept
-/// as their beginning and a hash.
+/// In: `set`, the items of a transaction, in any order: a list of integers or of texts of any
+/// layout. An item that comes twice counts once, and a null item is left out. A null is no
+/// transaction; an empty list is one. Texts of more than 1,024 bytes are kept as their beginning
+/// and a hash.
 ///
-/// Out: `left` and `right` (items, as they came in), `support` (UInt32, transactions that hold
+/// Out: `left` and `right` (items, of their type; texts as Utf8), `support` (UInt32, transactions that hold
 /// both), and the columns of `measures` (Float64). `left` < `right`. Each pair comes once, in no
 /// particular order. With `itemset`: 3 the rows are triples, which have a column `third` after
 /// `right`. With `window`, each pair comes once a window, after the columns
@@ -119,7 +119,8 @@ pub struct FrequentPairs {
     /// the columns `window_start`, `window_end` and `complete`.
     #[serde(default)]
     pub(super) window: Option<PairWindow>,
-    /// Column of the transactions.
+    /// Transactions, lists of integers or of texts: a column, or an expression such as
+    /// `words(line)`.
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Maximum bytes of the transactions.
@@ -217,7 +218,7 @@ impl FrequentPairs {
         self
     }
 
-    /// Sets the column of the transactions.
+    /// Sets the column or expression of the transactions.
     #[must_use]
     pub fn set(mut self, column: impl Into<String>) -> Self {
         self.set = column.into();

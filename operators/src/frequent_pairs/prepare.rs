@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use thiserror::Error;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, OperatorError};
 use trommel_kernels::supports::Pair;
@@ -24,17 +22,10 @@ use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
 use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
+use crate::sets::SetInput;
 use crate::state::{SnapshotFile, SnapshotFileError};
 use crate::wave::{Filled, Producer};
 use crate::window::slides::Slides;
-
-/// An item of a transaction is null.
-#[derive(Debug, Error)]
-#[error("invalid transaction {number}: an item is null")]
-struct NullItem {
-    /// Position in the stream, from 0.
-    number: u64,
-}
 
 /// Rules of the operator.
 #[derive(Debug, Clone)]
@@ -61,8 +52,8 @@ enum Mining {
 /// Makes chunks of the transactions of a stream.
 pub(super) struct PairProducer {
     rules: Rules,
-    /// Index of the column of transactions.
-    set: usize,
+    /// The transactions.
+    set: SetInput,
     names: ItemNames,
     /// Items that were known when the others were forgotten last.
     retained: usize,
@@ -97,10 +88,10 @@ struct PairCounters {
 }
 
 impl PairProducer {
-    /// A producer for transactions of the items `names` in the column with the index `set`.
+    /// A producer for the transactions `set` of the items `names`.
     pub(super) fn new(
         rules: Rules,
-        set: usize,
+        set: SetInput,
         names: ItemNames,
         device: DeviceChoice,
         snapshot: Option<SnapshotFile>,
@@ -125,7 +116,7 @@ impl PairProducer {
     }
 
     fn collect(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
-        let sets = records.column(self.set).as_list::<i32>();
+        let sets = self.set.of(records)?;
         let ends: Vec<usize> = sets
             .value_offsets()
             .iter()
@@ -136,16 +127,12 @@ impl PairProducer {
         let items = sets.values().slice(first, last - first);
         let budget = self.budget()?;
         self.names.number(&items, &mut self.numbers, budget)?;
-        let has_nulls = items.logical_null_count() > 0;
         for (row, ends) in ends.windows(2).enumerate() {
             if sets.is_null(row) {
                 self.counters.nulls += 1;
                 continue;
             }
             let [begin, end] = [ends[0] - first, ends[1] - first];
-            if has_nulls && items.slice(begin, end - begin).logical_null_count() > 0 {
-                return Err(NullItem { number: self.counters.transactions }.into());
-            }
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
             let bytes = self.collector.bytes_of_large(end - begin);

@@ -32,8 +32,8 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use self::operator::Filtering;
-use crate::columns::find_column;
-use crate::items::{Column, Text};
+use crate::expressions::ColumnInput;
+use crate::items::{Column, Text, native_type, result_type};
 
 /// One row in `SAMPLED` is counted to find the hot items.
 const SAMPLED: usize = 32;
@@ -41,7 +41,8 @@ const SAMPLED: usize = 32;
 /// Takes the hottest items out of a stream and counts them; the other rows pass.
 ///
 /// # Ports
-/// In: any columns, among them the item: UInt32, UInt64 or Utf8. Out `rest`: the rows whose item is
+/// In: any columns, among them the item: a number, a text, a date, a point in time or a truth value;
+/// or an expression over them. Out `rest`: the rows whose item is
 /// not hot at present (or null), in their order. Out `counts`: the item and `count` (UInt64), the
 /// rows of that item that were taken out since it was last reported; reported when other items
 /// become hot, and at the end.
@@ -79,7 +80,7 @@ const SAMPLED: usize = 32;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct HeavyFilter {
-    /// The column of the items.
+    /// The column of the items, or an expression such as `lower(host)`.
     #[serde(default = "default_item")]
     item: String,
 }
@@ -106,17 +107,21 @@ impl HeavyFilter {
         Self { item: default_item() }
     }
 
-    /// Filters by this column.
+    /// Filters by this column or expression.
     #[must_use]
     pub fn item(mut self, column: impl Into<String>) -> Self {
         self.item = column.into();
         self
     }
 
-    fn bind_items<K: Column>(&self, input: &SchemaRef, item: usize) -> Result<Fragment, BindError> {
+    fn bind_items<K: Column>(
+        &self,
+        input: &SchemaRef,
+        (item, kind): (ColumnInput, DataType),
+    ) -> Result<Fragment, BindError> {
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let counts = Arc::new(Schema::new(vec![
-            Field::new(&self.item, K::TYPE, false),
+            Field::new(&self.item, kind, false),
             Field::new("count", DataType::UInt64, false),
         ]));
         let filtering = Filtering::<K>::new(isa, input, item, &counts);
@@ -134,13 +139,15 @@ impl OperatorSpec for HeavyFilter {
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
-        let (item, item_type) = find_column(&inputs[0], &self.item, "item")?;
-        match item_type {
-            DataType::UInt32 => self.bind_items::<u32>(&inputs[0], item),
-            DataType::UInt64 => self.bind_items::<u64>(&inputs[0], item),
-            DataType::Utf8 => self.bind_items::<Text>(&inputs[0], item),
-            found => {
-                let (column, expected) = (self.item.clone(), "UInt32, UInt64 or Utf8");
+        let (item, found) = ColumnInput::bind(&inputs[0], &self.item, "item")?;
+        let kind = result_type(&found);
+        match native_type(&kind) {
+            Some(DataType::UInt32) => self.bind_items::<u32>(&inputs[0], (item, kind)),
+            Some(DataType::UInt64) => self.bind_items::<u64>(&inputs[0], (item, kind)),
+            Some(DataType::Utf8) => self.bind_items::<Text>(&inputs[0], (item, kind)),
+            _ => {
+                let column = self.item.clone();
+                let expected = "a number, a text, a date, a point in time or a truth value";
                 Err(BindErrorKind::ColumnType { column, found, expected }.at("item"))
             }
         }

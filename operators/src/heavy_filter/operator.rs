@@ -13,7 +13,8 @@ use trommel_kernels::sieve::{HotKeys, KEYS_MAX, MISSED_SLACK, sift};
 
 use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
-use crate::items::{Column, Items};
+use crate::expressions::ColumnInput;
+use crate::items::{Column, Items, from_native, to_native};
 use crate::secret::random_seed;
 use crate::summary::{NARROW_SHARE, SpaceSaving, Summary, hottest};
 
@@ -28,8 +29,7 @@ pub(super) struct Filtering<K: Column> {
     isa: Isa,
     rest: SchemaRef,
     counts: SchemaRef,
-    /// The index of the column of items.
-    item: usize,
+    item: ColumnInput,
     /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
     hot: Vec<K>,
     codes: Vec<K::Code>,
@@ -44,7 +44,7 @@ pub(super) struct Filtering<K: Column> {
 }
 
 impl<K: Column> Filtering<K> {
-    pub(super) fn new(isa: Isa, rest: &SchemaRef, item: usize, counts: &SchemaRef) -> Self {
+    pub(super) fn new(isa: Isa, rest: &SchemaRef, item: ColumnInput, counts: &SchemaRef) -> Self {
         Self {
             isa,
             rest: SchemaRef::clone(rest),
@@ -97,8 +97,9 @@ impl<K: Column> Filtering<K> {
 
     fn report(&mut self, out: &mut Output) {
         let counted = || self.hot.iter().zip(&self.hits).filter(|&(_, &hits)| hits > 0);
+        let items = K::collect(counted().map(|(item, _)| item));
         let columns: Vec<ArrayRef> = vec![
-            K::collect(counted().map(|(item, _)| item)),
+            from_native(items, self.counts.field(0).data_type()),
             Arc::new(UInt64Array::from_iter_values(counted().map(|(_, &hits)| hits))),
         ];
         let rows = RecordBatch::try_new(SchemaRef::clone(&self.counts), columns);
@@ -106,13 +107,20 @@ impl<K: Column> Filtering<K> {
         self.hits.fill(0);
     }
 
-    /// The rows that are not hot.
-    fn filter(&mut self, records: RecordBatch) -> Result<RecordBatch, OperatorError> {
+    /// The rows that are not hot, of those with these `items`.
+    fn filter(
+        &mut self,
+        records: RecordBatch,
+        items: &ArrayRef,
+    ) -> Result<RecordBatch, OperatorError> {
         if self.hot.is_empty() {
             return Ok(records);
         }
-        let items = records.column(self.item);
-        let is_plain = records.num_columns() == 1 && items.null_count() == 0;
+        // The items are all that the rows have.
+        let is_plain = records.num_columns() == 1
+            && items.null_count() == 0
+            && self.item.column().is_some()
+            && *self.rest.field(0).data_type() == K::TYPE;
         match if is_plain { self.sift(items) } else { None } {
             Some(column) => Ok(column_batch(&self.rest, column)),
             None => {
@@ -184,10 +192,11 @@ impl<K: Column> Operator for Filtering<K> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let records = input.into_records();
-        if self.sample(records.column(self.item)) {
+        let items = to_native(&self.item.of(&records)?)?;
+        if self.sample(&items) {
             self.choose(out);
         }
-        let rest = self.filter(records)?;
+        let rest = self.filter(records, &items)?;
         out.send_to(HeavyFilter::REST, rest);
         Ok(Flow::NeedInput)
     }

@@ -6,11 +6,13 @@
 //! | `text` | texts as items |
 //! | `stored` | an item as bytes |
 //! | `column` | an item type as an Arrow column |
+//! | `several` | several columns as one item |
 //! | `external` | items of other types, which are counted as these |
 
 mod column;
 mod external;
 mod item;
+mod several;
 mod stored;
 mod text;
 
@@ -18,5 +20,6 @@ pub(crate) use self::column::Column;
 pub(crate) use self::external::{from_native, native_type, result_type, to_native};
 pub use self::item::{Item, Items};
 pub(crate) use self::item::{Keyed, Part};
+pub(crate) use self::several::{pack, unpack};
 pub use self::stored::StoredItem;
 pub use self::text::{Text, TextSecret};

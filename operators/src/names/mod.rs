@@ -1,4 +1,4 @@
-//! The items of a column: numbers or texts, each with a number of its own.
+//! The items of a column: integers or texts, each with a number of its own.
 
 mod numbers;
 
@@ -6,16 +6,19 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray, UInt32Array};
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int64Array, StringArray, UInt32Array, UInt64Array,
+};
+use arrow_cast::cast;
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use self::numbers::ItemNumbers;
+use self::numbers::{Integer, ItemNumbers};
 use crate::budget::{Budget, BudgetFull};
-use crate::items::{StoredItem, Text};
+use crate::items::{Text, from_native, native_type, to_native};
 use crate::long;
-use crate::state::{Reader, RestoreError, Writer};
+use crate::state::{Reader, RestoreError, Writer, stored_type};
 use crate::texts::{TextHash, TextTable};
 
 /// A longer text is kept by a name of this length.
@@ -28,46 +31,47 @@ const ITEMS: &str = "the items";
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers the items of a column from 0 on, in the order of their first occurrence.
-pub(crate) enum ItemNames {
-    Numbers(ItemNumbers),
+pub(crate) struct ItemNames {
+    /// Type of the items in results.
+    kind: DataType,
+    known: Known,
+}
+
+/// Items as they are counted, see [`native_type`].
+enum Known {
+    Narrow(ItemNumbers<u32>),
+    Wide(ItemNumbers<u64>),
     Texts { table: TextTable, hash: TextHash },
 }
 
 impl ItemNames {
-    /// Names of the items of a column of lists of type `item`; `None` if items have another type.
-    pub(crate) fn new(item: &DataType) -> Option<Self> {
-        match item {
-            DataType::UInt32 => Some(Self::Numbers(ItemNumbers::default())),
-            DataType::Utf8 => Some(Self::texts()),
-            DataType::Dictionary(key, value)
-                if **key == DataType::UInt32 && **value == DataType::Utf8 =>
-            {
-                Some(Self::texts())
-            }
-            _ => None,
+    /// Names of items of the type `kind`, as results have it; `None` if such items have no names:
+    /// they are neither integers nor texts.
+    pub(crate) fn new(kind: &DataType) -> Option<Self> {
+        if !kind.is_integer() && *kind != DataType::Utf8 {
+            return None;
         }
+        let known = match native_type(kind)? {
+            DataType::UInt32 => Known::Narrow(ItemNumbers::default()),
+            DataType::UInt64 => Known::Wide(ItemNumbers::default()),
+            _ => Known::Texts { table: TextTable::default(), hash: TextHash::new() },
+        };
+        Some(Self { kind: kind.clone(), known })
     }
 
-    fn texts() -> Self {
-        Self::Texts { table: TextTable::default(), hash: TextHash::new() }
+    /// Type of the items in results.
+    pub(crate) fn item_type(&self) -> &DataType {
+        &self.kind
     }
 
-    /// Type of the items.
-    pub(crate) fn item_type(&self) -> DataType {
-        match self {
-            Self::Numbers(_) => DataType::UInt32,
-            Self::Texts { .. } => DataType::Utf8,
-        }
-    }
-
-    /// The numbers of the items `values`; nulls have any number. Of `budget`, all that is in memory
-    /// besides has been taken.
+    /// The numbers of the items `values`, which are counted as the type says. Of `budget`, all that
+    /// is in memory besides has been taken.
     ///
     /// # Errors
     /// If the items do not fit. Then some of them are known, and `numbers` has some numbers.
     ///
     /// # Panics
-    /// If the values are of another type than the column.
+    /// If the values are of another type.
     pub(crate) fn number(
         &mut self,
         values: &ArrayRef,
@@ -77,43 +81,46 @@ impl ItemNames {
         numbers.clear();
         budget.take("the numbers of the items", values.len() * size_of::<u32>())?;
         numbers.reserve_exact(values.len());
-        match self {
-            Self::Numbers(known) => {
-                for &item in values.as_primitive::<UInt32Type>().values() {
-                    numbers.push(known.number(item, &mut budget)?);
-                }
+        match &mut self.known {
+            Known::Narrow(known) => {
+                number_all(known, values.as_primitive::<UInt32Type>().values(), numbers, budget)
             }
-            Self::Texts { table, hash } => match values.as_string_opt::<i32>() {
+            Known::Wide(known) => {
+                number_all(known, values.as_primitive::<UInt64Type>().values(), numbers, budget)
+            }
+            Known::Texts { table, hash } => match values.as_string_opt::<i32>() {
                 Some(texts) => {
                     for row in 0..texts.len() {
                         numbers.push(number_text(table, hash, texts, row, &mut budget)?);
                     }
+                    Ok(())
                 }
                 None => {
                     let keys = values.as_dictionary();
                     budget.take("the keys of the items", keys_bytes(keys))?;
                     number_keys(keys, numbers, |texts, row| {
                         number_text(table, hash, texts, row, &mut budget)
-                    })?;
+                    })
                 }
             },
         }
-        Ok(())
     }
 
     /// The numbers of the items `values`, of which none is added: [`UNKNOWN`] for items that are
-    /// not known. Nulls have any number.
+    /// not known.
     ///
     /// # Panics
-    /// If the values are of another type than the column.
+    /// If the values are of another type.
     pub(crate) fn find(&self, values: &ArrayRef, numbers: &mut Vec<u32>) {
         numbers.clear();
-        match self {
-            Self::Numbers(known) => {
-                let items = values.as_primitive::<UInt32Type>().values();
-                numbers.extend(items.iter().map(|&item| known.find(item).unwrap_or(UNKNOWN)));
+        match &self.known {
+            Known::Narrow(known) => {
+                find_all(known, values.as_primitive::<UInt32Type>().values(), numbers);
             }
-            Self::Texts { table, hash } => {
+            Known::Wide(known) => {
+                find_all(known, values.as_primitive::<UInt64Type>().values(), numbers);
+            }
+            Known::Texts { table, hash } => {
                 let find = |texts: &StringArray, row| find_text(table, hash, text_at(texts, row));
                 match values.as_string_opt::<i32>() {
                     Some(texts) => numbers.extend((0..texts.len()).map(|row| find(texts, row))),
@@ -129,32 +136,45 @@ impl ItemNames {
 
     /// The number of the item that a query names; `None` if it is of another type.
     pub(crate) fn find_json(&self, item: &Value) -> Option<u32> {
-        match self {
-            Self::Numbers(known) => {
-                let item = u32::try_from(item.as_u64()?).ok()?;
-                Some(known.find(item).unwrap_or(UNKNOWN))
-            }
-            Self::Texts { table, hash } => Some(find_text(table, hash, item.as_str()?)),
-        }
+        let number = match &self.known {
+            Known::Narrow(known) => known.find(u32::try_from(self.bits_of(item)?).ok()?),
+            Known::Wide(known) => known.find(self.bits_of(item)?),
+            Known::Texts { table, hash } => return Some(find_text(table, hash, item.as_str()?)),
+        };
+        Some(number.unwrap_or(UNKNOWN))
+    }
+
+    /// The bits by which an integer of this type is counted.
+    fn bits_of(&self, item: &Value) -> Option<u64> {
+        let one = match (item.as_u64(), item.as_i64()) {
+            (Some(item), _) => Arc::new(UInt64Array::from(vec![item])) as ArrayRef,
+            (None, item) => Arc::new(Int64Array::from(vec![item?])),
+        };
+        // A number that the type does not have becomes null.
+        let one = cast(&one, &self.kind).ok().filter(|one| one.is_valid(0))?;
+        let bits = cast(&to_native(&one).ok()?, &DataType::UInt64).ok()?;
+        Some(bits.as_primitive::<UInt64Type>().value(0))
     }
 
     /// The items with these numbers.
     pub(crate) fn column(&self, numbers: &[u32]) -> ArrayRef {
-        match self {
-            Self::Numbers(known) => {
-                let items = numbers.iter().map(|&number| known.items()[number as usize]);
-                Arc::new(UInt32Array::from_iter_values(items))
+        let native: ArrayRef = match &self.known {
+            Known::Narrow(known) => {
+                Arc::new(UInt32Array::from_iter_values(known.items_of(numbers)))
             }
-            Self::Texts { table, .. } => Arc::new(table.column(numbers.iter().copied())),
-        }
+            Known::Wide(known) => Arc::new(UInt64Array::from_iter_values(known.items_of(numbers))),
+            Known::Texts { table, .. } => Arc::new(table.column(numbers.iter().copied())),
+        };
+        from_native(native, &self.kind)
     }
 
     /// Writes all items by number.
     pub(crate) fn write(&self, to: &mut Writer) {
         to.len(self.len());
-        match self {
-            Self::Numbers(known) => known.items().iter().for_each(|item| to.item(item)),
-            Self::Texts { table, .. } => {
+        match &self.known {
+            Known::Narrow(known) => known.items().iter().for_each(|item| to.item(item)),
+            Known::Wide(known) => known.items().iter().for_each(|item| to.item(item)),
+            Known::Texts { table, .. } => {
                 let texts = (0..).map(|number| table.get(number)).take(table.len());
                 texts.for_each(|text| to.item(&Text::from(text)));
             }
@@ -166,11 +186,14 @@ impl ItemNames {
         let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
         let mut unlimited = Budget::new(usize::MAX);
         for next in 0..len {
-            let number = match self {
-                Self::Numbers(known) => {
+            let number = match &mut self.known {
+                Known::Narrow(known) => {
                     known.number(from.item()?, &mut unlimited).expect("all items fit")
                 }
-                Self::Texts { table, hash } => {
+                Known::Wide(known) => {
+                    known.number(from.item()?, &mut unlimited).expect("all items fit")
+                }
+                Known::Texts { table, hash } => {
                     let text: Text = from.item()?;
                     if text.len() > TEXT_BYTES_MAX {
                         let most = format!("at most {TEXT_BYTES_MAX} bytes");
@@ -188,19 +211,21 @@ impl ItemNames {
 
     /// Number of the type of items in a snapshot.
     pub(crate) fn stored_type(&self) -> u8 {
-        match self {
-            Self::Numbers(_) => u32::NUMBER,
-            Self::Texts { .. } => Text::NUMBER,
-        }
+        stored_type(&self.kind).expect("types with names have a number")
     }
 
     /// Sorts numbers by their items: numbers ascending, texts by their bytes.
     pub(crate) fn sort(&self, numbers: &mut [u32]) {
-        match self {
-            Self::Numbers(known) => {
-                numbers.sort_unstable_by_key(|&number| known.items()[number as usize]);
+        match &self.known {
+            Known::Narrow(known) => {
+                let sign = if self.kind.is_signed_integer() { 1 << 31 } else { 0 };
+                numbers.sort_unstable_by_key(|&number| known.items()[number as usize] ^ sign);
             }
-            Self::Texts { table, .. } => {
+            Known::Wide(known) => {
+                let sign = if self.kind.is_signed_integer() { 1 << 63 } else { 0 };
+                numbers.sort_unstable_by_key(|&number| known.items()[number as usize] ^ sign);
+            }
+            Known::Texts { table, .. } => {
                 numbers.sort_unstable_by_key(|&number| table.bytes_of(number));
             }
         }
@@ -209,9 +234,10 @@ impl ItemNames {
     /// Forgets the items that are not `used`, by number. The others get new numbers in the order of
     /// their old ones.
     pub(crate) fn retain(&mut self, used: &[bool]) {
-        match self {
-            Self::Numbers(known) => *known = known.retained(used),
-            Self::Texts { table, hash } => {
+        match &mut self.known {
+            Known::Narrow(known) => *known = known.retained(used),
+            Known::Wide(known) => *known = known.retained(used),
+            Known::Texts { table, hash } => {
                 let mut retained = TextTable::default();
                 for (number, _) in (0..).zip(used).filter(|(_, used)| **used) {
                     retained.number(table.get(number), hash);
@@ -223,19 +249,39 @@ impl ItemNames {
 
     /// Number of known items.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Numbers(known) => known.items().len(),
-            Self::Texts { table, .. } => table.len(),
+        match &self.known {
+            Known::Narrow(known) => known.items().len(),
+            Known::Wide(known) => known.items().len(),
+            Known::Texts { table, .. } => table.len(),
         }
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Numbers(known) => known.bytes(),
-            Self::Texts { table, .. } => table.bytes(),
+        match &self.known {
+            Known::Narrow(known) => known.bytes(),
+            Known::Wide(known) => known.bytes(),
+            Known::Texts { table, .. } => table.bytes(),
         }
     }
+}
+
+/// Appends the numbers of `items`.
+fn number_all<I: Integer>(
+    known: &mut ItemNumbers<I>,
+    items: &[I],
+    numbers: &mut Vec<u32>,
+    mut budget: Budget,
+) -> Result<(), BudgetFull> {
+    for &item in items {
+        numbers.push(known.number(item, &mut budget)?);
+    }
+    Ok(())
+}
+
+/// Appends the numbers of `items`, [`UNKNOWN`] for those that are not known.
+fn find_all<I: Integer>(known: &ItemNumbers<I>, items: &[I], numbers: &mut Vec<u32>) {
+    numbers.extend(items.iter().map(|&item| known.find(item).unwrap_or(UNKNOWN)));
 }
 
 /// A text; of a null, any.
@@ -299,9 +345,46 @@ fn number_keys<E>(
 
 #[cfg(test)]
 mod tests {
-    use arrow_cast::cast;
+    use serde_json::json;
 
     use super::*;
+    use crate::items::result_type;
+
+    /// Integers of each width and sign have names, come back, and are sorted by their values.
+    #[test]
+    fn integers_of_each_type_keep_their_values_and_their_order() {
+        let values = [5_i64, -3, 0, 127, -128, 5];
+        let types = [
+            (DataType::Int8, vec![-128, -3, 0, 5, 127]),
+            (DataType::Int16, vec![-128, -3, 0, 5, 127]),
+            (DataType::Int32, vec![-128, -3, 0, 5, 127]),
+            (DataType::Int64, vec![-128, -3, 0, 5, 127]),
+            (DataType::UInt8, vec![0, 5, 127]),
+            (DataType::UInt16, vec![0, 5, 127]),
+            (DataType::UInt32, vec![0, 5, 127]),
+            (DataType::UInt64, vec![0, 5, 127]),
+        ];
+        for (kind, sorted) in types {
+            let values = values.iter().copied().filter(|value| sorted.contains(value));
+            let items: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+            let items = to_native(&cast(&items, &kind).unwrap()).unwrap();
+            let (mut names, mut numbers) = (ItemNames::new(&kind).unwrap(), Vec::new());
+            names.number(&items, &mut numbers, Budget::new(1 << 20)).unwrap();
+            assert_eq!(names.len(), sorted.len(), "{kind}");
+            numbers.sort_unstable();
+            numbers.dedup();
+            names.sort(&mut numbers);
+            let expected: ArrayRef = Arc::new(Int64Array::from(sorted.clone()));
+            let expected = cast(&expected, &kind).unwrap();
+            assert_eq!(&names.column(&numbers), &expected, "{kind}");
+            let found = sorted.iter().map(|item| names.find_json(&json!(item)));
+            assert!(found.eq(numbers.iter().map(|&number| Some(number))), "{kind}");
+            assert_eq!(names.find_json(&json!(1)), Some(UNKNOWN), "{kind}");
+            assert_eq!(names.find_json(&json!("5")), None, "{kind}");
+            let signed = kind.is_signed_integer();
+            assert_eq!(names.find_json(&json!(-1)).is_some(), signed, "{kind}");
+        }
+    }
 
     /// Texts that are in their keys, and texts that are not, as such and as keys of a dictionary.
     #[test]
@@ -312,7 +395,8 @@ mod tests {
         let numbers: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..50_000));
         for items in [numbers, cast(&texts, &keys).unwrap(), texts] {
             let numbered = |bytes| {
-                let mut names = ItemNames::new(items.data_type()).unwrap();
+                let kind = result_type(items.data_type());
+                let mut names = ItemNames::new(&kind).unwrap();
                 let (mut numbers, mut budget) = (Vec::new(), Budget::new(bytes + 1_000));
                 budget.take("something else", 1_000).unwrap();
                 let outcome = names.number(&items, &mut numbers, budget);

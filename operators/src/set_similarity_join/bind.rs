@@ -21,10 +21,9 @@ use super::stream::{self, JoinWindow, StreamProducer, StreamRules};
 use super::verify::join_chunk::JoinChunk;
 use super::verify::kernel::JoinKernel;
 use crate::budget::Allowance;
-use crate::carry::carried_columns;
-use crate::columns::{check_dictionaries, column_schema, find_column};
+use crate::columns::column_schema;
 use crate::parameters::{check_range, refuse};
-use crate::sets::{SetCollector, SetColumns};
+use crate::sets::{SetCollector, SetSource};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 use crate::window::Extent;
 
@@ -69,50 +68,32 @@ impl OperatorSpec for SetSimilarityJoin {
         let bounds = Bounds::new(self.similarity, self.threshold)
             .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
         let plan = self.plan()?;
-        let mut columns: Vec<SetColumns> =
-            inputs.iter().map(|input| self.columns(input)).collect::<Result<_, _>>()?;
-        check_dictionaries(inputs.iter().zip(columns.iter().map(|columns| columns.set)))?;
+        self.check_carry()?;
+        let mut sources = SetSource::bind(inputs, self.id.as_deref(), &self.set, &self.carry)?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         Ok(match self.stream(inputs.len(), &memory, (bounds, isa, plan))? {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
-                stream::deduplicate(rules, columns.remove(0), inputs)
+                let source = sources.remove(0).with_unseen_ids(&inputs[0]);
+                stream::deduplicate(rules, source, inputs)
             }
             Some(rules) => {
-                let rows = self.rows(&columns);
-                let producer = StreamProducer::new(rules, columns.remove(0));
+                let rows = self.rows(&sources);
+                let producer = StreamProducer::new(rules, sources.remove(0));
                 let session = DeviceSession::new(plan.device);
                 self.in_waves(producer, rows, Means { isa, plan, session, cores: 1, memory })
             }
             None => {
-                let rows = self.rows(&columns);
+                let rows = self.rows(&sources);
                 let session = DeviceSession::new(plan.device);
                 let cores = self.cores(context.threads);
                 let means = Means { isa, plan, session, cores, memory };
-                self.in_waves(self.producer(columns, &means), rows, means)
+                self.in_waves(self.producer(sources, &means), rows, means)
             }
         })
     }
 }
 
 impl SetSimilarityJoin {
-    /// The columns of an input that the parameters name.
-    fn columns(&self, input: &SchemaRef) -> Result<SetColumns, BindError> {
-        let wrong = |column: &str, found: DataType, expected, parameter| {
-            let column = column.to_owned();
-            BindErrorKind::ColumnType { column, found, expected }.at(parameter)
-        };
-        let id = match find_column(input, &self.id, "id")? {
-            (index, DataType::UInt32) => index,
-            (_, found) => return Err(wrong(&self.id, found, "UInt32", "id")),
-        };
-        match find_column(input, &self.set, "set")? {
-            (set, DataType::List(token)) if *token.data_type() == DataType::UInt32 => {
-                Ok(SetColumns::new(input, id, set, self.carried(input)?))
-            }
-            (_, found) => Err(wrong(&self.set, found, "List<UInt32>", "set")),
-        }
-    }
-
     /// Parameters of a streaming join; `None` if the sets are collected first.
     fn stream(
         &self,
@@ -156,26 +137,24 @@ impl SetSimilarityJoin {
         }))
     }
 
-    /// Indexes of the carried columns, each once.
-    fn carried(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+    /// Refuses columns to carry where rows have no place for them.
+    fn check_carry(&self) -> Result<(), BindError> {
         let refused = match (self.mode, self.output) {
+            _ if self.carry.as_slice().is_empty() => return Ok(()),
+            (JoinMode::Join, JoinOutput::Pairs) => return Ok(()),
             (JoinMode::Deduplicate, _) => {
                 "with `mode`: \"deduplicate\", rows keep all their columns"
             }
             (JoinMode::Join, JoinOutput::Count) => "`output`: \"count\" has no other columns",
-            (JoinMode::Join, JoinOutput::Pairs) => return carried_columns(&self.carry, input),
         };
-        if self.carry.is_empty() {
-            return Ok(Vec::new());
-        }
         Err(refuse("carry", "columns to carry", refused))
     }
 
     /// Rows of the output.
-    fn rows(&self, columns: &[SetColumns]) -> ResultRows {
+    fn rows(&self, sources: &[SetSource]) -> ResultRows {
         match self.output {
             JoinOutput::Pairs => {
-                let carried = SetColumns::carried_schemas(columns);
+                let carried = SetSource::carried_of(sources);
                 let batch_bytes = self.tuning.carried_batch_bytes;
                 ResultRows::Pairs(SimilarRows::new(self.similarity, carried, batch_bytes))
             }
@@ -195,11 +174,11 @@ impl SetSimilarityJoin {
     /// PREPARE of the join of a collection.
     fn producer(
         &self,
-        columns: Vec<SetColumns>,
+        sources: Vec<SetSource>,
         &Means { isa, plan, ref session, cores, ref memory }: &Means,
     ) -> CollectionProducer {
         let mut collector = SetCollector::within(memory);
-        if columns.len() == 2 {
+        if sources.len() == 2 {
             collector = collector.two_sided();
         }
         let Self { similarity, threshold, algorithm, tuning, .. } = *self;
@@ -216,7 +195,7 @@ impl SetSimilarityJoin {
         let opening = Opening::new(plan, session, cores);
         let (size_min, is_count) = (self.size_min, self.output == JoinOutput::Count);
         let producer =
-            CollectionProducer::new(collector, columns, question, size_min, tiling, opening);
+            CollectionProducer::new(collector, sources, question, size_min, tiling, opening);
         let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
         match is_count {
             true if is_free => producer.merging_copies(),

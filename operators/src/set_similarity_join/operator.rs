@@ -8,19 +8,21 @@ use super::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
 use super::similarity::{Similarity, Threshold};
 use super::stream::JoinWindow;
 use super::tuning::Tuning;
+use crate::parameters::Names;
 use crate::wave::Device;
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
 ///
 /// # Ports
-/// In: one input, which is joined to itself, or two; a streaming join has one. Columns: `id`
-/// (UInt32) and `set` (`List<UInt32>`, each set strictly ascending). Rows with a null id or a
-/// null set are not joined. An empty set is similar to no set.
+/// In: one input, which is joined to itself, or two; a streaming join has one. `set` is a list of
+/// integers or of texts, in any order; duplicates count once, and nulls in it are left out. `id`
+/// has any type. Rows with a null id or a null set are not joined. An empty set is similar to no
+/// set. Texts of more than 1,024 bytes are kept as their beginning and a hash.
 ///
-/// Out: `left` and `right` (UInt32, ids), `overlap` (UInt32, number of common tokens),
-/// `similarity` (Float64), and each column of `carry` twice; or `count` (UInt64). With one input,
-/// `left` < `right`; with two, `left` is of the first input. Each pair comes once, in no
-/// particular order.
+/// Out: `left` and `right` (ids, of their type; UInt32 for positions), `overlap` (UInt32, number of
+/// common tokens), `similarity` (Float64), and each column of `carry` twice; or `count` (UInt64).
+/// With one input, `left` < `right` for ids of UInt32, and `left` came first for others; with two,
+/// `left` is of the first input. Each pair comes once, in no particular order.
 ///
 /// With `window`, each set is joined on arrival to the earlier sets of the window. `left` is the
 /// older set, for any ids. A pair comes out with the batch of its newer set.
@@ -118,16 +120,18 @@ pub struct SetSimilarityJoin {
     /// Output: pairs, or their number.
     #[serde(default)]
     pub(super) output: JoinOutput,
-    /// Column of ids, UInt32.
-    #[serde(default = "default_id")]
-    pub(super) id: String,
-    /// Column of sets, `List<UInt32>`, each set strictly ascending.
+    /// Ids of the rows, of any type: a column or an expression. When left out, the column `id`, or
+    /// else the position of the row in its input, from 0.
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    /// Sets, lists of integers or of texts in any order: a column, or an expression such as
+    /// `words(text)`.
     #[serde(default = "default_set")]
     pub(super) set: String,
-    /// Columns of the input to carry into the rows of pairs: column `x` becomes `left_x` and
-    /// `right_x`.
+    /// Columns of the input to carry into the rows of pairs, or `*` for all: column `x` becomes
+    /// `left_x` and `right_x`.
     #[serde(default)]
-    pub(super) carry: Vec<String>,
+    pub(super) carry: Names,
     /// Minimum number of tokens of a set. Smaller sets are similar to no set.
     #[serde(default = "default_size_min")]
     #[schemars(range(min = 1))]
@@ -154,10 +158,6 @@ pub struct SetSimilarityJoin {
     pub(super) tuning: Tuning,
 }
 
-fn default_id() -> String {
-    "id".to_owned()
-}
-
 fn default_size_min() -> usize {
     1
 }
@@ -180,9 +180,9 @@ impl SetSimilarityJoin {
             mode: JoinMode::Join,
             window: None,
             output: JoinOutput::Pairs,
-            id: default_id(),
+            id: None,
             set: default_set(),
-            carry: Vec::new(),
+            carry: Names::default(),
             size_min: default_size_min(),
             device: Device::Auto,
             verify: VerifyMode::Auto,
@@ -226,10 +226,24 @@ impl SetSimilarityJoin {
         self
     }
 
-    /// Carries `columns` of the input into the rows of pairs.
+    /// Sets the column or expression of the ids, of any type.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sets the column or expression of the sets.
+    #[must_use]
+    pub fn set(mut self, set: impl Into<String>) -> Self {
+        self.set = set.into();
+        self
+    }
+
+    /// Carries `columns` of the input into the rows of pairs; `["*"]` carries all.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().map(Into::into).collect();
+        self.carry = columns.into_iter().collect();
         self
     }
 

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow_array::RecordBatch;
+use arrow_array::{ListArray, RecordBatch};
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, OperatorError};
 
@@ -20,16 +20,17 @@ use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
 use crate::pairs::warn_of_copies;
 use crate::sets::{
-    Carrier, Gathering, RowCounts, SetCollection, SetCollector, SetColumns, SetRows, Shares, Side,
-    Sorting,
+    Carrier, Gathering, RowCounts, SetBatch, SetCollection, SetCollector, SetSource, Shares, Side,
+    Sorting, TokenNumbers,
 };
 use crate::wave::{Cost, Filled, Producer};
 
 /// Pairs of copies for each set from which on copies are joined once.
 const COPY_PAIRS_MIN: u64 = 16;
 
-/// Name of the memory of carried columns in errors.
+/// Names of memory in errors: of carried columns, and of the numbers of items.
 const COLUMNS: &str = "the columns";
+const ITEMS: &str = "the items of the sets";
 
 /// Progress of the join.
 enum Phase {
@@ -47,7 +48,10 @@ enum Phase {
 pub(super) struct CollectionProducer {
     /// `None` only while one follows another.
     phase: Option<Phase>,
-    columns: Vec<Arc<SetColumns>>,
+    sources: Vec<SetSource>,
+    /// Numbers of the items of all sources, and their bytes that are taken.
+    tokens: TokenNumbers,
+    token_bytes: usize,
     /// Carried columns, if there are any.
     carrier: Option<Carrier>,
     question: JoinQuestion,
@@ -102,7 +106,7 @@ impl CollectionProducer {
     /// them.
     pub(super) fn new(
         collector: SetCollector,
-        columns: Vec<SetColumns>,
+        sources: Vec<SetSource>,
         question: JoinQuestion,
         size_min: usize,
         tiling: Tiling,
@@ -114,9 +118,10 @@ impl CollectionProducer {
         } else {
             Phase::Collecting(collector)
         };
-        let carrier = SetColumns::carrier(&columns);
-        let columns = columns.into_iter().map(Arc::new).collect();
-        Self { carrier, columns, size_min, tiling, opening, ..Self::in_phase(phase, question) }
+        let carrier = SetSource::carrier(&sources);
+        let tokens = TokenNumbers::new(sources[0].set().item_type());
+        let begun = Self::in_phase(phase, question);
+        Self { carrier, sources, tokens, size_min, tiling, opening, ..begun }
     }
 
     /// Joins copies once where they are many, for a question for the number of pairs.
@@ -134,7 +139,9 @@ impl CollectionProducer {
     fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
         Self {
             phase: Some(phase),
-            columns: Vec::new(),
+            sources: Vec::new(),
+            tokens: TokenNumbers::Own,
+            token_bytes: 0,
             carrier: None,
             question,
             size_min: 1,
@@ -161,39 +168,56 @@ impl CollectionProducer {
     }
 
     /// Adds the sets of a batch from input `port`.
-    fn collect(&mut self, port: usize, records: RecordBatch) -> Result<(), OperatorError> {
+    fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let columns = Arc::clone(&self.columns[port]);
+        let (ids, sets) = self.sources[port].read(records)?;
+        let sets = self.number(sets)?;
         let mut first_row = None;
-        if let Some(carrier) = &mut self.carrier {
-            let bytes = carrier.add(side, columns.carried(&records)?);
+        if let Some(mut carrier) = self.carrier.take() {
+            let bytes = carrier.add(side, self.sources[port].carried().of(records, &ids)?);
             // Rows are numbered instead of ids, null rows too; ids follow at the end.
-            first_row = Some(carrier.number_rows(side, SetRows::new(&records, &columns).ids()));
-            match &mut self.phase {
-                Some(Phase::Collecting(collector)) => collector.reserve(COLUMNS, bytes)?,
-                Some(Phase::Gathering(gathering)) => gathering.reserve(COLUMNS, bytes)?,
-                _ => unreachable!("no input follows the end of the inputs"),
-            }
+            first_row = Some(carrier.number_rows(side, ids.numbers.values())?);
+            self.carrier = Some(carrier);
+            self.collector().reserve(COLUMNS, bytes)?;
         }
+        let sets = SetBatch::new(ids.numbers, sets);
         match &mut self.phase {
-            Some(Phase::Collecting(collector)) => {
-                let rows = SetRows::new(&records, &columns);
-                let counts = collector.push_rows(side, &rows, first_row, self.size_min)?;
+            Some(Phase::Gathering(gathering)) => gathering.take(side, sets, first_row)?,
+            _ => {
+                let (sets, size_min) = (sets.ascending(), self.size_min);
+                let counts = self.collector().push_rows(side, &sets, first_row, size_min)?;
                 self.rows.add(counts);
             }
-            Some(Phase::Gathering(gathering)) => {
-                gathering.take(side, records, &columns, first_row)?;
-            }
-            _ => unreachable!("no input follows the end of the inputs"),
         }
         Ok(())
+    }
+
+    /// Replaces the items of sets by their numbers.
+    fn number(&mut self, sets: ListArray) -> Result<ListArray, OperatorError> {
+        let mut budget = self.collector().budget().clone();
+        budget.give_back(self.token_bytes);
+        let sets = self.tokens.number(sets, budget)?;
+        let bytes = self.tokens.bytes();
+        let more = bytes - self.token_bytes;
+        self.collector().reserve(ITEMS, more)?;
+        self.token_bytes = bytes;
+        Ok(sets)
+    }
+
+    /// The collector of the sets.
+    fn collector(&mut self) -> &mut SetCollector {
+        match &mut self.phase {
+            Some(Phase::Collecting(collector)) => collector,
+            Some(Phase::Gathering(gathering)) => gathering.collector_mut(),
+            _ => unreachable!("no input follows the end of the inputs"),
+        }
     }
 
     /// The next task of collecting or sorting. Goes on to the next phase when all are done.
     fn task(&mut self) -> Result<Option<JoinWork>, OperatorError> {
         let tokens = match &self.phase {
             Some(Phase::Collecting(collector)) => collector.tokens(),
-            Some(Phase::Gathering(gathering)) => gathering.tokens(),
+            Some(Phase::Gathering(gathering)) => gathering.collector().tokens(),
             _ => 0,
         };
         if let Some(session) = self.opening.due(tokens) {
@@ -206,7 +230,7 @@ impl CollectionProducer {
                         && let Some(mut task) = gathering.task(self.has_ended)
                     {
                         task.run();
-                        gathering.landed(task)?;
+                        gathering.landed(task);
                     }
                     if let Some(task) = gathering.task(self.has_ended) {
                         return Ok(Some(JoinWork::Gather(task)));
@@ -230,6 +254,10 @@ impl CollectionProducer {
     /// Begins to sort the sets, or sorts few of them here.
     fn sort(&mut self) -> Result<(), OperatorError> {
         self.times.ended("collecting_ns");
+        // No item comes any more, and pairs do not name the items.
+        self.tokens = TokenNumbers::Own;
+        let token_bytes = mem::take(&mut self.token_bytes);
+        self.collector().give_back(token_bytes);
         let sorting = match self.phase.take() {
             Some(Phase::Collecting(collector)) => collector.sort(Shares::ONE)?,
             Some(Phase::Gathering(gathering)) => {
@@ -293,7 +321,7 @@ impl CollectionProducer {
         }
         match (chunk.take_done_work(), &mut self.phase) {
             (Some(JoinWork::Gather(task)), Some(Phase::Gathering(gathering))) => {
-                gathering.landed(task)?;
+                gathering.landed(task);
             }
             (Some(JoinWork::Sort(task)), Some(Phase::Sorting(sorting))) => {
                 if let Some(collection) = sorting.landed(task)? {
@@ -319,7 +347,7 @@ impl Producer for CollectionProducer {
     type Chunk = JoinChunk;
 
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.collect(port, batch.into_records())
+        self.collect(port, &batch.into_records())
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {

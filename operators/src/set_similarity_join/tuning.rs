@@ -32,6 +32,8 @@ pub(crate) struct Tuning {
     pub(crate) first_slice: u32,
     /// Stream: [position bounds](super::stream) of all sizes, after which the cache is emptied.
     pub(crate) position_bounds_max: usize,
+    /// Stream: known items at which those that have left the window are forgotten.
+    pub(crate) items_min: usize,
 }
 
 impl Default for Tuning {
@@ -49,6 +51,7 @@ impl Default for Tuning {
             long_list: 1 << 9,
             first_slice: 1 << 6,
             position_bounds_max: 1 << 18,
+            items_min: 1 << 16,
         }
     }
 }
@@ -69,5 +72,6 @@ impl Tuning {
         long_list: 3,
         first_slice: 1,
         position_bounds_max: 32,
+        items_min: 4,
     };
 }

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use trommel_engine::operator::OperatorError;
-
-use super::error::SetError;
-use super::input::SetRows;
+use super::input::SetBatch;
 use super::side::Side;
 
 /// Counts of rows, for the report.
@@ -59,83 +56,53 @@ impl ArrivedBlock {
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
     }
 
-    /// Appends the sets of `rows` that have `size_min` tokens or more. If `first_row` is given, the
-    /// numbers of the rows from there on take the place of ids.
-    ///
-    /// # Errors
-    /// If the tokens of a set do not ascend strictly, or one is null.
+    /// Appends the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row`
+    /// is given, the numbers of the rows from there on take the place of ids.
     pub(super) fn push_rows(
         &mut self,
-        rows: &SetRows<'_>,
+        rows: &SetBatch,
         first_row: Option<u32>,
         size_min: usize,
-    ) -> Result<RowCounts, OperatorError> {
-        let numbers = first_row.unwrap_or(0)..;
+    ) -> RowCounts {
+        let numbers = first_row.unwrap_or(0)..=u32::MAX;
         let mut counts = RowCounts::default();
         if let Some((ids, offsets, tokens)) = rows.whole(size_min) {
             let begin = self.ids.len();
-            self.extend(ids, offsets, tokens)?;
+            self.extend(ids, offsets, tokens);
             if let Some(first) = first_row {
                 self.number(begin, first);
             }
             counts.sets = ids.len() as u64;
-            return Ok(counts);
+            return counts;
         }
         for (row, number) in (0..rows.len()).zip(numbers) {
-            let Some((id, tokens)) = rows.get(row)? else {
+            let Some((id, tokens)) = rows.get(row) else {
                 counts.nulls += 1;
                 continue;
             };
             counts.sets += 1;
             counts.empty_sets += u64::from(tokens.is_empty());
             if tokens.len() >= size_min {
-                if !tokens.is_sorted_by(|left, right| left < right) {
-                    return Err(SetError::NotAscending { id }.into());
-                }
                 self.push(if first_row.is_some() { number } else { id }, tokens);
             }
         }
-        Ok(counts)
+        counts
     }
 
     /// Numbers the sets from `begin` on, from `first` on, in place of their ids.
     pub(super) fn number(&mut self, begin: usize, first: u32) {
-        self.ids[begin..].iter_mut().zip(first..).for_each(|(id, number)| *id = number);
+        self.ids[begin..].iter_mut().zip(first..=u32::MAX).for_each(|(id, number)| *id = number);
     }
 
-    /// Appends sets that are laid end to end, none of them empty.
-    ///
-    /// # Errors
-    /// If the tokens of a set do not ascend strictly.
-    pub(super) fn extend(
-        &mut self,
-        ids: &[u32],
-        offsets: &[i32],
-        tokens: &[u32],
-    ) -> Result<(), SetError> {
+    /// Appends sets that are laid end to end and ascend, none of them empty.
+    pub(super) fn extend(&mut self, ids: &[u32], offsets: &[i32], tokens: &[u32]) {
         let place = |offset: i32| usize::try_from(offset).expect("offsets are not negative");
-        let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
-        let tokens = &tokens[place(first)..place(last)];
-        // If all sets ascend, a token that does not exceed the one before it begins a set. Counting
-        // both, without a branch, is faster than looking at each set.
-        let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
-        let descents: u32 = tokens.windows(2).map(descends).sum();
-        let starts = offsets[1..offsets.len() - 1].iter().map(|&start| place(start - first));
-        let between: u32 = starts.map(|start| descends(&tokens[start - 1..=start])).sum();
-        if descents != between {
-            let is_valid = |ends: &[i32]| {
-                tokens[place(ends[0] - first)..place(ends[1] - first)].is_sorted_by(|a, b| a < b)
-            };
-            let invalid = offsets.windows(2).position(|ends| !is_valid(ends));
-            let id = ids[invalid.expect("a set that does not ascend")];
-            return Err(SetError::NotAscending { id });
-        }
+        let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return };
         let before = u32::try_from(self.tokens.len()).expect("at most 2^31 tokens");
         self.ids.extend_from_slice(ids);
-        self.tokens.extend_from_slice(tokens);
+        self.tokens.extend_from_slice(&tokens[place(first)..place(last)]);
         let ends = offsets[1..].iter().map(|&end| before + (end - first).unsigned_abs());
         self.offsets.extend(ends);
-        Ok(())
     }
 
     /// Number, longest size and largest token of the sets from `first` on.

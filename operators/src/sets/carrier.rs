@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
+use super::error::SetError;
 use super::side::Side;
 use crate::carry::CarriedRows;
 
@@ -30,11 +31,17 @@ impl Carrier {
     }
 
     /// Notes the ids of the next rows of `side`, and returns the number of the first one.
-    pub(crate) fn number_rows(&mut self, side: Side, rows: &[u32]) -> u32 {
+    ///
+    /// # Errors
+    /// If a number exceeds 32 bits.
+    pub(crate) fn number_rows(&mut self, side: Side, rows: &[u32]) -> Result<u32, SetError> {
         let ids = &mut self.ids[side.index()];
-        let first = u32::try_from(ids.len()).expect("sets have 32-bit numbers");
+        let first = u32::try_from(ids.len()).map_err(|_| SetError::TooManyRows)?;
+        if ids.len() as u64 + rows.len() as u64 > 1 << 32 {
+            return Err(SetError::TooManyRows);
+        }
         ids.extend_from_slice(rows);
-        first
+        Ok(first)
     }
 
     /// Per side: the ids of all rows, and their columns in batches of `batch_bytes`.

@@ -2,17 +2,16 @@
 
 use std::mem;
 
-use trommel_engine::operator::OperatorError;
-
 use super::arrived::{ArrivedBlock, Extent, RowCounts};
 use super::collection::SetCollection;
 use super::error::SetError;
-use super::input::SetRows;
+use super::input::SetBatch;
 use super::numbering::{TokenCounter, Totals};
 use super::side::Side;
 use super::sorting::{Collected, Sorting};
 use super::{Shares, TOKENS_MAX};
 use crate::budget::{Allowance, Budget, BudgetFull};
+use crate::columns::are_ascending;
 
 /// Maximum number of tokens of a block with several sets.
 pub(super) const BLOCK_TOKENS: usize = 1 << 18;
@@ -94,6 +93,11 @@ impl SetCollector {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(SetError::NotAscending { id });
         }
+        self.add(side, id, tokens)
+    }
+
+    /// Adds a set, which ascends.
+    fn add(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), SetError> {
         self.is_two_sided |= side == Side::Right;
         let Some(&last) = tokens.last() else {
             self.empty_sets += 1;
@@ -110,30 +114,29 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Adds the sets of `rows` that have `size_min` tokens or more. If `first_row` is given, the
-    /// numbers of the rows from there on take the place of ids.
+    /// Adds the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row` is
+    /// given, the numbers of the rows from there on take the place of ids.
     ///
     /// # Errors
-    /// As [`Self::push`], and if a token is null.
+    /// If there are too many tokens in all, or they do not fit the memory.
     pub(crate) fn push_rows(
         &mut self,
         side: Side,
-        rows: &SetRows<'_>,
+        rows: &SetBatch,
         first_row: Option<u32>,
         size_min: usize,
-    ) -> Result<RowCounts, OperatorError> {
+    ) -> Result<RowCounts, SetError> {
         let mut counts = RowCounts::default();
         let Some((ids, offsets, tokens)) = rows.whole(size_min) else {
-            for (row, number) in (0..rows.len()).zip(first_row.unwrap_or(0)..) {
-                let Some((id, tokens)) = rows.get(row)? else {
+            for (row, number) in (0..rows.len()).zip(first_row.unwrap_or(0)..=u32::MAX) {
+                let Some((id, tokens)) = rows.get(row) else {
                     counts.nulls += 1;
                     continue;
                 };
                 counts.sets += 1;
                 counts.empty_sets += u64::from(tokens.is_empty());
                 if tokens.len() >= size_min {
-                    let number = if first_row.is_some() { number } else { id };
-                    self.push(side, number, tokens).map_err(|error| error.of_set(id))?;
+                    self.add(side, if first_row.is_some() { number } else { id }, tokens)?;
                 }
             }
             return Ok(counts);
@@ -162,7 +165,11 @@ impl SetCollector {
     ) -> Result<(), SetError> {
         let ends = ids.len() + 1;
         assert!(offsets.len() == ends, "{ends} offsets are needed, not {}", offsets.len());
-        if offsets.windows(2).all(|ends| ends[0] < ends[1]) {
+        let range = offsets.first().map_or(0, |&first| place(first))..;
+        let of_sets = &tokens[range][..offsets.last().map_or(0, |&last| place(last - offsets[0]))];
+        let ends_of_sets = offsets.iter().map(|&end| place(end - offsets[0]));
+        if offsets.windows(2).all(|ends| ends[0] < ends[1]) && are_ascending(ends_of_sets, of_sets)
+        {
             return self.extend_whole(side, ids, offsets, tokens, None);
         }
         for (&id, ends) in ids.iter().zip(offsets.windows(2)) {
@@ -171,7 +178,7 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Adds sets that lie one after the other, none of them empty.
+    /// Adds sets that lie one after the other and ascend, none of them empty.
     fn extend_whole(
         &mut self,
         side: Side,
@@ -189,10 +196,12 @@ impl SetCollector {
             let (sets, room) = (block.ids.len(), BLOCK_TOKENS.max(size) - block.tokens.len());
             let fits = |end: &i32| place(end - offsets[begin]) <= room;
             let end = begin + offsets[begin + 1..].partition_point(fits);
-            block.extend(&ids[begin..end], &offsets[begin..=end], tokens)?;
+            block.extend(&ids[begin..end], &offsets[begin..=end], tokens);
             if let Some(first) = &mut number {
                 block.number(sets, *first);
-                *first += u32::try_from(end - begin).expect("sets have 32-bit numbers");
+                let sets = u32::try_from(end - begin).expect("sets have 32-bit numbers");
+                // The last number may be 2^32 - 1.
+                *first = first.wrapping_add(sets);
             }
             let extent = block.extent(sets);
             self.gathered([0, 0], extent);
@@ -236,6 +245,16 @@ impl SetCollector {
     /// Number of tokens so far.
     pub(crate) fn tokens(&self) -> usize {
         self.tokens
+    }
+
+    /// The memory of the join, of which all that there is has been taken.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Gives `bytes` of the budget back that were reserved before.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.budget.give_back(bytes);
     }
 
     /// Takes `bytes` of the budget for `what`, which is kept with the sets.

@@ -18,17 +18,10 @@ pub enum SetError {
     /// The sets have more than [`TOKENS_MAX`] tokens in all.
     #[error("too many tokens: all sets of a join may have at most {TOKENS_MAX}")]
     TooManyTokens,
+    /// An input of a join with carried columns has more than 2^32 rows.
+    #[error("too many rows: an input of a join with carried columns has at most 2^32")]
+    TooManyRows,
     /// The sets do not fit `memory_max`.
     #[error(transparent)]
     MemoryFull(#[from] BudgetFull),
-}
-
-impl SetError {
-    /// The same error about the set `id`, if it is about one set.
-    pub(crate) fn of_set(self, id: u32) -> Self {
-        match self {
-            Self::NotAscending { .. } => Self::NotAscending { id },
-            other => other,
-        }
-    }
 }

@@ -11,20 +11,15 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use trommel_engine::operator::OperatorError;
 
 use super::Shares;
 use super::arrived::{ArrivedBlock, Extent, RowCounts};
 use super::collector::{BLOCK_TOKENS, SetCollector};
 use super::error::SetError;
-use super::input::{SetColumns, SetRows};
+use super::input::SetBatch;
 use super::numbering::{TokenCounter, Totals};
 use super::side::Side;
 use super::sorting::Sorting;
-use crate::budget::BudgetFull;
 
 /// Tokens for each place of the tables of occurrences.
 const TOKENS_PER_PLACE: usize = 4;
@@ -58,11 +53,10 @@ pub(crate) struct Gathering {
     counts: RowCounts,
 }
 
-/// A batch with the columns of its sets.
+/// The sets of a batch.
 #[derive(Debug)]
 struct PendingBatch {
-    records: RecordBatch,
-    columns: Arc<SetColumns>,
+    sets: SetBatch,
     /// Number of the first row, if rows are numbered in place of ids.
     first_row: Option<u32>,
 }
@@ -98,7 +92,6 @@ struct Gather {
     counts: RowCounts,
     extent: Extent,
     is_counted: bool,
-    failed: Option<OperatorError>,
 }
 
 impl GatheringTask {
@@ -106,7 +99,7 @@ impl GatheringTask {
     pub(crate) fn run(&mut self) {
         match &mut self.work {
             Work::Gather(gather) => {
-                gather.failed = gather.run(self.tokens).err();
+                gather.run(self.tokens);
                 let Gather { block, extent, is_counted, .. } = &mut **gather;
                 let (side, token_max) = (block.side, extent.token_max);
                 *is_counted = match &mut self.counter {
@@ -130,15 +123,13 @@ impl GatheringTask {
 }
 
 impl Gather {
-    fn run(&mut self, tokens: usize) -> Result<(), OperatorError> {
+    fn run(&mut self, tokens: usize) {
         self.block = ArrivedBlock::with_capacity(self.block.side, tokens);
-        for PendingBatch { records, columns, first_row } in mem::take(&mut self.batches) {
-            let rows = SetRows::new(&records, &columns);
-            let counts = self.block.push_rows(&rows, first_row, self.size_min)?;
+        for PendingBatch { sets, first_row } in mem::take(&mut self.batches) {
+            let counts = self.block.push_rows(&sets.ascending(), first_row, self.size_min);
             self.counts.add(counts);
         }
         self.extent = self.block.extent(0);
-        Ok(())
     }
 }
 
@@ -172,12 +163,10 @@ impl Gathering {
     pub(crate) fn take(
         &mut self,
         side: Side,
-        records: RecordBatch,
-        columns: &Arc<SetColumns>,
+        sets: SetBatch,
         first_row: Option<u32>,
     ) -> Result<(), SetError> {
-        let rows = records.num_rows();
-        let tokens = SetRows::new(&records, columns).tokens_of(0..rows);
+        let (rows, tokens) = (sets.len(), sets.tokens());
         self.collector.expect(side, rows, tokens)?;
         if side != self.pending_side {
             self.close();
@@ -185,7 +174,7 @@ impl Gathering {
         self.pending_side = side;
         self.pending_rows += rows;
         self.pending_tokens += tokens;
-        self.pending.push(PendingBatch { records, columns: Arc::clone(columns), first_row });
+        self.pending.push(PendingBatch { sets, first_row });
         if self.pending_tokens >= BLOCK_TOKENS.min(self.shares.tokens_min) {
             self.close();
         }
@@ -207,7 +196,6 @@ impl Gathering {
             counts: RowCounts::default(),
             extent: Extent::default(),
             is_counted: false,
-            failed: None,
         };
         let work = Work::Gather(Box::new(gather));
         let (rows, tokens) =
@@ -269,18 +257,12 @@ impl Gathering {
     }
 
     /// Takes a task back that has been done.
-    ///
-    /// # Errors
-    /// If a set is invalid.
-    pub(crate) fn landed(&mut self, task: GatheringTask) -> Result<(), OperatorError> {
+    pub(crate) fn landed(&mut self, task: GatheringTask) {
         self.under_way -= 1;
         self.counters.extend(task.counter);
         match task.work {
             Work::Gather(gather) => {
                 self.gathers -= 1;
-                if let Some(error) = gather.failed {
-                    return Err(error);
-                }
                 let Gather { number, block, counts, extent, is_counted, .. } = *gather;
                 let left_out = [task.rows - extent.sets, task.tokens - block.tokens.len()];
                 self.collector.gathered(left_out, extent);
@@ -294,7 +276,6 @@ impl Gathering {
                 blocks.into_iter().for_each(|(number, block)| self.blocks[number] = block);
             }
         }
-        Ok(())
     }
 
     /// Whether there is so little that one core does it before others could begin.
@@ -307,19 +288,19 @@ impl Gathering {
         self.under_way > 0
     }
 
-    /// Number of tokens so far.
-    pub(crate) fn tokens(&self) -> usize {
-        self.collector.tokens()
+    /// The collector of the sets.
+    pub(crate) fn collector(&self) -> &SetCollector {
+        &self.collector
+    }
+
+    /// The collector of the sets.
+    pub(crate) fn collector_mut(&mut self) -> &mut SetCollector {
+        &mut self.collector
     }
 
     /// Counts of the rows of tasks that are back.
     pub(crate) fn counts(&self) -> RowCounts {
         self.counts
-    }
-
-    /// Takes `bytes` of the budget for `what`, which is kept with the sets.
-    pub(crate) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
-        self.collector.reserve(what, bytes)
     }
 
     /// Begins to sort the sets. No task is under way, and there is none left.
@@ -335,6 +316,11 @@ impl Gathering {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, UInt32Builder};
+    use arrow_array::cast::AsArray;
+    use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 
     use super::*;
     use crate::sets::SetCollection;
@@ -354,8 +340,9 @@ mod tests {
         of.chunks(7).enumerate().map(number).collect()
     }
 
-    fn columns(records: &RecordBatch) -> Arc<SetColumns> {
-        Arc::new(SetColumns::new(&records.schema(), 0, 1, Vec::new()))
+    fn read(records: &RecordBatch) -> SetBatch {
+        let ids = records.column(0).as_primitive().clone();
+        SetBatch::new(ids, records.column(1).as_list().clone())
     }
 
     /// The sets with side and id.
@@ -377,25 +364,24 @@ mod tests {
             let (mut expected, mut row) = (RowCounts::default(), 0);
             let mut under_way = Vec::new();
             for (number, (side, records)) in batches(&all).into_iter().enumerate() {
-                let columns = columns(&records);
                 // Rows are numbered in the second case.
                 let first_row = (size_min > 1).then_some(row);
                 row += u32::try_from(records.num_rows()).unwrap();
-                let rows = SetRows::new(&records, &columns);
+                let rows = read(&records);
                 expected.add(collector.push_rows(side, &rows, first_row, size_min).unwrap());
-                gathering.take(side, records, &columns, first_row).unwrap();
+                gathering.take(side, rows, first_row).unwrap();
                 under_way.extend(std::iter::from_fn(|| gathering.task(false)));
                 if number % 5 == 0 && !under_way.is_empty() {
                     let mut task = under_way.remove(number % under_way.len());
                     task.run();
-                    gathering.landed(task).unwrap();
+                    gathering.landed(task);
                 }
             }
             loop {
                 under_way.extend(std::iter::from_fn(|| gathering.task(true)));
                 let Some(mut task) = under_way.pop() else { break };
                 task.run();
-                gathering.landed(task).unwrap();
+                gathering.landed(task);
             }
             assert!(!gathering.is_under_way());
             assert_eq!(gathering.counts(), expected);
@@ -409,28 +395,30 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_does_not_ascend_is_named() {
-        use arrow_array::builder::{ListBuilder, UInt32Builder};
+    fn sets_in_any_order_and_with_duplicates_are_made_to_ascend() {
         let mut lists = ListBuilder::new(UInt32Builder::new());
-        lists.append_value([Some(1), Some(5)]);
-        lists.append_value([Some(3), Some(4)]);
-        lists.append_value([Some(9), Some(9)]);
-        let ids = Arc::new(arrow_array::UInt32Array::from(vec![5, 6, 7]));
-        let columns_of = [("id", ids as arrow_array::ArrayRef), ("set", Arc::new(lists.finish()))];
-        let records = RecordBatch::try_from_iter(columns_of).unwrap();
-        let columns = columns(&records);
-        let shares = Shares { cores: 2, tokens_min: 1 };
-        let mut gathering = Gathering::new(SetCollector::new(1 << 20), 1, shares);
-        gathering.take(Side::Left, records.clone(), &columns, Some(40)).unwrap();
-        let mut task = gathering.task(true).unwrap();
-        task.run();
-        let by_task = gathering.landed(task).unwrap_err().to_string();
-        let mut collector = SetCollector::new(1 << 20);
-        let rows = SetRows::new(&records, &columns);
-        let by_one = collector.push_rows(Side::Left, &rows, Some(40), 1).unwrap_err().to_string();
-        assert_eq!(
-            [&by_task, &by_one],
-            ["invalid set with id 7: its tokens must ascend strictly"; 2]
-        );
+        lists.append_value([1, 5].map(Some));
+        lists.append_value([9, 3, 9, 4, 3].map(Some));
+        lists.append_value([9, 9].map(Some));
+        lists.append_null();
+        let ids: ArrayRef = Arc::new(UInt32Array::from(vec![4, 5, 6, 7]));
+        let columns = [("id", ids), ("set", Arc::new(lists.finish()) as ArrayRef)];
+        let records = RecordBatch::try_from_iter(columns).unwrap();
+        // Of duplicates that are gone, a set may be too small; a part of a longer batch is read.
+        for records in [records.clone(), records.slice(1, 2)] {
+            let mut gathering =
+                Gathering::new(SetCollector::new(1 << 20), 3, Shares { cores: 2, tokens_min: 1 });
+            gathering.take(Side::Left, read(&records), None).unwrap();
+            let mut task = gathering.task(true).unwrap();
+            task.run();
+            gathering.landed(task);
+            while let Some(mut task) = gathering.task(true) {
+                task.run();
+                gathering.landed(task);
+            }
+            let found = sets(&gathering.sort().unwrap().run().unwrap());
+            let by_id = |set: &(Side, u32, Vec<u32>)| (set.1, set.2.len());
+            assert_eq!(found.iter().map(by_id).collect::<Vec<_>>(), [(5, 3)]);
+        }
     }
 }

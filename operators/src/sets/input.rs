@@ -1,102 +1,228 @@
-//! Reads the sets of a batch.
+//! The sets of an input: a column or an expression, a list of integers or of texts.
+//!
+//! ```text
+//! batch ──► lists ──────────────► numbers ─────────────────► sets
+//!           of the items, as      of 32 bits: the items      ascending, without duplicates
+//!           they are counted,     themselves, or those of
+//!           without nulls         a dictionary of all inputs
+//! ```
+//!
+//! Lists of UInt32 that ascend go through without a copy.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ListArray, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
-use arrow_select::take::take_record_batch;
-use thiserror::Error;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_select::filter::filter;
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::OperatorError;
 
-use super::carrier::Carrier;
-use crate::carry::CarriedRows;
+use super::reader::lists;
+use crate::budget::{Budget, BudgetFull};
+use crate::columns::{SetsBuilder, are_ascending, check_dictionaries};
+use crate::expressions::ColumnInput;
+use crate::items::{result_type, to_native};
+use crate::names::ItemNames;
+use crate::parameters::refuse;
 
-/// Indexes of the columns of an input that a join reads.
+/// Types of sets, for messages.
+const EXPECTED: &str = "a list of integers or of texts";
+
+/// The sets of an input.
 #[derive(Debug, Clone)]
-pub(crate) struct SetColumns {
-    pub(crate) id: usize,
-    pub(crate) set: usize,
-    /// Carried columns.
-    carry: Vec<usize>,
-    /// Schema of the carried columns.
-    carried: SchemaRef,
+pub(crate) struct SetInput {
+    column: ColumnInput,
+    /// Type of the items in results, of all inputs of a stage.
+    item: DataType,
 }
 
-impl SetColumns {
-    /// The columns `id`, `set` and `carry` of an input with the schema `input`.
+impl SetInput {
+    /// The sets `text` of each of `inputs`: a column or an expression. Errors name the parameter
+    /// `set`.
     ///
-    /// # Panics
-    /// If `input` has no such columns.
-    pub(crate) fn new(input: &Schema, id: usize, set: usize, carry: Vec<usize>) -> Self {
-        let carried = Arc::new(input.project(&carry).expect("columns of the input"));
-        Self { id, set, carry, carried }
+    /// # Errors
+    /// If an input has no such column, or its type is no list of integers or texts; if one input
+    /// has texts and the other numbers; or if two dictionaries have numbered the tokens.
+    pub(crate) fn bind(inputs: &[SchemaRef], text: &str) -> Result<Vec<Self>, BindError> {
+        let bind = |schema| {
+            let (column, found) = ColumnInput::bind(schema, text, "set")?;
+            let Some(item) = item_type(&found) else {
+                let column = text.to_owned();
+                return Err(
+                    BindErrorKind::ColumnType { column, found, expected: EXPECTED }.at("set")
+                );
+            };
+            Ok((column, item))
+        };
+        let bound: Vec<(ColumnInput, DataType)> =
+            inputs.iter().map(bind).collect::<Result<_, _>>()?;
+        let columns = inputs.iter().zip(&bound);
+        check_dictionaries(
+            columns.filter_map(|(schema, (column, _))| Some((schema, column.column()?))),
+        )?;
+        let mut item = bound[0].1.clone();
+        for (_, other) in &bound[1..] {
+            item = common_type(&item, other).ok_or_else(|| {
+                let value = format!("sets of {item} and of {other}");
+                refuse("set", value, "both inputs need items of one kind; cast one of them")
+            })?;
+        }
+        Ok(bound.into_iter().map(|(column, _)| Self { column, item: item.clone() }).collect())
     }
 
-    /// The carried columns of a batch.
-    pub(crate) fn carried(&self, records: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        records.project(&self.carry)
+    /// Type of the items in results: texts, or the type of the integers.
+    pub(crate) fn item_type(&self) -> &DataType {
+        &self.item
     }
 
-    /// The carried columns of the given `rows` of a batch.
-    pub(crate) fn carried_at(
-        &self,
-        records: &RecordBatch,
-        rows: &[usize],
-    ) -> Result<CarriedRows, ArrowError> {
-        let rows = UInt64Array::from_iter_values(rows.iter().map(|&row| row as u64));
-        Ok(CarriedRows::of_batch(take_record_batch(&self.carried(records)?, &rows)?))
+    /// The sets of a batch: lists of the items as they are counted, without nulls, in any order.
+    ///
+    /// # Errors
+    /// If the expression has no value for a row, or the lists have more than 2^31 - 1 items.
+    pub(crate) fn of(&self, records: &RecordBatch) -> Result<ListArray, OperatorError> {
+        let column = self.column.of(records)?;
+        if let Some(sets) = column.as_list_opt::<i32>()
+            && self.item == DataType::UInt32
+            && *sets.values().data_type() == DataType::UInt32
+            && sets.values().null_count() == 0
+        {
+            return Ok(sets.clone());
+        }
+        let sets = without_null_items(lists(&column)?)?;
+        let (_, offsets, items, nulls) = sets.into_parts();
+        let items = self.native(&items)?;
+        let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+        Ok(ListArray::try_new(field, offsets, items, nulls)?)
     }
 
-    /// Whether there are carried columns.
-    pub(crate) fn carries(&self) -> bool {
-        !self.carry.is_empty()
-    }
-
-    /// Schemas of the carried columns of left and right sets.
-    pub(crate) fn carried_schemas(inputs: &[Self]) -> [SchemaRef; 2] {
-        let right = inputs.len() - 1;
-        [0, right].map(|input| SchemaRef::clone(&inputs[input].carried))
-    }
-
-    /// A carrier for the carried columns, if there are any.
-    pub(crate) fn carrier(inputs: &[Self]) -> Option<Carrier> {
-        inputs[0].carries().then(|| Carrier::new(Self::carried_schemas(inputs)))
+    /// Items as they are counted. Texts of a dictionary stay there.
+    fn native(&self, items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        if let (DataType::Dictionary(..), DataType::Utf8) = (items.data_type(), &self.item) {
+            let keys = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
+            return cast(items, &keys);
+        }
+        let items = cast(items, &self.item)?;
+        to_native(&items)
     }
 }
 
-/// A token of a set is null.
-#[derive(Debug, Error)]
-#[error("invalid set with id {id}: a token is null")]
-pub(crate) struct NullToken {
-    id: u32,
+/// The type in results of the items of lists of the type `list`; `None` if these are no sets.
+fn item_type(list: &DataType) -> Option<DataType> {
+    let (DataType::List(item)
+    | DataType::LargeList(item)
+    | DataType::ListView(item)
+    | DataType::LargeListView(item)
+    | DataType::FixedSizeList(item, _)) = list
+    else {
+        return None;
+    };
+    match result_type(item.data_type()) {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
+        integer if integer.is_integer() => Some(integer),
+        _ => None,
+    }
 }
 
-/// The rows of a batch as ids and sets.
-pub(crate) struct SetRows<'a> {
-    ids: &'a UInt32Array,
-    sets: &'a ListArray,
-    tokens: &'a UInt32Array,
+/// A type that has the items of both types; `None` if there is none.
+fn common_type(one: &DataType, other: &DataType) -> Option<DataType> {
+    let has = |kind| *one == kind || *other == kind;
+    let both = |is: fn(&DataType) -> bool| is(one) && is(other);
+    if one == other {
+        return Some(one.clone());
+    }
+    if both(DataType::is_unsigned_integer) {
+        return Some(if has(DataType::UInt64) { DataType::UInt64 } else { DataType::UInt32 });
+    }
+    // No integer of 64 bits has the numbers of both.
+    if !both(DataType::is_integer) || has(DataType::UInt64) {
+        return None;
+    }
+    let is_wide = has(DataType::Int64) || has(DataType::UInt32);
+    Some(if is_wide { DataType::Int64 } else { DataType::Int32 })
 }
 
-impl<'a> SetRows<'a> {
-    /// The rows of `records`, whose `columns` have the types that binding the operator checked.
-    pub(crate) fn new(records: &'a RecordBatch, columns: &SetColumns) -> Self {
-        let ids = records.column(columns.id).as_primitive::<UInt32Type>();
-        let sets = records.column(columns.set).as_list::<i32>();
-        Self { ids, sets, tokens: sets.values().as_primitive::<UInt32Type>() }
+/// Lists without the items that are null.
+fn without_null_items(sets: ListArray) -> Result<ListArray, ArrowError> {
+    let Some(valid) = sets.values().logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return Ok(sets);
+    };
+    let valid = valid.into_inner();
+    // Items before each end that are valid.
+    let mut before = 0;
+    let lengths = sets.value_offsets().windows(2).map(|ends| {
+        let [begin, end] = [ends[0], ends[1]].map(|end| end.unsigned_abs() as usize);
+        valid.slice(begin, end - begin).count_set_bits()
+    });
+    let ends = std::iter::once(0).chain(lengths.map(|length| {
+        before += length;
+        i32::try_from(before).expect("no more items than before")
+    }));
+    let offsets = OffsetBuffer::new(ends.collect::<ScalarBuffer<i32>>());
+    let items = filter(sets.values(), &valid.into())?;
+    let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
+    ListArray::try_new(field, offsets, items, sets.nulls().cloned())
+}
+
+/// Numbers of 32 bits for the items of sets: equal ones for equal items of all inputs.
+pub(crate) enum TokenNumbers {
+    /// Each item is its number.
+    Own,
+    Named(Box<ItemNames>),
+}
+
+impl TokenNumbers {
+    /// Numbers of the items of the type `item`.
+    pub(crate) fn new(item: &DataType) -> Self {
+        let is_own = item.is_integer() && item.primitive_width() <= Some(size_of::<u32>());
+        if is_own {
+            return Self::Own;
+        }
+        Self::Named(Box::new(ItemNames::new(item).expect("items of sets have names")))
     }
 
-    /// Number of tokens of consecutive rows. Tokens behind a null row are counted, too.
-    pub(crate) fn tokens_of(&self, rows: Range<usize>) -> usize {
-        let [begin, end] = [rows.start, rows.end].map(|row| self.sets.value_offsets()[row]);
-        usize::try_from(end - begin).expect("the offsets of a list do not descend")
+    /// The sets with the numbers of their items. Of `budget`, all but the numbers has been taken.
+    ///
+    /// # Errors
+    /// If new items do not fit the memory.
+    pub(crate) fn number(
+        &mut self,
+        sets: ListArray,
+        budget: Budget,
+    ) -> Result<ListArray, BudgetFull> {
+        let Self::Named(names) = self else { return Ok(sets) };
+        let mut tokens = Vec::new();
+        names.number(sets.values(), &mut tokens, budget)?;
+        let (_, offsets, _, nulls) = sets.into_parts();
+        let field = Arc::new(Field::new_list_field(DataType::UInt32, true));
+        Ok(ListArray::new(field, offsets, Arc::new(UInt32Array::from(tokens)), nulls))
     }
 
-    /// Ids of all rows. Those of null rows are any.
-    pub(crate) fn ids(&self) -> &'a [u32] {
-        self.ids.values()
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Own => 0,
+            Self::Named(names) => names.bytes(),
+        }
+    }
+}
+
+/// The sets of a batch, each with the number of its row.
+#[derive(Debug, Clone)]
+pub(crate) struct SetBatch {
+    ids: UInt32Array,
+    /// Lists of UInt32.
+    sets: ListArray,
+}
+
+impl SetBatch {
+    /// Sets of numbers, and an id for each.
+    pub(crate) fn new(ids: UInt32Array, sets: ListArray) -> Self {
+        Self { ids, sets }
     }
 
     /// Number of rows.
@@ -104,32 +230,70 @@ impl<'a> SetRows<'a> {
         self.ids.len()
     }
 
+    /// Number of tokens of all rows, those of null rows and duplicates too.
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens_of(0..self.len())
+    }
+
+    /// The sets in ascending order and without duplicates. Sets that are so are not copied.
+    pub(crate) fn ascending(self) -> Self {
+        let offsets = self.sets.value_offsets();
+        let [first, last] = [offsets[0], offsets[self.len()]].map(place);
+        let tokens = &self.sets.values().as_primitive::<UInt32Type>().values()[first..last];
+        if are_ascending(offsets.iter().map(|&end| place(end) - first), tokens) {
+            return self;
+        }
+        let mut builder = SetsBuilder::new();
+        for row in 0..self.len() {
+            let ends = if self.sets.is_null(row) { [first; 2] } else { self.ends(row) };
+            builder.tokens_mut().extend_from_slice(&tokens[ends[0] - first..ends[1] - first]);
+            builder.close(0);
+        }
+        let built = builder.take();
+        let (field, offsets, tokens, _) = built.column(1).as_list::<i32>().clone().into_parts();
+        let sets = ListArray::new(field, offsets, tokens, self.sets.nulls().cloned());
+        Self { ids: self.ids, sets }
+    }
+
+    fn ends(&self, row: usize) -> [usize; 2] {
+        let ends = &self.sets.value_offsets()[row..=row + 1];
+        [place(ends[0]), place(ends[1])]
+    }
+
+    /// Number of tokens of consecutive rows. Tokens behind a null row are counted, too.
+    pub(crate) fn tokens_of(&self, rows: Range<usize>) -> usize {
+        let [begin, end] = [rows.start, rows.end].map(|row| self.sets.value_offsets()[row]);
+        place(end - begin)
+    }
+
+    fn all_tokens(&self) -> &[u32] {
+        self.sets.values().as_primitive::<UInt32Type>().values()
+    }
+
     /// Ids, offsets and tokens of all rows, if none is null and each has `size_min` tokens or more,
     /// which is at least one.
-    pub(crate) fn whole(&self, size_min: usize) -> Option<(&'a [u32], &'a [i32], &'a [u32])> {
-        let Self { ids, sets, tokens } = self;
-        if ids.null_count() + sets.null_count() + tokens.null_count() > 0 {
+    pub(crate) fn whole(&self, size_min: usize) -> Option<(&[u32], &[i32], &[u32])> {
+        let Self { ids, sets } = self;
+        if ids.null_count() + sets.null_count() > 0 {
             return None;
         }
         let offsets = sets.value_offsets();
         let sizes = offsets.windows(2).map(|ends| ends[1] - ends[0]);
         let smallest = sizes.min().and_then(|size| usize::try_from(size).ok())?;
-        (smallest >= size_min.max(1)).then(|| (&ids.values()[..], offsets, &tokens.values()[..]))
+        (smallest >= size_min.max(1)).then(|| (&ids.values()[..], offsets, self.all_tokens()))
     }
 
     /// Id and tokens of a row; `None` if either is null.
-    pub(crate) fn get(&self, row: usize) -> Result<Option<(u32, &'a [u32])>, NullToken> {
-        let Self { ids, sets, tokens } = self;
-        if ids.is_null(row) || sets.is_null(row) {
-            return Ok(None);
+    pub(crate) fn get(&self, row: usize) -> Option<(u32, &[u32])> {
+        if self.ids.is_null(row) || self.sets.is_null(row) {
+            return None;
         }
-        let id = ids.value(row);
-        let ends = &sets.value_offsets()[row..=row + 1];
-        let [begin, end] = [ends[0], ends[1]]
-            .map(|end| usize::try_from(end).expect("the offsets of a list are not negative"));
-        if tokens.null_count() > 0 && (begin..end).any(|token| tokens.is_null(token)) {
-            return Err(NullToken { id });
-        }
-        Ok(Some((id, &tokens.values()[begin..end])))
+        let [begin, end] = self.ends(row);
+        Some((self.ids.value(row), &self.all_tokens()[begin..end]))
     }
+}
+
+/// A place among the tokens.
+fn place(offset: i32) -> usize {
+    usize::try_from(offset).expect("the offsets of a list are not negative")
 }

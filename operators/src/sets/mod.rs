@@ -3,7 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `reader` | reads sets of a program, of numbers or texts |
-//! | `input` | reads sets from batches |
+//! | `input` | the sets of an input: bound, normalised and numbered |
+//! | `source` | the ids, sets and carried columns of an input |
 //! | `arrived` | sets in the order of arrival |
 //! | `collector` | collects sets as they arrive |
 //! | `gathering` | collects sets of batches in tasks for several cores |
@@ -33,6 +34,7 @@ mod reader;
 mod shelves;
 mod side;
 mod sorting;
+mod source;
 
 pub(crate) use self::arrived::RowCounts;
 pub use self::block::SetBlock;
@@ -42,10 +44,11 @@ pub(crate) use self::collection::{SETS_AHEAD, SizeRun};
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::gathering::{Gathering, GatheringTask};
-pub(crate) use self::input::{SetColumns, SetRows};
+pub(crate) use self::input::{SetBatch, SetInput, TokenNumbers};
 pub use self::reader::{SetReadError, SetReader, lists};
 pub use self::side::Side;
 pub(crate) use self::sorting::{Sorting, SortingTask};
+pub(crate) use self::source::SetSource;
 pub use crate::columns::DICTIONARY;
 
 /// Cores that share the work on sets.

@@ -7,7 +7,8 @@
 //!      8      2  version: 5
 //!     10      1  kind of state            1 SpaceSaving, 2 Filter, 3 Sieve, 4 frequent pairs,
 //!                                     5 documents, 6 vectors
-//!     11      1  type of items            1 u32, 2 u64, 3 text
+//!     11      1  type of items            1 u32, 2 u64, 3 text; of names of their own type,
+//!                                     4 i8, 5 i16, 6 i32, 7 i64, 8 u8, 9 u16, too
 //!     12      1  how the input ended      0 it is not said, 1 as a whole, 2 it was stopped before
 //!     13      1  length of the label
 //!     14      2  zero
@@ -37,10 +38,13 @@ mod fields;
 mod file;
 mod stamp;
 
+use arrow_schema::DataType;
+
 pub(crate) use self::fields::{Reader, Writer, declared_bytes};
 pub use self::file::{MissingState, SnapshotFileError};
 pub(crate) use self::file::{SnapshotFile, check_input, read_file};
 pub(crate) use self::stamp::Stamp;
+use crate::columns::type_name;
 use crate::items::{StoredItem, Text};
 
 const MAGIC: [u8; 8] = *b"trommel\x1a";
@@ -72,8 +76,23 @@ impl StateKind {
     ];
 }
 
-const ITEM_NAMES: [(u8, &str); 3] =
-    [(u32::NUMBER, "u32"), (u64::NUMBER, "u64"), (Text::NUMBER, "text")];
+const ITEM_NAMES: [(u8, &str); 9] = [
+    (u32::NUMBER, "u32"),
+    (u64::NUMBER, "u64"),
+    (Text::NUMBER, "text"),
+    (4, "i8"),
+    (5, "i16"),
+    (6, "i32"),
+    (7, "i64"),
+    (8, "u8"),
+    (9, "u16"),
+];
+
+/// The number of a type of items in a snapshot that keeps the type; `None` for other types.
+pub(crate) fn stored_type(kind: &DataType) -> Option<u8> {
+    let name = type_name(kind);
+    ITEM_NAMES.iter().find(|(_, other)| *other == name).map(|(number, _)| *number)
+}
 
 fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
     names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)

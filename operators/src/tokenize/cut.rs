@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use super::TokenizeError;
-use crate::columns::text_column;
+use super::input::TextInput;
 use crate::tokens::Place;
 
 /// Some rows of a batch.
@@ -43,20 +43,19 @@ impl Part {
 
 /// Cuts batches into parts.
 pub(super) struct Parts {
-    /// Index of the text column.
-    column: usize,
+    texts: TextInput,
     /// Bytes of the texts of a part, unless one text has more.
     bytes_max: usize,
     /// The id of the next text, if texts have ids.
     next_id: Option<u64>,
-    /// The last batch, and its next row.
-    pending: Option<(RecordBatch, usize)>,
+    /// The last batch, its texts, and its next row.
+    pending: Option<(RecordBatch, StringArray, usize)>,
 }
 
 impl Parts {
-    /// Parts of up to `bytes_max` bytes of the texts in this column, or of one text.
-    pub(super) fn new(column: usize, bytes_max: usize) -> Self {
-        Self { column, bytes_max, next_id: None, pending: None }
+    /// Parts of up to `bytes_max` bytes of `texts`, or of one text.
+    pub(super) fn new(texts: TextInput, bytes_max: usize) -> Self {
+        Self { texts, bytes_max, next_id: None, pending: None }
     }
 
     /// Gives each text an id.
@@ -65,8 +64,13 @@ impl Parts {
     }
 
     /// Takes a batch; all parts of the one before have been taken.
-    pub(super) fn take(&mut self, records: RecordBatch) {
-        self.pending = Some((records, 0));
+    ///
+    /// # Errors
+    /// If an expression has no value for a row.
+    pub(super) fn take(&mut self, records: RecordBatch) -> Result<(), OperatorError> {
+        let texts = self.texts.of(&records)?;
+        self.pending = Some((records, texts, 0));
+        Ok(())
     }
 
     /// The next part; none until another batch comes.
@@ -74,9 +78,9 @@ impl Parts {
     /// # Errors
     /// If there are more texts than ids.
     pub(super) fn next(&mut self) -> Result<Option<Part>, TokenizeError> {
-        let Some((records, begin)) = self.pending.take() else { return Ok(None) };
+        let Some((records, all, begin)) = self.pending.take() else { return Ok(None) };
         let rest = records.num_rows() - begin;
-        let texts = text_column(&records, self.column).slice(begin, rest);
+        let texts = all.slice(begin, rest);
         let ends = texts.value_offsets();
         let bytes = |end: &i32| usize::try_from(end - ends[0]).expect("ends ascend");
         let rows = ends[1..].partition_point(|end| bytes(end) <= self.bytes_max).max(1).min(rest);
@@ -96,7 +100,7 @@ impl Parts {
         let part =
             Part { records: records.slice(begin, rows), texts: texts.slice(0, rows), first_id };
         if rows < rest {
-            self.pending = Some((records, begin + rows));
+            self.pending = Some((records, all, begin + rows));
         }
         Ok(Some(part))
     }

@@ -28,7 +28,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.parts.take(input.into_records());
+        self.parts.take(input.into_records())?;
         self.resume(out)
     }
 

@@ -17,6 +17,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `input` | the texts of an input |
 //! | `cut` | parts, and the two steps from a part to rows |
 //! | `items`, `sets`, `text_sets` | these steps for each form of the output |
 //! | `fused`, `parallel` | operators of these steps |
@@ -27,6 +28,7 @@
 mod cut;
 mod dictionary;
 mod fused;
+mod input;
 mod items;
 mod numbers;
 mod parallel;
@@ -48,9 +50,10 @@ use trommel_engine::operator::{BindContext, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
+use self::input::TextInput;
 use crate::carry::carried_columns;
-use crate::columns::{column_schema, find_text, sets_schema, text_sets_schema, with_dictionary};
-use crate::parameters::{BATCH_BYTES, batch_items, check_batch, check_range, refuse};
+use crate::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
+use crate::parameters::{BATCH_BYTES, Names, batch_items, check_batch, check_range, refuse};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
@@ -107,7 +110,7 @@ pub enum DictionaryFull {
 /// Cuts texts into words or q-grams, or takes a field of each.
 ///
 /// # Ports
-/// In: a text column (Utf8). Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
+/// In: a text column, or an expression. Out: `item` (Utf8), or `id` (UInt32), `set` (`List<UInt32>`,
 /// strictly ascending, or `List<Dictionary<UInt32, Utf8>>`) and the columns in `carry`. A null has
 /// no tokens.
 ///
@@ -154,7 +157,8 @@ pub enum DictionaryFull {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Tokenize {
-    /// Text column; required if the input has several.
+    /// Text column, or an expression such as `lower(title)`; required if the input has several text
+    /// columns.
     #[serde(default)]
     column: Option<String>,
     /// Definition of a token.
@@ -176,9 +180,9 @@ pub struct Tokenize {
     /// Form of the output: a row per token, or a set per text.
     #[serde(default)]
     into: TokenizeInto,
-    /// Input columns to copy to the output, such as the text itself; for sets only.
+    /// Input columns to copy to the output, such as the text itself, or `*` for all; for sets only.
     #[serde(default)]
-    carry: Vec<String>,
+    carry: Names,
     /// Distinct tokens that the dictionary always keeps; for `sets` only.
     #[serde(default = "default_dictionary_max")]
     #[schemars(range(min = 1, max = 2_147_483_647))]
@@ -252,7 +256,7 @@ impl Tokenize {
             quotes: false,
             q,
             into: TokenizeInto::Items,
-            carry: Vec::new(),
+            carry: Names::default(),
             dictionary_max: default_dictionary_max(),
             dictionary_bytes_max: default_dictionary_bytes_max(),
             dictionary_full: DictionaryFull::Forget,
@@ -307,7 +311,7 @@ impl Tokenize {
         self
     }
 
-    /// Sets the text column; required if the input has several.
+    /// Sets the text column or expression; required if the input has several.
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
@@ -331,7 +335,7 @@ impl Tokenize {
     /// Copies these input `columns` to the output, next to the sets.
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().map(Into::into).collect();
+        self.carry = columns.into_iter().collect();
         self
     }
 
@@ -365,20 +369,16 @@ impl Tokenize {
 
     /// Indices of the columns to copy, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
-        if let (Some(name), TokenizeInto::Items) = (self.carry.first(), self.into) {
+        if let (Some(name), TokenizeInto::Items) = (self.carry.as_slice().first(), self.into) {
             let allowed = "`carry` is for `into`: `sets` and `text_sets` only";
             return Err(refuse("carry", format!("`{name}`"), allowed));
         }
-        let columns = carried_columns(&self.carry, input)?;
         let sets = match self.into {
             TokenizeInto::TextSets => text_sets_schema(),
             // Each operator has a dictionary of its own, whose numbers mean nothing to another.
             TokenizeInto::Items | TokenizeInto::Sets => with_dictionary(&sets_schema()),
         };
-        if let Some(name) = self.carry.iter().find(|name| sets.column_with_name(name).is_some()) {
-            let allowed = "the output has a column of that name";
-            return Err(refuse("carry", format!("`{name}`"), allowed));
-        }
+        let columns = carried_columns(&self.carry, input, &["id", "set"])?;
         let carried = columns.iter().map(|&column| &input.fields()[column]);
         let fields: Vec<_> = sets.fields().iter().chain(carried).map(Arc::clone).collect();
         Ok((columns, Arc::new(Schema::new(fields))))
@@ -453,14 +453,14 @@ impl OperatorSpec for Tokenize {
         check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1))?;
         check_range("dictionary_bytes_max", &self.dictionary_bytes_max, &(1024..=1 << 40))?;
         let tokenizer = self.tokenizer()?;
-        let column = find_text(&inputs[0], self.column.as_deref())?;
+        let texts = TextInput::bind(&inputs[0], self.column.as_deref())?;
         let batch = self.batch;
         let (carry, schema) = self.carried(&inputs[0])?;
         Ok(match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                let parts = Parts::new(column, PART_BYTES);
+                let parts = Parts::new(texts, PART_BYTES);
                 operator(context.threads, parts, cut, Whole, &schema)
             }
             TokenizeInto::Sets => {
@@ -469,7 +469,7 @@ impl OperatorSpec for Tokenize {
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
-                let parts = Parts::new(column, PART_BYTES).numbered();
+                let parts = Parts::new(texts, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
@@ -478,7 +478,7 @@ impl OperatorSpec for Tokenize {
                     let carry = carry.clone();
                     CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
                 };
-                let parts = Parts::new(column, BATCH_BYTES).numbered();
+                let parts = Parts::new(texts, BATCH_BYTES).numbered();
                 operator(context.threads, parts, cut, Whole, &schema)
             }
         })

@@ -102,7 +102,7 @@ impl<P: Piece> Producer for PartProducer<P> {
     type Chunk = PartChunk<P>;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.parts.take(batch.into_records());
+        self.parts.take(batch.into_records())?;
         Ok(())
     }
 

@@ -94,6 +94,10 @@ impl<'a> Parameter<'a> {
             return if is_list { "list of the words below" } else { "one of the words below" }
                 .into();
         }
+        let types = self.allowed["type"].as_array();
+        if types.is_some_and(|types| types.iter().any(|kind| kind == "array")) {
+            return "text or list of texts".to_owned();
+        }
         match type_of(self.allowed) {
             "array" => {
                 let items = type_of(&self.allowed["items"]);

@@ -17,6 +17,7 @@ use crate::conjunctive_query::kernel::QueryKernel;
 use crate::conjunctive_query::prepare::{Columns, QueryProducer, Rules};
 use crate::conjunctive_query::stored::Destinations;
 use crate::names::ItemNames;
+use crate::sets::SetInput;
 use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
 
 /// No test takes that long, so queries become due only when a test says so.
@@ -59,7 +60,10 @@ impl Parts {
             isa,
             tuning,
         };
-        let columns = Columns { documents: Some((1, None)), queries: 1, carry: Vec::new() };
+        let schema = batch(&[], 0, false).schema();
+        let queries = SetInput::bind(&[schema], "set").unwrap().remove(0);
+        let documents = Some((queries.clone(), None));
+        let columns = Columns { documents, queries, carry: Vec::new() };
         let names = ItemNames::new(&DataType::UInt32).unwrap();
         let (choice, open) = spec.choice(kernels);
         let mut kernel = QueryKernel::new(isa, output, open);

@@ -11,12 +11,15 @@ use trommel_kernels::vectors::Epsilon;
 
 use super::*;
 use crate::budget::Allowance;
+use crate::carry::CarriedColumns;
 use crate::epsilon_join::answer::Answer;
 use crate::epsilon_join::built::directory_bytes;
 use crate::epsilon_join::chunk::{EpsilonChunk, Task};
 use crate::epsilon_join::rules::Rules;
-use crate::epsilon_join::side::{Side, VectorColumns, carried_schema};
+use crate::epsilon_join::side::{Side, VectorSource};
 use crate::epsilon_join::stream::StreamProducer;
+use crate::epsilon_join::vectors::VectorInput;
+use crate::ids::IdInput;
 use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer, WaveChunk};
 use crate::window::Extent;
@@ -42,10 +45,12 @@ fn producer(
     carry: &[usize],
     file: Option<SnapshotFile>,
 ) -> StreamProducer {
-    let carried = carried_schema(&batch(&[], 0, dims).schema(), carry);
-    let dims = usize::try_from(dims).unwrap();
-    let columns = VectorColumns { id: 0, vector: 1, dims, carry: carry.to_vec(), carried };
-    StreamProducer::new(rules, window, Side::new(columns, 1, NotFinite::Skip), file)
+    let input = [batch(&[], 0, dims).schema()];
+    let ids = IdInput::bind(&input, None).unwrap().remove(0);
+    let vectors = VectorInput::bind(&input, &"vector".into(), None).unwrap().remove(0);
+    let carried = CarriedColumns::new(&input[0], &ids, carry.to_vec());
+    let source = VectorSource { ids, vectors, carried };
+    StreamProducer::new(rules, window, Side::new(source, 1, NotFinite::Skip), file)
 }
 
 /// Chunks with tasks of merges that kernels have.

@@ -314,22 +314,6 @@ fn memory_has_a_limit() {
 }
 
 #[test]
-fn a_null_item_is_an_error_that_names_the_transaction() {
-    let mut sets = ListBuilder::new(UInt32Builder::new());
-    sets.append_value([Some(1)]);
-    sets.append_value([Some(1), None]);
-    let sets: ArrayRef = Arc::new(sets.finish());
-    let batch = RecordBatch::try_from_iter([("set", sets)]).unwrap();
-    let mut graph = Graph::new();
-    let source = graph.add("baskets", Memory::new(batch.schema(), vec![batch]));
-    let pairs = graph.add_after(source, "pairs", FrequentPairs::new(Support::Count(1)));
-    let (sink, _) = Collect::new();
-    graph.add_after(pairs, "rows", sink);
-    let error = graph.build().unwrap().run(RunOptions::new()).unwrap_err().to_string();
-    assert!(error.contains("invalid transaction 1: an item is null"), "{error}");
-}
-
-#[test]
 fn parameters_are_checked() {
     let schema = batch(&[]).schema();
     let inputs = std::slice::from_ref(&schema);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 
+use crate::carry::CarriedColumns;
 use crate::pairs::PairRows;
 use crate::set_similarity_join::candidates::pairs::Match;
 use crate::set_similarity_join::similarity::Similarity;
@@ -19,7 +20,11 @@ pub(crate) struct SimilarRows {
 impl SimilarRows {
     /// Rows with the carried columns of the left and the right input. A batch has up to
     /// `batch_bytes` of these.
-    pub(crate) fn new(similarity: Similarity, carried: [SchemaRef; 2], batch_bytes: usize) -> Self {
+    pub(crate) fn new(
+        similarity: Similarity,
+        carried: [&CarriedColumns; 2],
+        batch_bytes: usize,
+    ) -> Self {
         let values = [
             Field::new("overlap", DataType::UInt32, false),
             Field::new("similarity", DataType::Float64, false),

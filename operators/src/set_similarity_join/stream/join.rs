@@ -15,6 +15,7 @@ use super::pane::{Arrivals, SetPane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
 use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::carry::CarriedRows;
+use crate::names::ItemNames;
 use crate::panes::{Pane as _, Panes};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
@@ -63,6 +64,8 @@ pub(super) struct StreamJoin {
     batch: Option<MicroBatch>,
     counters: JoinCounters,
     renumberings: u64,
+    /// Bytes of the items that tokens stand for.
+    item_bytes: usize,
     /// Postings tested before the last renumbering.
     postings_then: u64,
 }
@@ -125,6 +128,7 @@ impl StreamJoin {
             batch: None,
             counters: JoinCounters::default(),
             renumberings: 0,
+            item_bytes: 0,
             postings_then: 0,
         }
     }
@@ -153,7 +157,52 @@ impl StreamJoin {
         let Self { dictionary, finder, panes, duplicates, batch, .. } = self;
         let of_batch = batch.iter().map(|batch| &batch.pane);
         let panes: usize = panes.iter().chain(of_batch).map(SetPane::bytes).sum();
-        panes + dictionary.bytes() + finder.bytes() + duplicates.bytes()
+        panes + dictionary.bytes() + finder.bytes() + duplicates.bytes() + self.item_bytes
+    }
+
+    /// The memory, of which all but the items that tokens stand for is taken.
+    ///
+    /// # Errors
+    /// If the state does not fit.
+    pub(super) fn budget(&self) -> Result<Budget, BudgetFull> {
+        let mut budget = self.rules.memory.budget();
+        budget.take("the sets in the window", self.bytes() - self.item_bytes)?;
+        Ok(budget)
+    }
+
+    /// Counts `bytes` of the items that tokens stand for as memory.
+    pub(super) fn set_item_bytes(&mut self, bytes: usize) {
+        self.item_bytes = bytes;
+    }
+
+    /// Whether most of the items `names` may be of sets that have left the window.
+    pub(super) fn has_old_items(&self, names: &ItemNames) -> bool {
+        names.len() > 2 * self.dictionary.len() + self.rules.tuning.items_min
+    }
+
+    /// Forgets the items that no token stands for. No micro-batch is being joined.
+    pub(super) fn forget_items(&mut self, names: &mut ItemNames) {
+        let mut used = vec![false; names.len()];
+        self.dictionary.tokens().iter().for_each(|&token| used[token as usize] = true);
+        names.retain(&used);
+        let mut next = 0;
+        let renumber = |used: bool| {
+            let number = next;
+            next += u32::from(used);
+            number
+        };
+        let numbers: Vec<u32> = used.into_iter().map(renumber).collect();
+        self.dictionary.rename(|token| numbers[token as usize]);
+        self.item_bytes = names.bytes();
+    }
+
+    /// Forgets the tokens that have left the window, if there is memory for that. No micro-batch is
+    /// being joined.
+    ///
+    /// # Errors
+    /// If the index does not fit the memory.
+    pub(super) fn forget_tokens(&mut self) -> Result<(), JoinError> {
+        self.renumber(&mut [], 0)
     }
 
     /// Bytes that the state can grow by.

@@ -3,19 +3,21 @@
 
 use std::time::Instant;
 
-use arrow_array::{BooleanArray, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_array::{BooleanArray, ListArray, RecordBatch, UInt64Array};
+use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take_record_batch;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 
 use super::join::{JoinStep, StreamJoin, StreamRules};
 use super::pane::Arrivals;
+use crate::carry::CarriedRows;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
-use crate::sets::{SetColumns, SetRows};
+use crate::sets::{SetBatch, SetSource, TokenNumbers};
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
 
@@ -28,7 +30,8 @@ const FIRST_CHUNK_BYTES: usize = 1 << 12;
 /// A micro-batch ends with its batch, or at the border of a cell.
 pub(crate) struct Batcher {
     join: StreamJoin,
-    columns: SetColumns,
+    source: SetSource,
+    tokens: TokenNumbers,
     window: Extent,
     /// Time at which the first batch entered.
     start: Option<Instant>,
@@ -44,6 +47,9 @@ pub(crate) struct Batcher {
 /// The batch that is being joined.
 struct OpenBatch {
     records: RecordBatch,
+    sets: SetBatch,
+    /// Carried columns, if there are any.
+    carried: Option<RecordBatch>,
     /// First row of the present micro-batch.
     begin: usize,
     /// Row after its last one.
@@ -64,11 +70,12 @@ pub(crate) enum Step {
 }
 
 impl Batcher {
-    pub(crate) fn new(rules: StreamRules, columns: SetColumns) -> Self {
+    pub(crate) fn new(rules: StreamRules, source: SetSource) -> Self {
         Self {
             window: rules.window,
             join: StreamJoin::new(rules),
-            columns,
+            tokens: TokenNumbers::new(source.set().item_type()),
+            source,
             start: None,
             time: 0,
             position: 0,
@@ -79,13 +86,38 @@ impl Batcher {
     }
 
     /// Takes a batch. The batch before it must have reached [`Step::End`].
-    pub(crate) fn take(&mut self, input: Payload) {
+    ///
+    /// # Errors
+    /// If an expression has no value for a row, or new items do not fit the memory.
+    pub(crate) fn take(&mut self, input: Payload) -> Result<(), OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let start = *self.start.get_or_insert(entered);
         let since = entered.saturating_duration_since(start).as_nanos();
         self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
         let records = input.into_records();
-        self.batch = Some(OpenBatch { records, begin: 0, end: 0, rows: Vec::new() });
+        let (ids, sets) = self.source.read(&records)?;
+        let carried = self.source.carried();
+        let carried = (!carried.is_empty()).then(|| carried.of(&records, &ids)).transpose()?;
+        let sets = SetBatch::new(ids.numbers, self.number(sets)?).ascending();
+        self.batch = Some(OpenBatch { records, sets, carried, begin: 0, end: 0, rows: Vec::new() });
+        Ok(())
+    }
+
+    /// Replaces the items of sets by their numbers. Between batches, items that have left the
+    /// window may be forgotten, since the sets there have numbers of their own.
+    fn number(&mut self, sets: ListArray) -> Result<ListArray, OperatorError> {
+        let TokenNumbers::Named(names) = &mut self.tokens else { return Ok(sets) };
+        if self.join.has_old_items(names) {
+            self.join.forget_items(names);
+        }
+        let mut numbered = self.tokens.number(sets.clone(), self.join.budget()?);
+        if let (Err(_), TokenNumbers::Named(names)) = (&numbered, &mut self.tokens) {
+            self.join.forget_tokens()?;
+            self.join.forget_items(names);
+            numbered = self.tokens.number(sets, self.join.budget()?);
+        }
+        self.join.set_item_bytes(self.tokens.bytes());
+        Ok(numbered?)
     }
 
     /// Continues with the batch: finds candidates for `chunk`, or begins the next micro-batch.
@@ -110,14 +142,14 @@ impl Batcher {
     /// The rows of the micro-batch that has just settled, and per place the row of its set among
     /// them.
     fn settled(&self) -> Option<(RecordBatch, impl Iterator<Item = usize>)> {
-        let OpenBatch { records, begin, end, rows } = self.batch.as_ref()?;
+        let OpenBatch { records, begin, end, rows, .. } = self.batch.as_ref()?;
         Some((records.slice(*begin, end - begin), rows.iter().map(move |row| row - begin)))
     }
 
     /// Begins a micro-batch with the next rows of the batch, as far as they are in one cell.
     fn begin(&mut self) -> Result<(), OperatorError> {
         let batch = self.batch.as_mut().expect("there are rows left");
-        let sets = SetRows::new(&batch.records, &self.columns);
+        let sets = &batch.sets;
         let sets_max = self.window.left_in_cell(self.position);
         let stamp = |position| match self.window {
             Extent::Nanoseconds(_) => self.time,
@@ -133,7 +165,7 @@ impl Batcher {
         while batch.end < batch.records.num_rows() && taken < sets_max {
             let row = batch.end;
             batch.end += 1;
-            let Some((id, tokens)) = sets.get(row)? else {
+            let Some((id, tokens)) = sets.get(row) else {
                 self.nulls += 1;
                 continue;
             };
@@ -147,11 +179,8 @@ impl Batcher {
             arrivals.push(id, tokens, stamp)?;
             batch.rows.push(row);
         }
-        let carried = match self.columns.carries() {
-            true => Some(self.columns.carried_at(&batch.records, &batch.rows)?),
-            false => None,
-        };
-        self.join.begin(arrivals, carried)
+        let carried = batch.carried.as_ref().map(|carried| rows_at(carried, &batch.rows));
+        self.join.begin(arrivals, carried.transpose()?)
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -169,6 +198,12 @@ impl Batcher {
             ("state_bytes", self.join.bytes() as u64),
         ]
     }
+}
+
+/// The given `rows` of a batch of carried columns.
+fn rows_at(carried: &RecordBatch, rows: &[usize]) -> Result<CarriedRows, ArrowError> {
+    let rows = UInt64Array::from_iter_values(rows.iter().map(|&row| row as u64));
+    Ok(CarriedRows::of_batch(take_record_batch(carried, &rows)?))
 }
 
 /// Passes rows on whose sets have no similar earlier set.
@@ -200,7 +235,7 @@ impl Operator for Deduplicate {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.batcher.take(input);
+        self.batcher.take(input)?;
         self.resume(out)
     }
 
@@ -234,8 +269,8 @@ pub(crate) struct StreamProducer {
 }
 
 impl StreamProducer {
-    pub(crate) fn new(rules: StreamRules, columns: SetColumns) -> Self {
-        Self { batcher: Batcher::new(rules, columns) }
+    pub(crate) fn new(rules: StreamRules, source: SetSource) -> Self {
+        Self { batcher: Batcher::new(rules, source) }
     }
 }
 
@@ -243,8 +278,7 @@ impl Producer for StreamProducer {
     type Chunk = JoinChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.batcher.take(batch);
-        Ok(())
+        self.batcher.take(batch)
     }
 
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
@@ -266,14 +300,10 @@ impl Producer for StreamProducer {
 }
 
 /// An operator of one part that passes rows on whose sets have no similar earlier set.
-pub(crate) fn deduplicate(
-    rules: StreamRules,
-    columns: SetColumns,
-    inputs: &[SchemaRef],
-) -> Fragment {
+pub(crate) fn deduplicate(rules: StreamRules, source: SetSource, inputs: &[SchemaRef]) -> Fragment {
     let operator = Deduplicate {
         isa: rules.isa,
-        batcher: Batcher::new(rules, columns),
+        batcher: Batcher::new(rules, source),
         chunk: CandidateChunk::with_bytes(FIRST_CHUNK_BYTES),
         verified: 0,
         duplicates: 0,

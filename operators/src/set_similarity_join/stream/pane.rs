@@ -51,14 +51,11 @@ impl Arrivals {
         &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
     }
 
-    /// Adds a set.
+    /// Adds a set, which ascends.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, or there are too many tokens in all.
+    /// If there are too many tokens in all.
     pub(super) fn push(&mut self, id: u32, tokens: &[u32], stamp: u64) -> Result<(), SetError> {
-        if !tokens.is_sorted_by(|left, right| left < right) {
-            return Err(SetError::NotAscending { id });
-        }
         if tokens.len() > TOKENS_MAX - self.tokens.len() {
             return Err(SetError::TooManyTokens);
         }

@@ -18,7 +18,8 @@ use super::super::tuning::Tuning;
 use super::operator::{Batcher, Step};
 use super::{StreamRules, deduplicate};
 use crate::budget::Allowance;
-use crate::sets::SetColumns;
+use crate::parameters::Names;
+use crate::sets::SetSource;
 use crate::testing::oracle::{Question, SIMILARITIES};
 use crate::testing::sets::{self, families, set};
 use crate::window::Extent;
@@ -73,8 +74,9 @@ fn payload(entry: &Entry, start: Instant) -> Payload {
     Payload::Batch(Batch { records: records(&entry.rows), origin })
 }
 
-fn columns() -> SetColumns {
-    SetColumns::new(&records(&[]).schema(), 0, 1, Vec::new())
+fn source() -> SetSource {
+    let schema = records(&[]).schema();
+    SetSource::bind(&[schema], None, "set", &Names::default()).unwrap().remove(0)
 }
 
 /// A pair of the older and the newer id, and the overlap.
@@ -82,11 +84,11 @@ type Pair = (u32, u32, u32);
 
 /// The pairs that each batch brings.
 fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
-    let mut batcher = Batcher::new(case.rules(true), columns());
+    let mut batcher = Batcher::new(case.rules(true), source());
     let start = Instant::now();
     let mut chunk = CandidateChunk::with_bytes(case.chunk_bytes);
     let of_batch = |entry: &Entry| {
-        batcher.take(payload(entry, start));
+        batcher.take(payload(entry, start)).unwrap();
         let mut pairs = Vec::new();
         loop {
             match batcher.next(&mut chunk).unwrap() {
@@ -109,7 +111,7 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
 /// Whether each row passes, as said by the operator; ids must be distinct.
 fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     let schema = records(&[]).schema();
-    let mut fragment = deduplicate(case.rules(false), columns(), &[schema]);
+    let mut fragment = deduplicate(case.rules(false), source(), &[schema]);
     let Body::Operator(mut operator) = fragment.parts.remove(0).body else { unreachable!() };
     let start = Instant::now();
     let of_batch = |entry: &Entry| {
@@ -132,10 +134,10 @@ fn feed(
     stream: &[Entry],
     mut look: impl FnMut(&Batcher),
 ) -> Result<(), String> {
-    let mut batcher = Batcher::new(rules, columns());
+    let mut batcher = Batcher::new(rules, source());
     let mut chunk = CandidateChunk::with_bytes(1 << 16);
     for entry in stream {
-        batcher.take(payload(entry, Instant::now()));
+        batcher.take(payload(entry, Instant::now())).unwrap();
         while !matches!(batcher.next(&mut chunk).map_err(|error| error.to_string())?, Step::End) {}
         look(&batcher);
     }
@@ -501,7 +503,7 @@ fn sets_that_are_nearly_equal_are_dropped_in_time_linear_in_their_number() {
             .chunks(1_000)
             .map(|rows| Entry { after: Duration::ZERO, rows: rows.to_vec() })
             .collect();
-        let mut fragment = deduplicate(rules, columns(), &[records(&[]).schema()]);
+        let mut fragment = deduplicate(rules, source(), &[records(&[]).schema()]);
         let Body::Operator(mut operator) = fragment.parts.remove(0).body else { unreachable!() };
         let mut out = Output::new();
         for entry in &stream {

@@ -146,12 +146,19 @@ impl Dictionary {
         drop(counts);
         let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
         // Freed before the new tables are allocated.
-        (self.direct, self.slots, self.names) = (Vec::new(), SlotTable::default(), Vec::new());
+        *self = Self::default();
         let mut moved = vec![FORGOTTEN; slots];
         for (new, &old) in (0..).zip(&order) {
             moved[old as usize] = new;
         }
         drop(order);
+        self.numbered = names.len();
+        self.list(names);
+        moved
+    }
+
+    /// Fills the tables, which are empty, with the tokens `names` by slot.
+    fn list(&mut self, names: Vec<u32>) {
         let direct = direct_len(&names);
         self.direct = vec![NONE; direct];
         let others = names.iter().filter(|&&token| token as usize >= direct).count();
@@ -159,9 +166,19 @@ impl Dictionary {
         for (slot, &token) in (0..).zip(&names) {
             self.write(token, slot);
         }
-        self.numbered = names.len();
         self.names = names;
-        moved
+    }
+
+    /// The token of each slot.
+    pub(super) fn tokens(&self) -> &[u32] {
+        &self.names
+    }
+
+    /// Gives each token another `name`. Slots stay.
+    pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
+        let Self { names, numbered, .. } = std::mem::take(self);
+        self.numbered = numbered;
+        self.list(names.into_iter().map(name).collect());
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -1,0 +1,85 @@
+//! The rows of an input of a join of sets: ids, sets and carried columns.
+
+use std::sync::Arc;
+
+use arrow_array::{ListArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::OperatorError;
+
+use super::carrier::Carrier;
+use super::input::SetInput;
+use crate::carry::{CarriedColumns, carried_columns};
+use crate::ids::{IdInput, RowIds};
+use crate::parameters::Names;
+
+/// The columns of an input that a join reads.
+#[derive(Debug, Clone)]
+pub(crate) struct SetSource {
+    ids: IdInput,
+    set: SetInput,
+    carried: CarriedColumns,
+}
+
+impl SetSource {
+    /// The ids, sets and carried columns of each of `inputs`.
+    ///
+    /// # Errors
+    /// If an input does not have them, or sets of inputs cannot be joined.
+    pub(crate) fn bind(
+        inputs: &[SchemaRef],
+        id: Option<&str>,
+        set: &str,
+        carry: &Names,
+    ) -> Result<Vec<Self>, BindError> {
+        let ids = IdInput::bind(inputs, id)?;
+        let sets = SetInput::bind(inputs, set)?;
+        let mut sources = Vec::with_capacity(inputs.len());
+        for ((schema, ids), set) in inputs.iter().zip(ids).zip(sets) {
+            let columns = carried_columns(carry, schema, &[])?;
+            let carried = CarriedColumns::new(schema, &ids, columns);
+            sources.push(Self { ids, set, carried });
+        }
+        Ok(sources)
+    }
+
+    /// Reads ids that do not come out.
+    pub(crate) fn with_unseen_ids(self, schema: &SchemaRef) -> Self {
+        let ids = self.ids.unseen();
+        let carried = CarriedColumns::new(schema, &ids, Vec::new());
+        Self { ids, carried, ..self }
+    }
+
+    /// The sets.
+    pub(crate) fn set(&self) -> &SetInput {
+        &self.set
+    }
+
+    /// The carried columns.
+    pub(crate) fn carried(&self) -> &CarriedColumns {
+        &self.carried
+    }
+
+    /// The carried columns of left and right sets.
+    pub(crate) fn carried_of(sources: &[Self]) -> [&CarriedColumns; 2] {
+        [0, sources.len() - 1].map(|input| &sources[input].carried)
+    }
+
+    /// A carrier for the carried columns, if there are any.
+    pub(crate) fn carrier(sources: &[Self]) -> Option<Carrier> {
+        let carried = Self::carried_of(sources);
+        let schemas = carried.map(|carried| Arc::clone(carried.schema()));
+        carried.iter().any(|carried| !carried.is_empty()).then(|| Carrier::new(schemas))
+    }
+
+    /// The ids and sets of the next batch.
+    ///
+    /// # Errors
+    /// If an expression has no value for a row, or there are too many rows.
+    pub(crate) fn read(
+        &mut self,
+        records: &RecordBatch,
+    ) -> Result<(RowIds, ListArray), OperatorError> {
+        Ok((self.ids.of(records)?, self.set.of(records)?))
+    }
+}

@@ -1,0 +1,55 @@
+//! The texts of an input: a column or an expression.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{RecordBatch, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::operator::OperatorError;
+
+use crate::columns::describe;
+use crate::expressions::ColumnInput;
+use crate::items::result_type;
+
+/// The texts of an input.
+#[derive(Debug)]
+pub(super) struct TextInput(ColumnInput);
+
+impl TextInput {
+    /// The texts `text`, a column or an expression; or the only column of texts.
+    ///
+    /// # Errors
+    /// If they are no texts, or there is no such column or more than one.
+    pub(super) fn bind(schema: &SchemaRef, text: Option<&str>) -> Result<Self, BindError> {
+        let Some(text) = text else { return only_text(schema) };
+        let (column, found) = ColumnInput::bind(schema, text, "column")?;
+        if result_type(&found).is_string() {
+            return Ok(Self(column));
+        }
+        let (column, expected) = (text.to_owned(), "a text");
+        Err(BindErrorKind::ColumnType { column, found, expected }.at("column"))
+    }
+
+    /// The texts of a batch.
+    ///
+    /// # Errors
+    /// If the expression has no value for a row, or the texts have more than 2 GiB.
+    pub(super) fn of(&self, records: &RecordBatch) -> Result<StringArray, OperatorError> {
+        let texts = cast(&self.0.of(records)?, &DataType::Utf8)?;
+        Ok(texts.as_string::<i32>().clone())
+    }
+}
+
+fn only_text(schema: &SchemaRef) -> Result<TextInput, BindError> {
+    let mut texts = (0..schema.fields().len())
+        .filter(|&index| result_type(schema.field(index).data_type()).is_string());
+    match (texts.next(), texts.next()) {
+        (Some(index), None) => Ok(TextInput(ColumnInput::Column(index))),
+        (first, _) => {
+            let found = if first.is_some() { "several text columns" } else { "no text column" };
+            let allowed = format!("it has {}; name one text column", describe(schema));
+            let value = format!("an input with {found}");
+            Err(BindErrorKind::Value { value, allowed }.at("column"))
+        }
+    }
+}
