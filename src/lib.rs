@@ -84,8 +84,9 @@ pub use trommel_operators::{
     JoinMode, JoinOutput, JoinWindow, Map, Memory, MissingState, Names, NotFinite, NpyError,
     OnError, Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, RotateCompression,
     SchemaMismatch, Select, SetSimilarityJoin, Share, ShareError, Similarity, TableError,
-    Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union, VectorDistribution,
-    VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf, ZipfError,
+    Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union, ValueError,
+    VectorDistribution, VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf,
+    ZipfError,
 };
 pub use trommel_operators::{
     conjunctive_query, epsilon_join, expressions, files, frequent_items, frequent_pairs, items,

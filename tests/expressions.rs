@@ -63,8 +63,8 @@ fn rejected_rows_of_all_stages_come_to_one() {
     reasons.sort();
     let expected = [
         ("12 // n > 2", r#"{"t":"0","n":0}"#),
-        ("cast(t as int) as n", r#"{"t":""}"#),
-        ("cast(t as int) as n", r#"{"t":"x"}"#),
+        ("cast(t as int)", r#"{"t":""}"#),
+        ("cast(t as int)", r#"{"t":"x"}"#),
     ];
     assert_eq!(reasons, expected.map(|(column, bytes)| (column.to_owned(), bytes.to_owned())));
     let counted: u64 = metrics
@@ -80,12 +80,33 @@ fn rejected_rows_of_all_stages_come_to_one() {
 #[test]
 fn a_stage_without_an_action_ends_the_run() {
     let mut graph = Graph::new();
-    let rows = batch(&[Some("1"), Some("x")]);
-    let rows = graph.add("rows", Memory::new(rows.schema(), vec![rows]));
+    let rows = [batch(&[Some("1"), Some("2")]), batch(&[Some("3"), None, Some("x"), Some("y")])];
+    let rows = graph.add("rows", Memory::new(rows[0].schema(), rows));
     let kept = graph.add_after(rows, "kept", Filter::new("cast(t as int) > 0"));
     graph.add_after(kept, "end", Collect::new().0);
     let error = watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap_err();
-    assert!(error.to_string().contains("\"x\" is no Int32"), "{error}");
+    let expected = "row 5 of the input: `t`: \"x\" is no Int32";
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+#[test]
+fn a_row_with_a_long_text_is_unnested_in_small_batches() {
+    let values = ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([
+        Some(vec![Some(7); 100]),
+        Some(vec![Some(8); 3]),
+    ]);
+    let long: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(1 << 20), "b".to_owned()]));
+    let rows = RecordBatch::try_from_iter([("t", long), ("l", Arc::new(values) as ArrayRef)]);
+    let rows = rows.unwrap();
+    let mut graph = Graph::new();
+    let rows = graph.add("rows", Memory::new(rows.schema(), vec![rows]));
+    let selected = graph.add_after(rows, "values", Select::new(["t", "unnest(l) as value"]));
+    let (sink, collected) = Collect::new();
+    graph.add_after(selected, "end", sink);
+    watched(move || graph.build().unwrap().run(RunOptions::new())).unwrap();
+    let counts: Vec<usize> = collected.take().iter().map(RecordBatch::num_rows).collect();
+    assert_eq!(counts.iter().sum::<usize>(), 103);
+    assert!(counts.iter().all(|&count| count <= 16), "{counts:?}");
 }
 
 #[test]

@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use trommel::Override;
 use trommel::frequent_items::COUNTERS_MAX;
 use trommel::registry::Entry;
+use trommel::{Override, Threshold};
 
 /// Finds what is frequent, similar or together in streams and files, and says how exact it is
 #[derive(Debug, Parser)]
@@ -30,6 +30,7 @@ Questions that pipelines answer, by operator:
 Examples:
   trommel top -n 10 access.log           the most frequent lines
   trommel top --by field=1 access.log    the busiest addresses of a log
+  trommel dedup --by 'words(text)' corpus.jsonl  the rows without near-duplicates
   trommel operators set_similarity_join  the parameters of an operator
   trommel check pipeline.json            every mistake of a pipeline
   trommel run pipeline.json              its rows
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Count lines, words or fields: the most frequent first, in one pass and bounded memory
     Top(TopArguments),
+    /// Write the rows that are not similar to an earlier one, such as near-duplicates of texts
+    Dedup(DedupArguments),
     /// Compute an expression for one row, to try it
     Eval(EvalArguments),
     /// List the operators, or the parameters of one
@@ -164,8 +167,11 @@ Examples:
   trommel top --by words book.txt                words, in lower case
   trommel top --by host --where 'status >= 500' access.jsonl
   trommel top --by path --pattern combined web.log
+  trommel top --by host --by status access.jsonl   pairs of values
+  cat access.jsonl | trommel top --by host --format jsonl --schema '{\"host\": \"text\"}'
   trommel top --save counts.state access.log     keep the counts, and go on with
   trommel top --load counts.state access.log.1   them in a later run
+  trommel top --load counts.state --load counts.state   the sum of several states
 
 A count is an upper bound, and at most `error` too high: 0 is exact. With k counters, `error` is \
 at most 1/k of the number of items. When lines were left out, a message says how many, and the \
@@ -179,16 +185,43 @@ pub(crate) struct TopArguments {
     pub(crate) k: usize,
     /// Items to count: line, words (in lower case), field=N, the Nth field of a line, from 1, or an
     /// expression over the columns of a table, such as host or lower(host); of lines, the column is
-    /// line
+    /// line. Several --by count combinations of values
     #[arg(long, value_name = "WHAT", default_value = "line", value_parser = By::from_str)]
-    pub(crate) by: By,
+    pub(crate) by: Vec<By>,
     /// Count only rows for which this expression is true, such as "status >= 500"
     #[arg(long = "where", value_name = "EXPRESSION")]
     pub(crate) condition: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    /// Start with the counts that --save wrote, with the same -k and --by. Several --load are added
+    /// up; then, without a file to read, their sum is shown
+    #[arg(long, value_name = "FILE")]
+    pub(crate) load: Vec<PathBuf>,
+    /// Write the counts to this file at the end, for --load
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Print the rows as JSON, an object a line, instead of a table
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print the rows as CSV instead of a table
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Files, and how they are read.
+#[derive(Debug, Args)]
+pub(crate) struct InputArguments {
     /// Format of the files; when left out, that of the first name, such as x.jsonl.gz or x.parquet,
-    /// where --by or --where has an expression, else lines
+    /// where an option has an expression, else lines
     #[arg(long, value_enum)]
     pub(crate) format: Option<FileFormat>,
+    /// Columns and types of a table of jsonl or csv, as JSON or as a file of it, such as
+    /// '{"host": "text", "status": "u16"}'; when left out, the first rows of the files tell them
+    #[arg(long, value_name = "JSON")]
+    pub(crate) schema: Option<String>,
     /// Pattern of the lines of a log: combined, common, syslog, logfmt, or a template such as
     /// "{time:%H:%M:%S} {level} {_}"
     #[arg(long, value_name = "PATTERN")]
@@ -202,24 +235,62 @@ pub(crate) struct TopArguments {
     /// Longest line in bytes; longer ones are left out
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, value_parser = line_bytes)]
     pub(crate) line_max: usize,
-    /// Start with the counts that --save wrote, with the same -k and --by
-    #[arg(long, value_name = "FILE")]
-    pub(crate) load: Option<PathBuf>,
-    /// Write the counts to this file at the end, for --load
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save: Option<PathBuf>,
-    /// Print the rows as JSON, an object a line, instead of a table
-    #[arg(long, conflicts_with = "csv")]
-    pub(crate) json: bool,
-    /// Print the rows as CSV instead of a table
-    #[arg(long)]
-    pub(crate) csv: bool,
-    /// Show no progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
     /// Files, each read once; .gz and .zst are decompressed; none or `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  trommel dedup titles.txt > kept.txt
+  trommel dedup --by 'words(text)' --threshold 0.8 corpus.jsonl > kept.jsonl
+  trommel dedup --by 'qgrams(title, 3)' corpus.csv --output kept.parquet --report
+  trommel dedup --by 'words(text)' corpus.jsonl --pairs pairs.csv --id title
+
+The first row of similar ones stays. A row with an empty set, or without one, is similar to no row \
+and stays. Each row is compared with all rows before it, also with those that do not stay. All sets \
+are kept in memory.")]
+pub(crate) struct DedupArguments {
+    /// The set of a row, an expression that makes a list, such as 'words(text)'; of lines,
+    /// words(line)
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) by: Option<String>,
+    /// Minimum similarity of rows, of which the later one is left out: a decimal, or a fraction
+    /// such as 4/5
+    #[arg(long, value_name = "T", default_value = "0.8", value_parser = Threshold::from_str)]
+    pub(crate) threshold: Threshold,
+    /// Measure of similarity
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) similarity: SimilarityName,
+    #[command(flatten)]
+    pub(crate) input: InputArguments,
+    /// File of the rows that stay, whose name tells the format: .jsonl, .csv, .parquet, .arrow or
+    /// .txt; when left out, standard output: lines for lines, csv for csv, else jsonl
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<String>,
+    /// Write all pairs of similar rows to this file, by their positions, which begin with 0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pairs: Option<String>,
+    /// Name the rows of --pairs by this column
+    #[arg(long, value_name = "COLUMN", requires = "pairs")]
+    pub(crate) id: Option<String>,
+    /// Print the numbers of rows as JSON to standard error
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// Show no progress, and no number of rows
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Measure of similarity.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum SimilarityName {
+    #[default]
+    Jaccard,
+    Cosine,
+    Dice,
+    Overlap,
 }
 
 /// Action for bytes that are no text.
@@ -256,7 +327,7 @@ impl FromStr for By {
     }
 }
 
-/// Format of the files of `top`.
+/// Format of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FileFormat {
     Lines,

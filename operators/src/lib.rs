@@ -69,7 +69,8 @@ pub use crate::set_similarity_join::{
 };
 pub use crate::share::{Share, ShareError};
 pub use crate::sink::{
-    Collect, Collected, Discard, ForEach, Rotate, RotateCompression, Write, WriteError, WriteFormat,
+    Collect, Collected, Discard, ForEach, Rotate, RotateCompression, ValueError, Write, WriteError,
+    WriteFormat,
 };
 pub use crate::source::{
     Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, Read, ReadError,

@@ -50,6 +50,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
             "access-log.json",
             "baskets.json",
             "co-occurring-words.json",
+            "dedup-jsonl.json",
             "deduplicate.json",
             "filter-cores.json",
             "frequent-pairs.json",

@@ -192,7 +192,7 @@ fn bytes_that_are_no_text_are_replaced_and_counted() {
     let input = *b"caf\xe9 x\nok x\nok x\n";
     let ended = trommel(["top", "--by", "field=2"]).input(input).end();
     assert_eq!((ended.status, rows(&ended.stdout)), (0, vec![("x".to_owned(), 3, 0)]));
-    let said = "counted with U+FFFD in place of bytes that are not UTF-8: 1 line; \
+    let said = "read with U+FFFD in place of bytes that are not UTF-8: 1 line; \
                 --encoding names another encoding\n";
     assert_eq!(ended.stderr, said);
     let named = trommel(["top", "--by", "words", "--encoding", "latin1"]).input(input).end().ok();

@@ -8,6 +8,7 @@ use arrow_json::{ReaderBuilder, WriterBuilder};
 use arrow_schema::{ArrowError, Schema};
 use serde_json::Value;
 use trommel::expressions::Expression;
+use trommel::files::is_unprintable;
 
 use crate::args::EvalArguments;
 use crate::failure::Failure;
@@ -55,5 +56,21 @@ fn json(column: ArrayRef) -> Result<String, ArrowError> {
     let line = String::from_utf8_lossy(&line);
     // The writer makes an object of a row, in which the value is the only member.
     let value = line.trim().strip_prefix("{\"value\":").and_then(|rest| rest.strip_suffix('}'));
-    Ok(value.unwrap_or(&line).to_owned())
+    Ok(escaped(value.unwrap_or(&line)))
+}
+
+/// The JSON with every character that would not be seen in JSON's escaped form, so that it stays
+/// JSON.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_unprintable(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(character);
+        }
+    }
+    text
 }

@@ -2,9 +2,11 @@
 
 mod check;
 mod completions;
+mod dedup;
 mod devices;
 mod eval;
 mod explain;
+mod inputs;
 mod operators;
 mod run;
 mod schema;
@@ -20,6 +22,7 @@ pub(crate) fn run(command: &Command) -> Result<u8, Failure> {
         Command::Check(arguments) => check::run(arguments),
         Command::Explain(arguments) => explain::run(arguments),
         Command::Top(arguments) => top::run(arguments),
+        Command::Dedup(arguments) => dedup::run(arguments),
         Command::Eval(arguments) => eval::run(arguments),
         Command::Operators(arguments) => operators::run(arguments),
         Command::Schema => schema::run(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -198,7 +198,9 @@ impl Operator for Selecting {
             return Ok(Flow::NeedInput);
         };
         let lists = columns[unnested].as_list::<i32>();
-        let places = Places::new(lists, begin);
+        let others: Vec<&ArrayRef> =
+            columns.iter().enumerate().filter(|at| at.0 != unnested).map(|at| at.1).collect();
+        let places = Places::new(lists, begin, &others)?;
         let rows = take_rows(&columns, unnested, &places, &self.schema)?;
         if rows.num_rows() > 0 {
             out.send(rows);
@@ -215,6 +217,9 @@ impl Operator for Selecting {
     }
 }
 
+/// Maximum bytes of the copies of rows in a batch of values.
+const UNNESTED_BYTES: usize = 16 << 20;
+
 /// Some values of a column of lists, with the row of each.
 struct Places {
     values: Vec<u32>,
@@ -225,9 +230,15 @@ struct Places {
 }
 
 impl Places {
-    /// At most a batch of values, from the one with number `begin` on.
-    fn new(lists: &arrow_array::ListArray, begin: usize) -> Self {
+    /// At most a batch of values, from the one with number `begin` on. Each value has a copy of
+    /// the row in the `others` columns, so that a row with long texts makes smaller batches.
+    fn new(
+        lists: &arrow_array::ListArray,
+        begin: usize,
+        others: &[&ArrayRef],
+    ) -> Result<Self, ArrowError> {
         let (mut values, mut rows) = (Vec::new(), Vec::new());
+        let mut bytes_left = UNNESTED_BYTES;
         let mut number = 0;
         for row in 0..lists.len() {
             if lists.is_null(row) {
@@ -237,7 +248,15 @@ impl Places {
             let (first, last) = (ends[0].unsigned_abs(), ends[1].unsigned_abs());
             let len = (last - first) as usize;
             let skipped = begin.saturating_sub(number).min(len);
-            let room = BATCH_ITEMS - values.len();
+            let mut room = BATCH_ITEMS - values.len();
+            if skipped < len {
+                let bytes = row_bytes(others, row)?;
+                // One value at least, so that each batch comes further.
+                let fitting = bytes_left / bytes.max(1);
+                room = room.min(if values.is_empty() { fitting.max(1) } else { fitting });
+                bytes_left =
+                    bytes_left.saturating_sub(bytes.saturating_mul(room.min(len - skipped)));
+            }
             let taken = (len - skipped).min(room);
             let start = first + u32::try_from(skipped).expect("within a list");
             values.extend((start..last).take(taken));
@@ -245,12 +264,17 @@ impl Places {
             rows.extend(std::iter::repeat_n(row, taken));
             if skipped + taken < len {
                 let end = number + skipped + taken;
-                return Self { values, rows, end, is_last: false };
+                return Ok(Self { values, rows, end, is_last: false });
             }
             number += len;
         }
-        Self { values, rows, end: number, is_last: true }
+        Ok(Self { values, rows, end: number, is_last: true })
     }
+}
+
+/// Bytes of a row of these columns.
+fn row_bytes(columns: &[&ArrayRef], row: usize) -> Result<usize, ArrowError> {
+    columns.iter().map(|column| column.slice(row, 1).to_data().get_slice_memory_size()).sum()
 }
 
 fn take_rows(

@@ -83,6 +83,13 @@ fn items(format: &str) -> Result<Vec<Item<'static>>, String> {
 fn read_time(text: &str, items: &[Item<'_>]) -> Option<i64> {
     let mut parsed = Parsed::new();
     parse(&mut parsed, text, items.iter()).ok()?;
+    // chrono's century of `%y` ends with 69, that of C and DuckDB with 68.
+    if parsed.year_mod_100() == Some(69)
+        && parsed.year().is_none()
+        && parsed.year_div_100().is_none()
+    {
+        parsed.set_year(1969).ok()?;
+    }
     if parsed.timestamp().is_some() {
         return parsed.to_datetime().ok().map(|time| time.timestamp_micros());
     }

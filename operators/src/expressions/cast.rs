@@ -39,6 +39,9 @@ impl Cast {
             DataType::Utf8 if is_time(from) => times_to_texts(values),
             DataType::Boolean if *from == DataType::Utf8 => self.texts_to_booleans(values),
             to if *from == DataType::Utf8 && is_integer(to) => self.texts_to_integers(values),
+            to @ DataType::Timestamp(..) if *from == DataType::Utf8 => {
+                self.kernel(&self.times(values)?, to)
+            }
             to if *from == DataType::Utf8 => self.kernel(&trimmed(values), to),
             to if is_float(from) && is_integer(to) => self.floats_to_integers(values),
             DataType::Float32 => self.to_float32(values),
@@ -49,6 +52,29 @@ impl Cast {
     fn kernel(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef, Reason> {
         let options = CastOptions { safe: self.is_try, ..CastOptions::default() };
         cast_with_options(values, to, &options).map_err(|error| said(&error))
+    }
+
+    /// Texts of points in time as the kernel knows them: with seconds, of which there are 60.
+    fn times(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {
+        let texts = values.as_string::<i32>();
+        let mut times = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+        for text in texts {
+            let Some(text) = text.map(str::trim) else {
+                times.append_null();
+                continue;
+            };
+            match text.get(16..).filter(|_| has_minutes(text.as_bytes())) {
+                Some(rest) if rest.is_empty() || rest.starts_with(['+', '-', 'Z', 'z', ' ']) => {
+                    times.append_value(format!("{}:00{rest}", &text[..16]));
+                }
+                // The kernel takes it for the next minute.
+                Some(rest) if rest.starts_with(":60") => {
+                    times.append_option(self.or_refuse(None::<String>, text)?);
+                }
+                _ => times.append_value(text),
+            }
+        }
+        Ok(Arc::new(times.finish()))
     }
 
     /// Float32, without numbers that are too large for it.
@@ -200,6 +226,17 @@ fn integers(
 fn trimmed(values: &ArrayRef) -> ArrayRef {
     let texts = values.as_string::<i32>();
     Arc::new(texts.iter().map(|text| text.map(str::trim)).collect::<StringArray>())
+}
+
+/// Whether a text begins as `2024-01-31 10:00` does.
+fn has_minutes(text: &[u8]) -> bool {
+    let form = b"0000-00-00 00:00";
+    text.len() >= form.len()
+        && text.iter().zip(form).all(|(byte, form)| match form {
+            b'0' => byte.is_ascii_digit(),
+            b' ' => matches!(byte, b' ' | b'T' | b't'),
+            form => byte == form,
+        })
 }
 
 /// Floats as the shortest decimals that are read as the same floats, such as `1.0` and `1e+20`.

@@ -3,8 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema};
+use arrow_array::{
+    Array, ArrayRef, ListArray, NullArray, RecordBatch, RecordBatchOptions, new_empty_array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Schema};
+use arrow_select::concat::concat;
 use sqlparser::ast::{
     AccessExpr, CaseWhen, CastKind, CeilFloorKind, DataType as NamedType, Expr, Function as Call,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Spanned, Subscript, TrimWhereField,
@@ -167,6 +171,7 @@ impl Compiler<'_> {
                 let id = self.constant(text, &at)?;
                 self.cast(id, to, false, &at)
             }
+            Expr::Array(list) => self.list(&list.elem, &at()),
             Expr::Case { operand, conditions, else_result, .. } => {
                 self.branches(operand.as_deref(), conditions, else_result.as_deref(), &at())
             }
@@ -204,6 +209,41 @@ impl Compiler<'_> {
             }
             _ => self.operator(tree, &at()),
         }
+    }
+
+    /// A list of constants.
+    fn list(&mut self, values: &[Expr], at: &Range<usize>) -> Compiled {
+        let mut nodes = Vec::with_capacity(values.len());
+        let mut kind = DataType::Null;
+        for value in values {
+            let node = self.operand(value)?;
+            let (found, at) = (self.data_type(node), self.program.node(node).at.clone());
+            if self.program.constant(node).is_none() {
+                return self.refuse(&at, "a list has constants only");
+            }
+            kind = match common(&kind, &found) {
+                Some(kind) => kind,
+                None => {
+                    let reason = format!("a list of {kind} has no value of {found}");
+                    return self.refuse(&at, reason);
+                }
+            };
+            nodes.push(node);
+        }
+        let mut constants = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let at = self.program.node(node).at.clone();
+            let node = self.cast(node, kind.clone(), false, &at)?;
+            constants.extend(self.program.constant(node).cloned());
+        }
+        let constants: Vec<&dyn Array> = constants.iter().map(AsRef::as_ref).collect();
+        let values = match &constants[..] {
+            [] => new_empty_array(&kind),
+            some => concat(some).expect("values of one type"),
+        };
+        let field = Arc::new(Field::new_list_field(kind, true));
+        let offsets = OffsetBuffer::from_lengths([values.len()]);
+        self.constant(Arc::new(ListArray::new(field, offsets, values, None)), at)
     }
 
     /// A `case`, with an operand that is compared or with conditions.

@@ -59,7 +59,7 @@ pub use error::{EvaluationError, ExpressionError};
 
 pub(crate) use bounds::Bounds;
 pub(crate) use input::ColumnInput;
-pub(crate) use rows::evaluate_rows;
+pub(crate) use rows::{evaluate_rows, first_failed};
 pub(crate) use select::{Chosen, choose};
 
 use frame::Frame;

@@ -12,8 +12,19 @@ pub(crate) struct Evaluated {
     pub(crate) records: RecordBatch,
     /// The column of each expression.
     pub(crate) columns: Vec<ArrayRef>,
-    /// The other rows, with the number of the expression at fault.
-    pub(crate) failed: Vec<(RecordBatch, usize, EvaluationError)>,
+    /// The other rows.
+    pub(crate) failed: Vec<FailedRow>,
+}
+
+/// A row for which an expression has no value.
+#[derive(Debug)]
+pub(crate) struct FailedRow {
+    /// Its place in the batch, from 0.
+    pub(crate) index: usize,
+    pub(crate) row: RecordBatch,
+    /// The number of the expression at fault.
+    pub(crate) expression: usize,
+    pub(crate) error: EvaluationError,
 }
 
 /// Evaluates all `expressions`, and sets the rows aside for which one of them fails.
@@ -25,7 +36,7 @@ pub(crate) struct Evaluated {
 pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -> Evaluated {
     let mut parts = Vec::new();
     let mut failed = Vec::new();
-    divide(expressions, records, &mut parts, &mut failed);
+    divide(expressions, (records, 0), &mut parts, &mut failed);
     if let [(records, columns)] = &mut parts[..] {
         let (records, columns) = (records.clone(), std::mem::take(columns));
         return Evaluated { records, columns, failed };
@@ -44,11 +55,33 @@ pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -
     Evaluated { records: joined.expect("parts of one batch"), columns, failed }
 }
 
+/// The place of the first row for which one of the expressions has no value, after one of them has
+/// failed for the batch.
+///
+/// # Cost
+/// As [`evaluate_rows`], with one failing row.
+pub(crate) fn first_failed(expressions: &[Expression], records: &RecordBatch) -> usize {
+    let fails = |rows: &RecordBatch| {
+        expressions.iter().any(|expression| expression.evaluate(rows).is_err())
+    };
+    let (mut begin, mut count) = (0, records.num_rows());
+    while count > 1 {
+        let half = count / 2;
+        if fails(&records.slice(begin, half)) {
+            count = half;
+        } else {
+            (begin, count) = (begin + half, count - half);
+        }
+    }
+    begin
+}
+
+/// `begin` is the place of the first of these rows.
 fn divide(
     expressions: &[Expression],
-    records: &RecordBatch,
+    (records, begin): (&RecordBatch, usize),
     parts: &mut Vec<(RecordBatch, Vec<ArrayRef>)>,
-    failed: &mut Vec<(RecordBatch, usize, EvaluationError)>,
+    failed: &mut Vec<FailedRow>,
 ) {
     if records.num_rows() == 0 {
         return;
@@ -58,14 +91,15 @@ fn divide(
         match expression.evaluate(records) {
             Ok(column) => columns.push(column),
             Err(error) if records.num_rows() == 1 => {
-                failed.push((records.clone(), number, error));
+                let row = records.clone();
+                failed.push(FailedRow { index: begin, row, expression: number, error });
                 return;
             }
             Err(_) => {
                 let half = records.num_rows() / 2;
-                divide(expressions, &records.slice(0, half), parts, failed);
+                divide(expressions, (&records.slice(0, half), begin), parts, failed);
                 let rest = records.slice(half, records.num_rows() - half);
-                divide(expressions, &rest, parts, failed);
+                divide(expressions, (&rest, begin + half), parts, failed);
                 return;
             }
         }

@@ -28,10 +28,21 @@ pub(crate) fn choose(text: &str, schema: &Schema) -> Result<Vec<Chosen>, Express
     match parse::column(text)? {
         SelectItem::UnnamedExpr(tree) => Ok(vec![chosen(text, &tree, None, schema)?]),
         SelectItem::ExprWithAlias { expr, alias } => {
+            let text = before_alias(text, parse::Text::new(text).range(alias.span).start);
             Ok(vec![chosen(text, &expr, Some(alias.value), schema)?])
         }
         SelectItem::Wildcard(options) => all_but(text, &options, schema),
         _ => Err(ExpressionError::new(text, 0..0, "expected an expression, or `*`")),
+    }
+}
+
+/// The expression before ` as name`, of which the name begins at `alias`: errors show it alone.
+fn before_alias(text: &str, alias: usize) -> &str {
+    let before = text[..alias].trim_end();
+    let end = before.len().saturating_sub(2);
+    match before.get(end..) {
+        Some(word) if word.eq_ignore_ascii_case("as") => before[..end].trim_end(),
+        _ => before,
     }
 }
 

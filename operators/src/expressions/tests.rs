@@ -69,6 +69,26 @@ const CONSTANTS: &[(&str, &str)] = &[
     ("split_part('a,b,c',',',0)", "\"\""),
     ("split_part('a,b,c',',',9)", "\"\""),
     ("split_part('abc','',2)", "\"b\""),
+    ("split_part('a,,,b',',,',-1)", "\",b\""),
+    ("split_part('a,,,b',',,',-2)", "\"a\""),
+    ("split_part('a,,,b',',,',-3)", "\"\""),
+    ("list_contains([1,2],2)", "true"),
+    ("list_contains(['a',null],'b')", "false"),
+    ("list_distinct([2.5,1,1])[1]", "2.5"),
+    ("len([1,null,3])", "3"),
+    ("[1,2,3]", "[1,2,3]"),
+    ("[null,-1]", "[null,-1]"),
+    ("date_trunc('century',timestamp '2000-05-05 01:00:00')", "\"2000-01-01T00:00:00\""),
+    ("date_part('century',date '2000-05-05')", "20"),
+    ("strptime('69','%y')", "\"1969-01-01T00:00:00\""),
+    ("strptime('68','%y')", "\"2068-01-01T00:00:00\""),
+    ("timestamp '2024-01-01T10:00'", "\"2024-01-01T10:00:00\""),
+    ("timestamp '2024-01-01 10:00'", "\"2024-01-01T10:00:00\""),
+    ("timestamptz '2024-01-01 10:00+02:00'", "\"2024-01-01T08:00:00Z\""),
+    ("try_cast('2024-01-01 10:00:60' as timestamp)", "null"),
+    (r#"json_extract_string('{"a": 1}','')"#, r#""{\"a\":1}""#),
+    ("hash(null) = hash(cast(null as text))", "true"),
+    ("hash(null) = hash(cast(null as int))", "true"),
     ("replace('aaa','a','bb')", "\"bbbbbb\""),
     ("replace('abc','','x')", "\"abc\""),
     ("regexp_matches('abc','b')", "true"),
@@ -236,6 +256,12 @@ fn mistakes_are_told_with_their_place() {
         ),
         ("cast(status as nubmer)", "`status`, at character 6: `nubmer` is no type"),
         ("not host", "`host`, at character 5: expected a truth value, and this is Utf8"),
+        (
+            "timestamp '2024-01-01 10:00:60'",
+            "`'2024-01-01 10:00:60'`, at character 11: \"2024-01-01 10:00:60\" is no Timestamp(µs)",
+        ),
+        ("[1, status]", "`status`, at character 5: a list has constants only"),
+        ("[1, 'a']", "`'a'`, at character 5: a list of Int64 has no value of Utf8"),
         ("1 // 0", "`1 // 0`, at character 1: division by zero"),
         ("(select 1)", "`select 1`, at character 2: an expression has no queries inside"),
         ("status in (select 1)", "an expression has no queries inside"),
@@ -254,6 +280,25 @@ fn mistakes_are_told_with_their_place() {
     assert!(error(&vec!["status = 1"; 2000].join(" or "), &schema).contains("at most 250"));
     assert!(error(&"(".repeat(10_000), &schema).contains("nested too deeply"));
     assert!(error(&" ".repeat(70_000), &schema).contains("at most 65536 bytes"));
+}
+
+#[test]
+fn texts_that_are_made_have_a_limit() {
+    let long: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(1 << 20); 5]));
+    let rows = RecordBatch::try_from_iter([("t", long)]).unwrap();
+    let of = |text: &str, count: usize| {
+        let result = Expression::new(text, rows.schema_ref()).unwrap();
+        let result = result.evaluate(&rows.slice(0, count));
+        result.map(|column| column.len()).map_err(|error| error.to_string())
+    };
+    let long = |pieces: usize| format!("concat({})", vec!["t"; pieces].join(","));
+    assert_eq!(of(&long(51), 5), Ok(5), "255 MiB");
+    let error = of(&long(52), 5).unwrap_err();
+    assert!(error.contains("the texts of a batch have more than 268435456 bytes"), "{error}");
+    for text in [long(65), format!("{} || t", long(64)), "replace(t, 'a', t)".to_owned()] {
+        let error = of(&text, 1).unwrap_err();
+        assert!(error.contains("the text has more than 67108864 bytes"), "{error}");
+    }
 }
 
 fn table() -> RecordBatch {
@@ -318,8 +363,14 @@ fn failing_rows_are_set_apart() {
     assert_eq!(records.num_rows(), 2);
     assert_eq!(lines(Arc::clone(&columns[0])), ["4", "7"]);
     assert_eq!(lines(Arc::clone(&columns[1])), ["2", "-5"]);
-    let at: Vec<_> = failed.iter().map(|(row, number, _)| (row.num_rows(), *number)).collect();
-    assert_eq!(at, [(1, 0), (1, 1)]);
+    let at: Vec<_> = failed
+        .iter()
+        .map(|failed| (failed.index, failed.row.num_rows(), failed.expression))
+        .collect();
+    assert_eq!(at, [(1, 1, 0), (2, 1, 1)]);
+    assert_eq!(first_failed(&expressions, &table), 1);
+    assert_eq!(first_failed(&expressions, &table.slice(2, 2)), 0);
+    assert_eq!(first_failed(&expressions[1..], &table), 2);
 }
 
 #[test]

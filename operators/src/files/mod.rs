@@ -46,6 +46,7 @@ use identity::key_of_path;
 pub(crate) use identity::{FileId, name_of};
 pub use identity::{input_claims, stdin_claims};
 pub use new_file::NewFile;
+pub(crate) use new_file::{ParkedFile, make_folders_of};
 use new_file::{Replacement, Staged};
 pub(crate) use patience::Patience;
 pub use printable::{is_unprintable, printable, printable_lines};
@@ -85,6 +86,12 @@ pub enum FileError {
     /// The path is empty.
     #[error("the path is empty: name a file, or `-` for standard output")]
     NoName,
+    /// The path is no regular file, where only such a file can be written.
+    #[error("cannot write {path}: it is no file; the files of values can be files only")]
+    NoFile {
+        /// The path.
+        path: String,
+    },
     /// The folder of the file does not exist.
     #[error("cannot write {path}: there is no folder {folder}")]
     NoFolder {
@@ -153,6 +160,26 @@ impl Destination {
                 in_folder?;
             }
         }
+        Ok(destination)
+    }
+
+    /// Destination of a file that is written as a whole, whose folder may be missing: the file
+    /// makes it when it gets its name. Until then the file is in the nearest folder around it.
+    ///
+    /// # Errors
+    /// If `path` is no file, or the process may not create files there.
+    pub(crate) fn file_with_folders(path: &Path) -> Result<Self, FileError> {
+        let name = path.display().to_string();
+        let destination = if folder_of(path).is_dir() {
+            Self::resolve(path)?
+        } else {
+            Self { name, kind: Kind::File(path.to_owned()), outputs: Outputs::default() }
+        };
+        let Kind::File(path) = &destination.kind else {
+            return Err(FileError::NoFile { path: destination.name });
+        };
+        let folder = existing_folder_of(path).map_err(|error| destination.error(error))?;
+        destination.check_access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
         Ok(destination)
     }
 
@@ -409,6 +436,22 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
+    }
+}
+
+/// The nearest folder around a file that is there.
+///
+/// # Errors
+/// If something else than a folder is in its place.
+pub(crate) fn existing_folder_of(path: &Path) -> io::Result<&Path> {
+    let mut folder = folder_of(path);
+    loop {
+        match fs::metadata(folder) {
+            Ok(found) if found.is_dir() => return Ok(folder),
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => folder = folder_of(folder),
+            Err(error) => return Err(error),
+        }
     }
 }
 

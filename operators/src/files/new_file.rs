@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::direct::{Direct, has_room};
-use super::{Destination, FileError, folder_of, sync_folder, write_all};
+use super::{Destination, FileError, existing_folder_of, folder_of, sync_folder, write_all};
 
 /// Maximum bytes of the file name in the temporary name, which stays below the limit of 255 bytes
 /// of file systems.
@@ -46,11 +46,20 @@ pub(super) struct Replacement {
     file: Unnamed,
 }
 
+/// A [`NewFile`] that is closed, under a temporary name, so that it takes no descriptor. Dropping it
+/// removes it.
+#[derive(Debug)]
+pub(crate) struct ParkedFile {
+    destination: Destination,
+    path: PathBuf,
+    parked: TempPath,
+}
+
 #[derive(Debug)]
 enum Unnamed {
-    /// File without a name in the folder of the path.
+    /// File without a name in the folder of the path, or in the one that will have it.
     Nameless(File),
-    /// File under a temporary name in the folder of the path.
+    /// File under a temporary name there.
     Named(NamedTempFile),
     /// File elsewhere: the folder of the path takes no new files.
     Elsewhere(File),
@@ -100,6 +109,22 @@ impl NewFile {
         }
     }
 
+    /// Closes a file until more is written to it, or it is committed.
+    ///
+    /// # Errors
+    /// If the folder takes no new files, or the output is no file.
+    pub(crate) fn park(self) -> Result<ParkedFile, FileError> {
+        let Self { destination, staged } = self;
+        let parked = match staged {
+            Staged::Replacement(Replacement { path, file }) => {
+                file.park(&path).map(|to| (path, to))
+            }
+            Staged::Direct(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
+        let (path, parked) = parked.map_err(|error| destination.error(error))?;
+        Ok(ParkedFile { destination, path, parked })
+    }
+
     /// Renames the file to its final name once its bytes are on the disk. Where a rename cannot
     /// replace the old file, such as one that a container mounts, the bytes are copied into it.
     ///
@@ -115,7 +140,30 @@ impl NewFile {
     }
 }
 
+impl ParkedFile {
+    /// Opens the file again, to append to it.
+    ///
+    /// # Errors
+    /// If the operating system refuses that.
+    pub(crate) fn open(self) -> Result<NewFile, FileError> {
+        let Self { destination, path, parked } = self;
+        let file = File::options().read(true).append(true).open(&parked);
+        let file = file.map_err(|error| destination.error(error))?;
+        let file = Unnamed::Named(NamedTempFile::from_parts(file, parked));
+        Ok(NewFile::new(destination, Staged::Replacement(Replacement { path, file })))
+    }
+}
+
 impl Unnamed {
+    /// Closes the file, which keeps a temporary name.
+    fn park(self, path: &Path) -> io::Result<TempPath> {
+        match self {
+            Self::Nameless(file) => link(&file, path, existing_folder_of(path)?),
+            Self::Named(file) => Ok(file.into_temp_path()),
+            Self::Elsewhere(_) => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
     fn as_file(&self) -> &File {
         match self {
             Self::Nameless(file) | Self::Elsewhere(file) => file,
@@ -132,7 +180,7 @@ impl Replacement {
 
     /// Creates a file without a name, which is to replace the one at `path`.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let (path, folder) = (path.to_owned(), folder_of(path).to_owned());
+        let (path, folder) = (path.to_owned(), existing_folder_of(path)?.to_owned());
         let mode = if path.exists() { PRIVATE_MODE } else { NEW_MODE };
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         // A name is given through `/proc` later.
@@ -164,6 +212,7 @@ impl Replacement {
                 }
                 // Data before name: a crash must not leave the name on incomplete bytes.
                 file.as_file().sync_all()?;
+                make_folders(folder_of(&path))?;
                 rename(&file, &path)?
             }
             Unnamed::Elsewhere(_) => false,
@@ -181,13 +230,8 @@ fn rename(file: &Unnamed, path: &Path) -> io::Result<bool> {
     let renamed = match file {
         Unnamed::Named(file) => fs::rename(file.path(), path),
         Unnamed::Nameless(file) | Unnamed::Elsewhere(file) => {
-            let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-            let named = with_temporary_name(path, |builder| {
-                builder.make_in(folder_of(path), |name| {
-                    Ok(linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
-                })
-            })?;
-            named.into_temp_path().persist(path).map_err(|error| error.error)
+            let named = link(file, path, folder_of(path))?;
+            named.persist(path).map_err(|error| error.error)
         }
     };
     match renamed.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
@@ -195,6 +239,37 @@ fn rename(file: &Unnamed, path: &Path) -> io::Result<bool> {
         // A mount point, or a file of somebody else in a folder like `/tmp`.
         Err((Some(Errno::BUSY | Errno::XDEV | Errno::ACCESS | Errno::PERM), _)) => Ok(false),
         Err((_, error)) => Err(error),
+    }
+}
+
+/// Gives a file without a name a temporary one in `folder`.
+fn link(file: &File, path: &Path, folder: &Path) -> io::Result<TempPath> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let named = with_temporary_name(path, |builder| {
+        builder.make_in(folder, |name| Ok(linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW)?))
+    })?;
+    Ok(named.into_temp_path())
+}
+
+/// Makes the folders of a file that are missing.
+///
+/// # Errors
+/// If the operating system refuses that.
+pub(crate) fn make_folders_of(path: &Path) -> Result<(), FileError> {
+    let blame = |source| FileError::Io { path: path.display().to_string(), source };
+    make_folders(folder_of(path)).map_err(blame)
+}
+
+/// Makes the folder and those around it that are missing, and syncs the ones that get a new name.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    make_folders(folder_of(folder))?;
+    match fs::create_dir(folder) {
+        // Another file of the run, or another program, was first.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made.and_then(|()| sync_folder(folder)),
     }
 }
 

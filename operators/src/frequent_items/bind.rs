@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::time::Duration;
 
 use arrow_schema::{DataType, Field, SchemaRef};
@@ -16,7 +17,7 @@ use trommel_kernels::Isa;
 
 use super::counting::{Counter, Counting, restore_like};
 use super::emission::Emission;
-use super::input::{Input, ItemInput};
+use super::input::{Input, ItemInput, WeightsFull};
 use super::keys::{KeyPart, KeyedCounting};
 use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
@@ -25,7 +26,7 @@ use super::ranked::ranked_schema;
 use super::scope::{Scope, check_bytes};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
-use crate::expressions::{Chosen, ColumnInput, choose};
+use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::{check_range, refuse};
@@ -60,8 +61,13 @@ impl OperatorSpec for FrequentItems {
     }
 
     fn demand(&self, _: usize, _: &Demand) -> Demand {
-        let expressions = self.item.as_slice().iter().chain(&self.weight);
-        expressions.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand))
+        let weight = self.weight.iter();
+        let demand = weight.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand));
+        match self.item.as_slice() {
+            several if several.iter().any(|text| has_all(text)) => Demand::all(),
+            [one] => ColumnInput::demand(one, demand),
+            several => several.iter().fold(demand, |demand, text| demand_of(text, demand)),
+        }
     }
 
     fn bind(
@@ -91,6 +97,11 @@ impl OperatorSpec for FrequentItems {
 /// Columns of the output besides the items.
 const TAKEN: [&str; 6] = ["rank", "count", "error", "window_start", "window_end", "complete"];
 
+/// Whether an item stands for all columns: `*`, or `* except (a)`.
+fn has_all(item: &str) -> bool {
+    item.trim_start().starts_with('*')
+}
+
 /// The type of items in results, if they can be counted.
 fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
     let kind = result_type(&found);
@@ -106,7 +117,7 @@ impl FrequentItems {
     fn item_input(&self, schema: &SchemaRef) -> Result<(ItemInput, DataType), BindError> {
         let texts = match self.item.as_slice() {
             [] => return Err(refuse("item", "no column", "name at least one")),
-            [one] => {
+            [one] if !has_all(one) => {
                 let (column, found) = ColumnInput::bind(schema, one, "item")?;
                 return Ok((ItemInput::One(column), countable(one, found)?));
             }
@@ -380,21 +391,45 @@ impl FrequentItems {
         Ok(Fragment::new(parts, vec![schema]).claiming(claim))
     }
 
-    /// The summary of the file, if there is one, and else the empty one that is configured.
+    /// The summary of the files, if there are any, and else the empty one that is configured.
     fn restored<K: Column, S: Stored<K>>(
         &self,
         configured: S,
         item: &DataType,
     ) -> Result<S, BindError> {
-        let Some(path) = self.missing.present(self.restore.as_deref()) else {
-            return Ok(configured);
-        };
-        let state = read_file(path).map_err(|error| blame("restore", error.into()))?;
+        let first = self.missing.present(self.restore.as_deref());
+        let first = first.map(|path| ("restore", path));
+        let others = self.merge.iter().map(|path| ("merge", path.as_path()));
+        let mut files = first.into_iter().chain(others);
+        let Some((parameter, path)) = files.next() else { return Ok(configured) };
+        let mut sum = self.state_of::<K, S>(&configured, item, parameter, path)?;
+        for (parameter, path) in files {
+            let other = self.state_of::<K, S>(&configured, item, parameter, path)?;
+            if sum.observed().checked_add(other.observed()).is_none() {
+                return Err(blame(parameter, WeightsFull.into()));
+            }
+            Summary::merge(&mut sum, &other).map_err(|error| {
+                let error = format!("{}: {error}", path.display());
+                blame(parameter, error.into())
+            })?;
+        }
+        Ok(sum)
+    }
+
+    /// The summary in the file that `parameter` names.
+    fn state_of<K: Column, S: Stored<K>>(
+        &self,
+        configured: &S,
+        item: &DataType,
+        parameter: &'static str,
+        path: &Path,
+    ) -> Result<S, BindError> {
+        let state = read_file(path).map_err(|error| blame(parameter, error.into()))?;
         let named = |error: String| {
             let error = format!("{}: {error}", path.display());
-            blame("restore", error.into())
+            blame(parameter, error.into())
         };
-        let restored = restore_like(&configured, &state);
+        let restored = restore_like(configured, &state);
         let restored = restored.map_err(|error| named(error.to_string()))?;
         let found = Stamp::of(&state).map_err(|error| named(error.to_string()))?.label;
         let expected = self.state_label::<K>(item);
@@ -430,6 +465,10 @@ impl FrequentItems {
                 let allowed = "only counts of the whole stream are kept in files".to_owned();
                 return Err(BindErrorKind::Value { value, allowed }.at(parameter));
             }
+        }
+        if !self.merge.is_empty() {
+            let allowed = "only counts of the whole stream are kept in files";
+            return Err(refuse("merge", format!("states beside `{beside}`"), allowed));
         }
         Ok(())
     }

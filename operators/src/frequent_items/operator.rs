@@ -188,6 +188,10 @@ pub struct FrequentItems {
     /// algorithm, counters and type of items. Not with `window` or `decay`.
     #[serde(default)]
     pub(super) restore: Option<PathBuf>,
+    /// Begin with the states that these files hold, added up: counts and bounds are sums. The
+    /// states are as for `restore`, beside which they may stand.
+    #[serde(default)]
+    pub(super) merge: Vec<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
     /// day of a pipeline that goes on with its own state.
     #[serde(default)]
@@ -246,6 +250,7 @@ impl FrequentItems {
             window: None,
             decay: None,
             restore: None,
+            merge: Vec::new(),
             label: String::new(),
             missing: MissingState::default(),
             snapshot: None,
@@ -373,6 +378,13 @@ impl FrequentItems {
     #[must_use]
     pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
         self.restore = Some(file.into());
+        self
+    }
+
+    /// Begins with the states in these files, added up.
+    #[must_use]
+    pub fn merge(mut self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        self.merge = files.into_iter().map(Into::into).collect();
         self
     }
 

@@ -8,4 +8,4 @@ mod write;
 pub use collect::{Collect, Collected};
 pub use discard::Discard;
 pub use for_each::ForEach;
-pub use write::{Rotate, RotateCompression, Write, WriteError, WriteFormat};
+pub use write::{Rotate, RotateCompression, ValueError, Write, WriteError, WriteFormat};

@@ -21,8 +21,11 @@ enum Step {
     Index(i64),
 }
 
-/// The steps of a path: `$.a.b[0]`, `$."a.b"`, `/a/0`, or a key alone.
+/// The steps of a path: `$.a.b[0]`, `$."a.b"`, `/a/0`, or a key alone; none for an empty text.
 fn path(text: &str) -> Option<Vec<Step>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
     if let Some(rest) = text.strip_prefix('/') {
         let step = |part: &str| match part.parse() {
             Ok(index) => Step::Index(index),

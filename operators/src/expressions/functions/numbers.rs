@@ -208,10 +208,13 @@ pub(super) fn hash(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
                 }
             };
             let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
+            // An untyped null has no physical nulls.
+            let nulls = array.logical_nulls();
+            let is_null = |place| nulls.as_ref().is_some_and(|nulls| nulls.is_null(place));
             for (row, hash) in hashes.iter_mut().enumerate() {
                 let place = value.place(row);
                 let of_value = match (whole, texts) {
-                    _ if array.is_null(place) => 0,
+                    _ if is_null(place) => 0,
                     (Some(whole), _) => rapidhash_v3(&whole.value(place).to_le_bytes()),
                     (None, Some(texts)) => rapidhash_v3(texts.value(place).as_bytes()),
                     (None, None) => unreachable!("a value is a number or written as text"),

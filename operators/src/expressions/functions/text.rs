@@ -14,6 +14,51 @@ use super::super::error::{Reason, said};
 use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, integer_type, texts};
 
+/// Maximum bytes of a text that is made of others.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+/// Maximum bytes of a column of such texts.
+const COLUMN_BYTES_MAX: usize = 256 << 20;
+
+/// A column of texts that are made of others and may be much longer: each is measured before it
+/// takes memory.
+#[derive(Default)]
+struct LimitedTexts {
+    builder: StringBuilder,
+    text: String,
+}
+
+impl LimitedTexts {
+    fn add_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    /// Adds the text of these pieces.
+    fn add<'a>(&mut self, mut pieces: impl Iterator<Item = &'a str>) -> Result<(), Reason> {
+        self.text.clear();
+        let before = self.builder.values_slice().len();
+        pieces.try_for_each(|piece| {
+            let bytes = self.text.len() + piece.len();
+            if bytes > TEXT_BYTES_MAX {
+                return Err(format!("the text has more than {TEXT_BYTES_MAX} bytes"));
+            }
+            if before + bytes > COLUMN_BYTES_MAX {
+                return Err(format!(
+                    "the texts of a batch have more than {COLUMN_BYTES_MAX} bytes; let `read` make \
+                     smaller ones (`batch`)"
+                ));
+            }
+            self.text.push_str(piece);
+            Ok(())
+        })?;
+        self.builder.append_value(&self.text);
+        Ok(())
+    }
+
+    fn finish(mut self) -> ArrayRef {
+        Arc::new(self.builder.finish())
+    }
+}
+
 /// A function of one text.
 fn of_text(
     arguments: &[Argument<'_>],
@@ -213,23 +258,35 @@ fn piece<'a>(text: &'a str, separator: &str, number: i64) -> Option<&'a str> {
         return text.get(begin..begin + char.len_utf8());
     }
     if number > 0 {
-        text.split(separator).nth(skipped)
-    } else {
-        text.rsplit(separator).nth(skipped)
+        return text.split(separator).nth(skipped);
     }
+    // Separators are found from the beginning also where pieces are counted from the end.
+    let pieces = text.split(separator).count();
+    text.split(separator).nth(pieces.checked_sub(skipped + 1)?)
 }
 
 pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let work = |values: &[Value], rows: usize| {
         let (texts, from, to) =
             (Texts::new(&values[0]), Texts::new(&values[1]), Texts::new(&values[2]));
-        let replaced = (0..rows).map(|row| {
-            let (text, from, to) = (texts.get(row)?, from.get(row)?, to.get(row)?);
-            Some(if from.is_empty() { text.to_owned() } else { text.replace(from, to) })
-        });
-        Ok(Arc::new(replaced.collect::<StringArray>()) as ArrayRef)
+        let mut replaced = LimitedTexts::default();
+        for row in 0..rows {
+            let (Some(text), Some(from), Some(to)) = (texts.get(row), from.get(row), to.get(row))
+            else {
+                replaced.add_null();
+                continue;
+            };
+            if from.is_empty() {
+                replaced.add([text].into_iter())?;
+            } else {
+                let pieces = text.split(from);
+                let between = std::iter::once("").chain(std::iter::repeat(to));
+                replaced.add(between.zip(pieces).flat_map(|(to, piece)| [to, piece]))?;
+            }
+        }
+        Ok(replaced.finish())
     };
-    Ok(Bound::new(texts(arguments, 3)?, DataType::Utf8, 10, work))
+    Ok(Bound::new(texts(arguments, 3)?, DataType::Utf8, 10, work).failing())
 }
 
 pub(super) fn starts_with(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
@@ -270,20 +327,15 @@ fn written(arguments: &[Argument<'_>], needs_all: bool) -> Result<Bound, Refusal
     let types = vec![DataType::Utf8; arguments.len()];
     let work = move |values: &[Value], rows: usize| {
         let parts: Vec<Texts<'_>> = values.iter().map(Texts::new).collect();
-        let mut builder = StringBuilder::new();
-        let mut text = String::new();
+        let mut written = LimitedTexts::default();
         for row in 0..rows {
-            text.clear();
-            let mut is_null = false;
-            for part in &parts {
-                match part.get(row) {
-                    Some(part) => text.push_str(part),
-                    None => is_null |= needs_all,
-                }
+            if needs_all && parts.iter().any(|part| part.get(row).is_none()) {
+                written.add_null();
+            } else {
+                written.add(parts.iter().filter_map(|part| part.get(row)))?;
             }
-            builder.append_option((!is_null).then_some(&text));
         }
-        Ok(Arc::new(builder.finish()) as ArrayRef)
+        Ok(written.finish())
     };
-    Ok(Bound::new(types, DataType::Utf8, 8, work))
+    Ok(Bound::new(types, DataType::Utf8, 8, work).failing())
 }

@@ -176,9 +176,7 @@ fn truncated(micros: i64, unit: Unit) -> Option<i64> {
         Unit::Month => date().and_then(|date| begin(date.year(), date.month())),
         Unit::Quarter => date().and_then(|date| begin(date.year(), date.month0() / 3 * 3 + 1)),
         Unit::Decade => date().and_then(|date| begin(date.year().div_euclid(10) * 10, 1)),
-        Unit::Century => {
-            date().and_then(|date| begin((date.year() - 1).div_euclid(100) * 100 + 1, 1))
-        }
+        Unit::Century => date().and_then(|date| begin(date.year().div_euclid(100) * 100, 1)),
         _ => date().and_then(|date| begin(date.year(), 1)),
     }
 }

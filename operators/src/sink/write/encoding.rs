@@ -1,10 +1,14 @@
 //! Encoding of rows as bytes.
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray as _;
+use arrow_array::{RecordBatch, StringArray};
 use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 
 use super::columnar::null_row;
+
+/// Maximum characters of a text in a message.
+const SHOWN_MAX: usize = 40;
 
 /// Format that encodes each row on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,11 +17,16 @@ pub(super) enum Encoding {
     Jsonl,
     /// Comma-separated values.
     Csv,
+    /// The texts of the only column, each as a line.
+    Lines,
 }
 
 impl Encoding {
     /// Whether the format has the type of `field`. The encoder tells only when it is given rows.
     pub(super) fn has(self, field: &Field) -> bool {
+        if self == Self::Lines {
+            return *field.data_type() == DataType::Utf8;
+        }
         let (schema, null) = null_row(field);
         let null = RecordBatch::try_new(schema, vec![null]);
         null.and_then(|rows| self.add(&rows, &mut Vec::new())).is_ok()
@@ -28,6 +37,7 @@ impl Encoding {
         match self {
             Self::Jsonl => "a type that `jsonl` has; `arrow` has all types",
             Self::Csv => "a plain value: csv does not support lists, `jsonl` does",
+            Self::Lines => "a text",
         }
     }
 
@@ -46,6 +56,7 @@ impl Encoding {
                 // Batches are encoded one by one; the header is written once per file.
                 arrow_csv::WriterBuilder::new().with_header(false).build(buffer).write(rows)
             }
+            Self::Lines => add_lines(rows.column(0).as_string(), buffer),
         }
     }
 
@@ -58,4 +69,20 @@ impl Encoding {
         }
         Ok(header)
     }
+}
+
+/// Appends each text as a line; an empty one for a null.
+fn add_lines(texts: &StringArray, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
+    for text in texts {
+        let text = text.unwrap_or_default();
+        // It would come back as two lines.
+        if text.contains('\n') {
+            let shown: String = text.chars().take(SHOWN_MAX).collect();
+            let reason = format!("the text {shown:?}… has a line end, so that it is no line");
+            return Err(ArrowError::InvalidArgumentError(reason));
+        }
+        buffer.extend_from_slice(text.as_bytes());
+        buffer.push(b'\n');
+    }
+    Ok(())
 }

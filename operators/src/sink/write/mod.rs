@@ -8,8 +8,11 @@
 //!             of rows (table), layout │
 //!             at the end ─────────────┘
 //! ```
+//!
+//! With `by`, each value has a file of its own: see [`by`].
 
 mod archive;
+mod by;
 mod columnar;
 #[cfg(test)]
 mod columnar_tests;
@@ -39,10 +42,12 @@ use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, Load, Opera
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
+use crate::expressions::demand_of;
 use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::{check_range, refuse};
 pub use archive::RotateCompression;
 use archive::{Archive, ArchiveRules};
+pub use by::ValueError;
 use columnar::{ColumnFormat, Columnar};
 use encoding::Encoding;
 use log::{Limits, Log, LogError};
@@ -84,6 +89,8 @@ pub enum WriteFormat {
     Jsonl,
     /// Comma-separated values with a header; lists are not supported.
     Csv,
+    /// The texts of the only column, each as a line; for a null, an empty one.
+    Lines,
     /// Parquet, compressed by zstd, with the types of the columns. A file is whole at its end.
     Parquet,
     /// Arrow (IPC), with the types of the columns: a file (`.arrow`, Feather), or the stream for
@@ -149,6 +156,12 @@ pub struct Write {
     /// Format of the rows.
     #[serde(default)]
     format: WriteFormat,
+    /// Column, or `expression as name`, for each value of which a file is written. `path` has the
+    /// name of the column in braces, `out/{host}.jsonl`; or it is a folder, `out/`, for files
+    /// `out/host=VALUE/part-0.jsonl` without that column, which readers know as Hive's. Values are
+    /// percent-encoded, and null is `__HIVE_DEFAULT_PARTITION__`. At most 100,000 values.
+    #[serde(default)]
+    by: Option<String>,
     /// Columns to write, in this order; all when left out.
     #[serde(default)]
     columns: Option<Vec<String>>,
@@ -175,7 +188,7 @@ pub struct Write {
     sort: Vec<String>,
     /// Append rows to the file while the stream runs. Existing content stays, and so do rows
     /// written before a failure. An incomplete last line, left by a failed machine, gets a line
-    /// end first. Only for `jsonl` and `csv`.
+    /// end first. Only for `jsonl`, `csv` and `lines`.
     #[serde(default)]
     append: bool,
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
@@ -344,6 +357,7 @@ impl Write {
         Self {
             path,
             format,
+            by: None,
             columns: None,
             cell_max: None,
             rows_max: default_rows_max(),
@@ -359,6 +373,13 @@ impl Write {
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Writes a file for each value of a column or an expression.
+    #[must_use]
+    pub fn by(mut self, column: impl Into<String>) -> Self {
+        self.by = Some(column.into());
         self
     }
 
@@ -440,6 +461,7 @@ impl Write {
         match self.format {
             WriteFormat::Jsonl => Some(Encoding::Jsonl),
             WriteFormat::Csv => Some(Encoding::Csv),
+            WriteFormat::Lines => Some(Encoding::Lines),
             WriteFormat::Table | WriteFormat::Parquet | WriteFormat::Arrow => None,
         }
     }
@@ -454,6 +476,7 @@ impl Write {
         let columns = match self.format {
             WriteFormat::Jsonl => return Ok(Form::Rows(Encoding::Jsonl)),
             WriteFormat::Csv => return Ok(Form::Rows(Encoding::Csv)),
+            WriteFormat::Lines => return Ok(Form::Rows(Encoding::Lines)),
             WriteFormat::Table => {
                 let cell_max = self.cell_max.unwrap_or(usize::MAX);
                 let line_width = (self.path == "-").then(terminal_width).flatten();
@@ -472,6 +495,18 @@ impl Write {
         let columnar = Columnar::new(columns, schema, memory.reservation());
         let blame = |error: ArrowError| BindErrorKind::Other(error.into()).at("format");
         Ok(Form::Columns(Box::new(columnar.map_err(blame)?)))
+    }
+
+    /// The bytes at the beginning of a file.
+    fn header(&self, schema: &SchemaRef) -> Result<Vec<u8>, BindError> {
+        let Some(encoding) = self.encoding() else { return Ok(Vec::new()) };
+        check_types(schema, |field| encoding.has(field), encoding.types())?;
+        if encoding == Encoding::Lines && schema.fields().len() != 1 {
+            let value = format!("{} columns", schema.fields().len());
+            let allowed = "a line is the text of one column: name it in `columns`";
+            return Err(refuse("format", value, allowed));
+        }
+        encoding.header(schema).map_err(|error| BindErrorKind::Other(error.into()).at("format"))
     }
 
     fn check_row_groups(&self) -> Result<(), BindError> {
@@ -526,13 +561,14 @@ impl Write {
             Err(BindErrorKind::Value { value, allowed }.at(growing))
         };
         let whole = match self.format {
-            WriteFormat::Jsonl | WriteFormat::Csv => None,
+            WriteFormat::Jsonl | WriteFormat::Csv | WriteFormat::Lines => None,
             WriteFormat::Table => Some(("a table", "laid out")),
             WriteFormat::Parquet => Some(("a file of Parquet", "complete")),
             WriteFormat::Arrow => Some(("a file of Arrow", "complete")),
         };
         if let Some((whole, state)) = whole {
-            let allowed = format!("it is {state} at the end of the stream; use `jsonl` or `csv`");
+            let allowed =
+                format!("it is {state} at the end of the stream; use `jsonl`, `csv` or `lines`");
             return refuse(whole, &allowed);
         }
         if self.path == "-" {
@@ -605,7 +641,9 @@ impl OperatorSpec for Write {
 
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let Some(columns) = &self.columns else { return Demand::all() };
-        columns.iter().cloned().fold(Demand::none(), Demand::column)
+        let demand = columns.iter().cloned().fold(Demand::none(), Demand::column);
+        // A column may have a name that reads as an expression.
+        self.by.iter().fold(demand, |demand, by| demand_of(by, demand).column(by.clone()))
     }
 
     fn bind(
@@ -622,18 +660,13 @@ impl OperatorSpec for Write {
             self.check_row_groups(),
             self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)),
         ])?;
+        if let Some(by) = &self.by {
+            return self.bind_by(by, &inputs[0], context);
+        }
         let selection = self.selection(&inputs[0])?;
         let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
         self.sort_columns(&schema)?;
-        let header = match self.encoding() {
-            Some(encoding) => {
-                let expected = encoding.types();
-                check_types(&schema, |field| encoding.has(field), expected)?;
-                encoding.header(&schema)
-            }
-            None => Ok(Vec::new()),
-        };
-        let header = header.map_err(|error| BindErrorKind::Other(error.into()).at("format"))?;
+        let header = self.header(&schema)?;
         let flush_after = self.flush_after()?;
         let (target, claim) = self.target(&header, context.outputs)?;
         let form = self.form(&schema, target.is_live(), &context.memory)?;

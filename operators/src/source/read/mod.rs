@@ -421,6 +421,16 @@ impl Read {
         self
     }
 
+    /// Sets the columns of a table and their types by a text of JSON, as in a pipeline:
+    /// `{"host": "text", "status": "u16"}`.
+    ///
+    /// # Errors
+    /// If the text is no JSON, or names no types.
+    pub fn schema_json(mut self, columns: &str) -> Result<Self, serde_json::Error> {
+        self.schema = Some(serde_json::from_str(columns)?);
+        Ok(self)
+    }
+
     /// Sets the maximum rows per batch: 1 to 1,048,576.
     #[must_use]
     pub fn batch(mut self, items: usize) -> Self {
