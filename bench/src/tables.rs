@@ -233,6 +233,7 @@ fn ours(file: &Path, format: ReadFormat, question: Question, placement: Placemen
         }
         Question::Rows(_, condition) => {
             let rows = graph.add_after(read, "filter", Filter::new(condition));
+            // Like `count(*)`, it needs no column but those of the condition.
             let none = graph.add_after(rows, "none", Select::new(["1 as one"]));
             graph.add_after(none, "rows", Discard::new());
             "filter"

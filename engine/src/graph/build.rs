@@ -186,6 +186,7 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
                 true => spec.demand(0, &output),
                 false => spec.demand(position, &output),
             };
+            // A stage with several readers makes what any of them looks at.
             let of_input = &mut demands[input.stage.0];
             *of_input = Some(match of_input.take() {
                 Some(others) => others.or(demand),

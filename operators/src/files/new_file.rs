@@ -46,8 +46,8 @@ pub(super) struct Replacement {
     file: Unnamed,
 }
 
-/// A [`NewFile`] that is closed, under a temporary name, so that it takes no descriptor. Dropping it
-/// removes it.
+/// A [`NewFile`] that is closed, under a temporary name, so that it takes no descriptor. Dropping
+/// it removes it.
 #[derive(Debug)]
 pub(crate) struct ParkedFile {
     destination: Destination,

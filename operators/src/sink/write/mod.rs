@@ -42,7 +42,7 @@ use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, Load, Opera
 use trommel_engine::registry::Configured;
 
 use crate::columns::find_column;
-use crate::expressions::demand_of;
+use crate::expressions::ColumnInput;
 use crate::files::{Destination, FileError, Patience, terminal_width};
 use crate::parameters::{check_range, refuse};
 pub use archive::RotateCompression;
@@ -642,8 +642,7 @@ impl OperatorSpec for Write {
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let Some(columns) = &self.columns else { return Demand::all() };
         let demand = columns.iter().cloned().fold(Demand::none(), Demand::column);
-        // A column may have a name that reads as an expression.
-        self.by.iter().fold(demand, |demand, by| demand_of(by, demand).column(by.clone()))
+        self.by.iter().fold(demand, |demand, by| ColumnInput::demand(by, demand))
     }
 
     fn bind(

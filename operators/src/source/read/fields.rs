@@ -39,6 +39,7 @@ impl FieldSpans {
         let room = lines.checked_mul(fields)?.min(bytes.len()) + PLACES_SLACK;
         self.delimiters.resize(room, 0);
         let found = places_of(isa, dialect.delimiter, bytes, &mut self.delimiters);
+        // Not all delimiters were written down, so some record has too many of them.
         if found > room - PLACES_SLACK {
             return None;
         }
@@ -114,6 +115,7 @@ impl FieldSpans {
                 None => return Some(Some(end)),
                 Some(_) => return None,
             }
+            // A line of delimiters alone would fill the memory with fields.
             if self.record.len() > records.fields {
                 return None;
             }

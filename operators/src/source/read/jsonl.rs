@@ -188,6 +188,7 @@ impl LineFormat for JsonRows {
         let encoding = inputs.line_encoding();
         let text = Some(run.bytes()).filter(|_| encoding == UTF_8);
         let text = text.and_then(|bytes| simdutf8::basic::from_utf8(bytes).ok());
+        // The values of most runs can be found without a decoder.
         if let Some(text) = text
             && run.is_accepted()
             && self.take_run(run, text)

@@ -80,6 +80,7 @@ impl Members {
 
     /// The column of the member with this number in its object.
     fn column(&mut self, number: usize, name: &[u8]) -> Option<usize> {
+        // No hash is computed and nothing is allocated where lines are alike.
         match self.remembered.get_mut(number) {
             Some((last, column)) if last == name => *column,
             Some((last, column)) => {

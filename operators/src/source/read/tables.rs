@@ -178,6 +178,7 @@ impl TableSource {
         };
         let Columns { read, named, are_chosen, .. } = &self.columns;
         let places: Vec<usize> = read.fields().iter().map(&place).collect::<Result<_, _>>()?;
+        // A table that lacks a column is left out even if nobody looks at that column.
         let named: Vec<usize> = named.fields().iter().map(&place).collect::<Result<_, _>>()?;
         let named: HashSet<&String> =
             named.into_iter().map(|place| found.field(place).name()).collect();

@@ -258,8 +258,10 @@ impl Columns for TypedRows {
     }
 
     fn push_all(&mut self, records: &CsvText<'_>) -> usize {
+        // Rows stay in the order of their records.
         self.close();
         let Some(bytes) = self.together.find(records, &self.places) else { return 0 };
+        // Comments and blank lines alone make no part of a batch.
         if self.together.spans.spans.is_empty() {
             return bytes;
         }
