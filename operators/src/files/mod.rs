@@ -163,8 +163,8 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Destination of a file that is written as a whole, whose folder may be missing: the file
-    /// makes it when it gets its name. Until then the file is in the nearest folder around it.
+    /// Destination of a file that is written as a whole, whose folder may be missing, for
+    /// [`Self::replace_with_folders`].
     ///
     /// # Errors
     /// If `path` is no file, or the process may not create files there.
@@ -301,7 +301,10 @@ impl Destination {
     /// As [`Self::replace`].
     pub fn probe(&self) -> Result<(), FileError> {
         match &self.kind {
-            Kind::File(path) => Replacement::new(path).map(drop).map_err(|error| self.error(error)),
+            Kind::File(path) => {
+                let made = Replacement::new(path, folder_of(path));
+                made.map(drop).map_err(|error| self.error(error))
+            }
             Kind::Descriptor(_) | Kind::Special(_) => Ok(()),
         }
     }
@@ -313,11 +316,7 @@ impl Destination {
     /// If the file cannot be opened.
     pub(crate) fn try_replace(&self) -> Result<Option<NewFile>, FileError> {
         let staged = match &self.kind {
-            Kind::File(path) => self.outputs.make(|| {
-                let new = Replacement::new(path)?;
-                let key = FileId::of(&new.metadata()?).key();
-                Ok((Staged::Replacement(new), key))
-            }),
+            Kind::File(path) => self.staged(path, folder_of(path)),
             Kind::Special(path) => match open_special(path) {
                 Err(Errno::NXIO) => return Ok(None),
                 opened => opened.map_err(Into::into).map(Staged::Direct),
@@ -331,6 +330,28 @@ impl Destination {
         };
         let staged = staged.map_err(|error| self.error(error))?;
         Ok(Some(NewFile::new(self.clone(), staged)))
+    }
+
+    /// Opens a replacement of the file, whose folder is made when the file gets its name. Until
+    /// then the file is in the nearest folder around it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or the destination is no file.
+    pub(crate) fn replace_with_folders(&self) -> Result<NewFile, FileError> {
+        let Some(path) = self.as_file() else {
+            return Err(FileError::NoFile { path: self.name.clone() });
+        };
+        let staged = existing_folder_of(path).and_then(|folder| self.staged(path, folder));
+        let staged = staged.map_err(|error| self.error(error))?;
+        Ok(NewFile::new(self.clone(), staged))
+    }
+
+    fn staged(&self, path: &Path, folder: &Path) -> io::Result<Staged> {
+        self.outputs.make(|| {
+            let new = Replacement::new(path, folder)?;
+            let key = FileId::of(&new.metadata()?).key();
+            Ok((Staged::Replacement(new), key))
+        })
     }
 
     /// Opens a replacement of the file. A pipe without a reader is an error, since nothing would

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
 
 use super::direct::{Direct, has_room};
-use super::{Destination, FileError, existing_folder_of, folder_of, sync_folder, write_all};
+use super::{Destination, FileError, folder_of, sync_folder, write_all};
 
 /// Maximum bytes of the file name in the temporary name, which stays below the limit of 255 bytes
 /// of file systems.
@@ -43,6 +43,8 @@ pub(super) enum Staged {
 #[derive(Debug)]
 pub(super) struct Replacement {
     path: PathBuf,
+    /// Folder of the file until it gets its name: that of the path, or the nearest one around it.
+    folder: PathBuf,
     file: Unnamed,
 }
 
@@ -52,6 +54,7 @@ pub(super) struct Replacement {
 pub(crate) struct ParkedFile {
     destination: Destination,
     path: PathBuf,
+    folder: PathBuf,
     parked: TempPath,
 }
 
@@ -116,13 +119,13 @@ impl NewFile {
     pub(crate) fn park(self) -> Result<ParkedFile, FileError> {
         let Self { destination, staged } = self;
         let parked = match staged {
-            Staged::Replacement(Replacement { path, file }) => {
-                file.park(&path).map(|to| (path, to))
+            Staged::Replacement(Replacement { path, folder, file }) => {
+                file.park(&path, &folder).map(|parked| (path, folder, parked))
             }
             Staged::Direct(_) => Err(io::ErrorKind::Unsupported.into()),
         };
-        let (path, parked) = parked.map_err(|error| destination.error(error))?;
-        Ok(ParkedFile { destination, path, parked })
+        let (path, folder, parked) = parked.map_err(|error| destination.error(error))?;
+        Ok(ParkedFile { destination, path, folder, parked })
     }
 
     /// Renames the file to its final name once its bytes are on the disk. Where a rename cannot
@@ -146,19 +149,19 @@ impl ParkedFile {
     /// # Errors
     /// If the operating system refuses that.
     pub(crate) fn open(self) -> Result<NewFile, FileError> {
-        let Self { destination, path, parked } = self;
+        let Self { destination, path, folder, parked } = self;
         let file = File::options().read(true).append(true).open(&parked);
         let file = file.map_err(|error| destination.error(error))?;
         let file = Unnamed::Named(NamedTempFile::from_parts(file, parked));
-        Ok(NewFile::new(destination, Staged::Replacement(Replacement { path, file })))
+        Ok(NewFile::new(destination, Staged::Replacement(Replacement { path, folder, file })))
     }
 }
 
 impl Unnamed {
     /// Closes the file, which keeps a temporary name.
-    fn park(self, path: &Path) -> io::Result<TempPath> {
+    fn park(self, path: &Path, folder: &Path) -> io::Result<TempPath> {
         match self {
-            Self::Nameless(file) => link(&file, path, existing_folder_of(path)?),
+            Self::Nameless(file) => link(&file, path, folder),
             Self::Named(file) => Ok(file.into_temp_path()),
             Self::Elsewhere(_) => Err(io::ErrorKind::PermissionDenied.into()),
         }
@@ -178,9 +181,9 @@ impl Replacement {
         self.file.as_file().metadata()
     }
 
-    /// Creates a file without a name, which is to replace the one at `path`.
-    pub(super) fn new(path: &Path) -> io::Result<Self> {
-        let (path, folder) = (path.to_owned(), existing_folder_of(path)?.to_owned());
+    /// Creates a file without a name in `folder`, which is to replace the one at `path`.
+    pub(super) fn new(path: &Path, folder: &Path) -> io::Result<Self> {
+        let (path, folder) = (path.to_owned(), folder.to_owned());
         let mode = if path.exists() { PRIVATE_MODE } else { NEW_MODE };
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         // A name is given through `/proc` later.
@@ -199,11 +202,11 @@ impl Replacement {
                 builder.permissions(Permissions::from_mode(mode)).tempfile_in(&folder)
             })?),
         };
-        Ok(Self { path, file })
+        Ok(Self { path, folder, file })
     }
 
     fn commit(self) -> io::Result<()> {
-        let Self { path, file } = self;
+        let Self { path, folder, file } = self;
         let old = fs::metadata(&path).ok();
         let is_renamed = match &file {
             Unnamed::Nameless(_) | Unnamed::Named(_) => {
@@ -212,7 +215,9 @@ impl Replacement {
                 }
                 // Data before name: a crash must not leave the name on incomplete bytes.
                 file.as_file().sync_all()?;
-                make_folders(folder_of(&path))?;
+                if folder != folder_of(&path) {
+                    make_folders(folder_of(&path))?;
+                }
                 rename(&file, &path)?
             }
             Unnamed::Elsewhere(_) => false,

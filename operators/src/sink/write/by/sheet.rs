@@ -82,7 +82,7 @@ impl Sheet {
             Held::Closed => {
                 let destination = Destination::file_with_folders(&self.path)?;
                 refuse_output(&destination, outputs)?;
-                let file = destination.within(outputs.clone()).replace()?;
+                let file = destination.within(outputs.clone()).replace_with_folders()?;
                 self.files += 1;
                 self.bytes.splice(0..0, header.iter().copied());
                 Held::Open(file)
