@@ -5,6 +5,8 @@
 //! produce are understood; a test makes sure that the schema of the registered operators contains
 //! no others.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::document::{JsonNode, Key, Kind, Place};
@@ -221,9 +223,10 @@ impl<'a> Checker<'a> {
         let empty = Map::new();
         let properties = schema["properties"].as_object();
         let known: Vec<&str> = properties.unwrap_or(&empty).keys().map(String::as_str).collect();
-        for (position, (key, value)) in members.iter().enumerate() {
+        let mut names = HashSet::with_capacity(members.len());
+        for (key, value) in members {
             let inner = join(path, &key.name);
-            if members[..position].iter().any(|(other, _)| other.name == key.name) {
+            if !names.insert(&key.name) {
                 self.report(&key.place, &inner, format!("duplicate key `{}`", key.name));
             }
             match properties.and_then(|p| p.get(&key.name)) {

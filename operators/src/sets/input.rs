@@ -69,7 +69,11 @@ impl SetInput {
         for (_, other) in &bound[1..] {
             item = common_type(&item, other).ok_or_else(|| {
                 let value = format!("sets of {item} and of {other}");
-                refuse("set", value, "both inputs need items of one kind; cast one of them")
+                refuse(
+                    "set",
+                    value,
+                    "both inputs need items of one kind: cast one of the lists, as in `ids::i64[]`",
+                )
             })?;
         }
         Ok(bound.into_iter().map(|(column, _)| Self { column, item: item.clone() }).collect())

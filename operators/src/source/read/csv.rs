@@ -179,6 +179,7 @@ impl Record {
     /// The record as the output `rejected` shows it.
     fn bad_row(&self) -> BadRow<'_> {
         let bytes = self.raw.strip_suffix(b"\n").unwrap_or(&self.raw);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         BadRow { line: Some(self.line), offset: Some(self.offset), bytes }
     }
 
@@ -327,7 +328,8 @@ impl<C: Columns> CsvLines<C> {
         if self.record.used.0 + bytes.len() > bytes_max && !self.record.is_refused {
             self.record.is_refused = true;
             let line = self.record.line;
-            let error = |path| ReadError::TextTooLong { path, line, bytes_max };
+            // Only in quotes does a record go on in a further line.
+            let error = |path| ReadError::LongQuote { path, line, bytes_max };
             inputs.refuse(&self.record.bad_row(), error)?;
         }
         self.reserve(inputs, bytes.len())?;
@@ -337,7 +339,7 @@ impl<C: Columns> CsvLines<C> {
             record.used = (0, 0);
         } else if inputs.rejects() || C::ASKS_FOR_QUOTES {
             record.raw.extend_from_slice(bytes);
-            record.raw.push(b'\n');
+            record.raw.extend_from_slice(line_end);
         }
         // In quotes, the line end belongs to the field, as it is in the file.
         let is_kept = line_end != b"\n" && is_quoted_after(bytes, &self.dialect, !is_between);
@@ -543,7 +545,7 @@ impl<C: Columns> LineFormat for CsvLines<C> {
         if line > 0 && !is_refused {
             let error = |path| ReadError::OpenQuote { path, line };
             inputs.refuse(&self.record.bad_row(), error)?;
-        } else if is_empty {
+        } else if is_empty && self.dialect.has_header {
             inputs.leave_out(ReadError::NoHeader { path: inputs.path() })?;
         }
         self.abandon();

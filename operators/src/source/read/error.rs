@@ -310,6 +310,19 @@ pub enum ReadError {
         /// First line of the record, from 1.
         line: u64,
     },
+    /// A quote is not closed within `line_bytes_max`.
+    #[error(
+        "{path}:{line}: the record that begins here has a quote that is not closed within \
+         {bytes_max} bytes (`line_bytes_max`); all lines up to the next quote belong to the record"
+    )]
+    LongQuote {
+        /// The file.
+        path: Arc<str>,
+        /// First line of the record, from 1.
+        line: u64,
+        /// Maximum bytes of a record.
+        bytes_max: usize,
+    },
     /// A CSV file is empty.
     #[error("{path} has no header; expected the names of its columns in the first line")]
     NoHeader {

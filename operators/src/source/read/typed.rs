@@ -230,16 +230,18 @@ impl Columns for TypedRows {
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault> {
         let encoding = inputs.line_encoding();
         let mut bytes = 0;
-        let mut is_replaced = false;
+        // Whether a line is text does not depend on the columns that are read.
+        let is_broken = |&place: &usize| text_of(record.field(place), encoding).is_err();
+        let broken = (0..record.fields()).find(is_broken);
+        if let Some(place) = broken.filter(|_| !inputs.replaces()) {
+            return Err(Fault::Text(place));
+        }
+        let is_replaced = broken.is_some();
         for (column, &place) in self.places.iter().enumerate() {
             let kind = self.schema.field(column).data_type();
             let text = match text_of(record.field(place), encoding) {
                 Ok(text) => text,
-                Err(_) if inputs.replaces() => {
-                    is_replaced = true;
-                    inputs.replaced(record.field(place)).into()
-                }
-                Err(_) => return Err(Fault::Text(place)),
+                Err(_) => inputs.replaced(record.field(place)).into(),
             };
             let value = self.value(record, place, &text, kind);
             bytes += value.map_or(8, |value| value.len() + 8);

@@ -141,3 +141,15 @@ fn formats_without_lines_have_no_rejected_rows() {
         assert_eq!(read.output_ports().len(), if rejects { 2 } else { 0 });
     }
 }
+
+#[test]
+fn rejected_records_have_the_line_ends_of_the_file() {
+    let schema = Schema::new(vec![
+        Field::new("a", DataType::Int64, true),
+        Field::new("b", DataType::Utf8, true),
+    ]);
+    let read = |path: &Path| Read::new([path], ReadFormat::Csv).schema(&schema);
+    let file = b"a,b\r\n1,\"x\r\ny\"\r\nz,\"x\r\ny\"\r\n";
+    let reason = "column `a` is i64; found `z`";
+    check(read, file, 1, &[row(4, 15, Some("a"), reason, "z,\"x\r\ny\"")]);
+}

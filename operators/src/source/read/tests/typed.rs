@@ -65,6 +65,36 @@ fn a_bad_field_or_record_is_named() {
 }
 
 #[test]
+fn a_file_without_a_header_may_be_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    fs::write(&path, "").unwrap();
+    let schema = schema_of(json!({"c1": "text"}));
+    let read = Read::new([&path], ReadFormat::Csv).schema(&schema).header(false);
+    assert_eq!(drain(read).unwrap().0, [Value::Null; 0]);
+}
+
+#[test]
+fn a_line_is_text_or_not_whatever_columns_are_read() {
+    let file = b"a,b\n1,x\n2,\xff\n3,\"\xff\"\n";
+    for columns in [json!({"a": "i8"}), json!({"a": "i8", "b": "text"})] {
+        let rows = TypedRows::new(schema_of(columns), Vec::new()).unwrap();
+        let format = CsvLines::new(rows, Dialect::default(), 1 << 16);
+        let (batches, counters) = read_with(format, &[&file[..]], ROOMY, OnError::Skip).unwrap();
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+        assert_eq!(counter(&counters, "skipped"), 2);
+    }
+}
+
+#[test]
+fn a_quote_that_is_not_closed_for_long_is_told() {
+    let long = ["a,b\n1,\"x\n", &"1,y\n".repeat(1 << 14), "1,z\"\n2,y\n"].concat();
+    let error = typed(json!({"a": "i8", "b": "text"}), long.as_bytes()).unwrap_err();
+    assert!(error.starts_with("a.txt:2: the record that begins here has a quote"), "{error}");
+    assert!(error.contains("within 65536 bytes"), "{error}");
+}
+
+#[test]
 fn columns_are_those_of_the_header_with_the_types_of_the_first_records() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
