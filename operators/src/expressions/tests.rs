@@ -295,7 +295,9 @@ fn texts_that_are_made_have_a_limit() {
     assert_eq!(of(&long(51), 5), Ok(5), "255 MiB");
     let error = of(&long(52), 5).unwrap_err();
     assert!(error.contains("the texts of a batch have more than 268435456 bytes"), "{error}");
-    for text in [long(65), format!("{} || t", long(64)), "replace(t, 'a', t)".to_owned()] {
+    let groups = format!("regexp_replace(t, '(a+)', '{}')", r"\1".repeat(65));
+    let replaced = "replace(t, 'a', t)".to_owned();
+    for text in [long(65), format!("{} || t", long(64)), replaced, groups] {
         let error = of(&text, 1).unwrap_err();
         assert!(error.contains("the text has more than 67108864 bytes"), "{error}");
     }

@@ -106,7 +106,10 @@ fn inputs_of_different_integers_are_joined_by_their_values() {
     let sets = |kind: &T| table([("set", forms::sets(&one, kind, 0))]);
     for (kind, other) in [(T::UInt64, T::Int8), (T::UInt32, T::Utf8)] {
         let error = run(&[&sets(&kind), &sets(&other)], 20, spec(), &[]).unwrap_err();
-        assert!(error.contains("both inputs need items of one kind: cast one of the lists"), "{error}");
+        assert!(
+            error.contains("both inputs need items of one kind: cast one of the lists"),
+            "{error}"
+        );
     }
     let error = run(&[&table([("set", forms::ids(3, &T::Utf8))])], 2, spec(), &[]).unwrap_err();
     assert!(error.contains("`set`") && error.contains("a list of integers or of texts"), "{error}");

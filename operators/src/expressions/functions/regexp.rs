@@ -1,6 +1,6 @@
 //! Functions of regular expressions, in the syntax of the crate `regex`, whose time is linear.
 
-use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, StringArray};
@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 use regex::{Regex, RegexBuilder};
 
 use super::super::value::{Texts, Value};
+use super::text::LimitedTexts;
 use super::{Argument, Bound, Refusal, constant_integer, constant_text, text_type, texts};
 
 /// Maximum bytes of a compiled pattern.
@@ -96,27 +97,49 @@ pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let to = constant_text(arguments, 2)?.map(replacement);
     let work = move |values: &[Value], rows: usize| {
         let texts = Texts::new(&values[0]);
-        let replaced = (0..rows).map(|row| {
-            let ((pattern, is_global), text) = (pattern.as_ref()?, texts.get(row)?);
-            let count = usize::from(!is_global);
-            Some(pattern.replacen(text, count, to.as_ref()?.as_str()))
-        });
-        let replaced: Vec<Option<Cow<'_, str>>> = replaced.collect();
-        Ok(Arc::new(replaced.iter().map(Option::as_deref).collect::<StringArray>()) as ArrayRef)
+        let mut replaced = LimitedTexts::default();
+        for row in 0..rows {
+            let (Some((pattern, is_global)), Some(text), Some(to)) =
+                (pattern.as_ref(), texts.get(row), to.as_ref())
+            else {
+                replaced.add_null();
+                continue;
+            };
+            let count = if *is_global { usize::MAX } else { 1 };
+            let end = Cell::new(0);
+            let pieces = pattern.captures_iter(text).take(count).flat_map(|found| {
+                let all = found.get_match();
+                let before = &text[end.replace(all.end())..all.start()];
+                let pieces = to.iter().map(move |piece| match piece {
+                    Piece::Text(text) => text.as_str(),
+                    Piece::Group(number) => found.get(*number).map_or("", |group| group.as_str()),
+                });
+                std::iter::once(before).chain(pieces)
+            });
+            replaced.add(pieces.chain(std::iter::once_with(|| &text[end.get()..])))?;
+        }
+        Ok(replaced.finish())
     };
-    Ok(Bound::new(types(arguments)?, DataType::Utf8, 50, work))
+    Ok(Bound::new(types(arguments)?, DataType::Utf8, 50, work).failing())
 }
 
-/// A replacement in the form of `regex`: `\1` names a group, and `$` is a character.
-fn replacement(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
+/// Part of a replacement.
+enum Piece {
+    Text(String),
+    /// The group with this number, from 1; 0 is the whole match.
+    Group(usize),
+}
+
+/// The parts of a replacement, in which `\1` names a group.
+fn replacement(text: &str) -> Vec<Piece> {
+    let (mut pieces, mut written) = (Vec::new(), String::new());
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
         match char {
-            '$' => written.push_str("$$"),
             '\\' => match chars.next() {
                 Some(digit @ '0'..='9') => {
-                    written.extend(["${", digit.encode_utf8(&mut [0; 4]), "}"])
+                    pieces.push(Piece::Text(std::mem::take(&mut written)));
+                    pieces.push(Piece::Group(digit as usize - '0' as usize));
                 }
                 Some(other) => written.push(other),
                 None => written.push('\\'),
@@ -124,5 +147,6 @@ fn replacement(text: &str) -> String {
             _ => written.push(char),
         }
     }
-    written
+    pieces.push(Piece::Text(written));
+    pieces
 }

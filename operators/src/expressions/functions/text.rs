@@ -22,18 +22,21 @@ const COLUMN_BYTES_MAX: usize = 256 << 20;
 /// A column of texts that are made of others and may be much longer: each is measured before it
 /// takes memory.
 #[derive(Default)]
-struct LimitedTexts {
+pub(super) struct LimitedTexts {
     builder: StringBuilder,
     text: String,
 }
 
 impl LimitedTexts {
-    fn add_null(&mut self) {
+    pub(super) fn add_null(&mut self) {
         self.builder.append_null();
     }
 
     /// Adds the text of these pieces.
-    fn add<'a>(&mut self, mut pieces: impl Iterator<Item = &'a str>) -> Result<(), Reason> {
+    pub(super) fn add<'a>(
+        &mut self,
+        mut pieces: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Reason> {
         self.text.clear();
         let before = self.builder.values_slice().len();
         pieces.try_for_each(|piece| {
@@ -54,7 +57,7 @@ impl LimitedTexts {
         Ok(())
     }
 
-    fn finish(mut self) -> ArrayRef {
+    pub(super) fn finish(mut self) -> ArrayRef {
         Arc::new(self.builder.finish())
     }
 }
