@@ -215,14 +215,7 @@ impl PairProducer {
         let collected = self.collector.items_mut();
         collected.iter().for_each(|&item| used[item as usize] = true);
         self.panes.for_each_item(|item| used[*item as usize] = true);
-        self.names.retain(&used);
-        let mut next = 0;
-        let renumber = |used: bool| {
-            let number = next;
-            next += u32::from(used);
-            number
-        };
-        let numbers: Vec<u32> = used.into_iter().map(renumber).collect();
+        let numbers = self.names.retain(&used);
         let collected = self.collector.items_mut();
         collected.iter_mut().for_each(|item| *item = numbers[*item as usize]);
         self.panes.for_each_item(|item| *item = numbers[*item as usize]);

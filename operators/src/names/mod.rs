@@ -232,8 +232,8 @@ impl ItemNames {
     }
 
     /// Forgets the items that are not `used`, by number. The others get new numbers in the order of
-    /// their old ones.
-    pub(crate) fn retain(&mut self, used: &[bool]) {
+    /// their old ones. Returns the new number of each used item, by its old one.
+    pub(crate) fn retain(&mut self, used: &[bool]) -> Vec<u32> {
         match &mut self.known {
             Known::Narrow(known) => *known = known.retained(used),
             Known::Wide(known) => *known = known.retained(used),
@@ -245,6 +245,13 @@ impl ItemNames {
                 *table = retained;
             }
         }
+        let mut next = 0;
+        let renumbered = used.iter().map(|&is_used| {
+            let number = next;
+            next += u32::from(is_used);
+            number
+        });
+        renumbered.collect()
     }
 
     /// Number of known items.

@@ -184,14 +184,7 @@ impl StreamJoin {
     pub(super) fn forget_items(&mut self, names: &mut ItemNames) {
         let mut used = vec![false; names.len()];
         self.dictionary.tokens().iter().for_each(|&token| used[token as usize] = true);
-        names.retain(&used);
-        let mut next = 0;
-        let renumber = |used: bool| {
-            let number = next;
-            next += u32::from(used);
-            number
-        };
-        let numbers: Vec<u32> = used.into_iter().map(renumber).collect();
+        let numbers = names.retain(&used);
         self.dictionary.rename(|token| numbers[token as usize]);
         self.item_bytes = names.bytes();
     }

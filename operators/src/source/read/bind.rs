@@ -20,10 +20,11 @@ use super::arrow::ArrowTable;
 use super::csv::{CsvLines, Dialect};
 use super::encoding::{self, Decoding, Invalid};
 use super::error::{ReadError, TableError};
+use super::first;
 use super::fixed::{RowFormat, RowSource};
 use super::follow::{self, FollowSource, Named, TIMES, Times};
 use super::growing::Growing;
-use super::infer::{self, FirstRows};
+use super::infer::FirstRows;
 use super::input::Inputs;
 use super::integers::Integers;
 use super::jsonl::JsonRows;
@@ -407,7 +408,7 @@ impl Read {
         let files = Files { places: vec![place.clone()], ..Files::default() };
         let inputs = Inputs::new(files, OnError::Reject, true).decoding(self.decoding()?);
         let lines = self.lines(&MemoryBudget::of_process())?;
-        let mut source = LineSource::new(inputs, format, infer::ROWS, lines);
+        let mut source = LineSource::new(inputs, format, first::ROWS, lines);
         let mut out = Output::new();
         while !source.is_full() && source.next(&mut out)? != SourceFlow::Finished {
             out.drain_sent().for_each(drop);

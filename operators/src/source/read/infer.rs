@@ -2,22 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields};
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::encoding::text_of;
-use super::error::ReadError;
-use super::input::Inputs;
-use super::lines::{LineFormat, Run};
+use super::first::{FirstLines, Look};
 
-/// Rows from which columns are inferred.
-pub(super) const ROWS: usize = 1_000;
-/// Bytes of rows after which no more are looked at.
-pub(super) const BYTES_MAX: usize = 64 << 20;
 /// Maximum columns and members that are inferred.
 pub(super) const FIELDS_MAX: usize = 4_096;
 
@@ -179,31 +170,41 @@ impl<'de> Deserialize<'de> for Seen {
     }
 }
 
-/// Takes the first rows of a file for their columns. Bad lines are passed over: the run tells them.
-pub(super) struct FirstRows {
-    schema: SchemaRef,
-    seen: Seen,
-    /// Lines that were looked at, and their bytes.
-    lines: usize,
-    bytes: usize,
+/// The members of the objects of lines.
+pub(super) struct Objects(Seen);
+
+/// The first rows of a table of JSON.
+pub(super) type FirstRows = FirstLines<Objects>;
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self(Seen::Null)
+    }
+}
+
+impl Look for Objects {
+    fn add(&mut self, line: &str) {
+        let row = serde_json::from_str::<Seen>(line);
+        if let Ok(row @ Seen::Object(_)) = row
+            && self.0.fields() <= FIELDS_MAX
+        {
+            self.0.merge(row);
+        }
+    }
 }
 
 impl FirstRows {
-    pub(super) fn new() -> Self {
-        Self { schema: Arc::new(Schema::empty()), seen: Seen::Null, lines: 0, bytes: 0 }
-    }
-
     /// The columns of the rows.
     ///
     /// # Errors
     /// A sentence that says why there are none.
     pub(super) fn columns(&self) -> Result<Fields, String> {
-        let Seen::Object(members) = &self.seen else {
-            let has_lines = self.lines > 0;
-            let reason = if has_lines { "no line is an object of JSON" } else { "it has no lines" };
+        let Seen::Object(members) = &self.look.0 else {
+            let reason =
+                if self.has_lines() { "no line is an object of JSON" } else { "it has no lines" };
             return Err(reason.to_owned());
         };
-        if self.seen.fields() > FIELDS_MAX {
+        if self.look.0.fields() > FIELDS_MAX {
             return Err(format!("the first rows have more than {FIELDS_MAX} columns and members"));
         }
         if members.fields.is_empty() {
@@ -212,42 +213,5 @@ impl FirstRows {
         members.columns("").map_err(|name| {
             format!("in the first rows, `{name}` is an empty object or has values of several kinds")
         })
-    }
-}
-
-impl LineFormat for FirstRows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        for line in run.each() {
-            self.lines += usize::from(!line.bytes.is_empty());
-            self.bytes += line.bytes.len();
-            let Ok(text) = text_of(line.bytes, inputs.line_encoding()) else { continue };
-            let row = serde_json::from_str::<Seen>(&text);
-            if let Ok(row @ Seen::Object(_)) = row
-                && self.seen.fields() <= FIELDS_MAX
-            {
-                self.seen.merge(row);
-            }
-        }
-        Ok(())
-    }
-
-    fn pass_over(&mut self, _: &mut Inputs, _: u64) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn rows(&self) -> usize {
-        if self.bytes < BYTES_MAX { self.lines } else { ROWS }
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    fn take(&mut self) -> RecordBatch {
-        RecordBatch::new_empty(Arc::clone(&self.schema))
     }
 }

@@ -26,6 +26,7 @@ mod descriptors;
 mod encoding;
 mod error;
 mod fields;
+mod first;
 mod fixed;
 mod follow;
 mod followed;

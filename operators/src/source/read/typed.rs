@@ -21,7 +21,7 @@ use super::csv::{Columns, CsvText, Fault, Record};
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::fields::FieldSpans;
-use super::infer;
+use super::first;
 use super::input::Inputs;
 use super::labelled::no_column;
 use super::values::{boolean, date, float32, float64, integer, microseconds};
@@ -471,7 +471,7 @@ impl Columns for FirstRecords {
     fn set_places(&mut self, _: Vec<usize>) {}
 
     fn rows(&self) -> usize {
-        if self.bytes < infer::BYTES_MAX { self.records } else { infer::ROWS }
+        if self.bytes < first::BYTES_MAX { self.records } else { first::ROWS }
     }
 
     fn bytes(&self) -> usize {

@@ -11,15 +11,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use arrow_schema::{Field, Fields};
 use memchr::memchr;
 
-use super::super::encoding::text_of;
-use super::super::error::ReadError;
+use super::super::first::{FirstLines, Look};
 use super::super::infer;
-use super::super::input::Inputs;
-use super::super::lines::{LineFormat, Run};
 use super::super::typed::SeenTexts;
 use super::cells::{Kind, LogColumn};
 use super::spans::{Escapes, Mismatch, Span};
@@ -131,45 +127,43 @@ impl Keys {
     }
 }
 
-/// Takes the keys and the types of their values from the first lines of a file. Bad lines are
-/// passed over: the run tells them.
-pub(in super::super) struct FirstPairs {
-    schema: SchemaRef,
+/// The keys of lines, and the types of their values.
+#[derive(Default)]
+pub(in super::super) struct FirstKeys {
     names: Vec<String>,
     places: HashMap<String, usize>,
     seen: Vec<SeenTexts>,
-    lines: usize,
-    bytes: usize,
 }
 
-impl FirstPairs {
-    pub(in super::super) fn new() -> Self {
-        Self {
-            schema: Arc::new(Schema::empty()),
-            names: Vec::new(),
-            places: HashMap::new(),
-            seen: Vec::new(),
-            lines: 0,
-            bytes: 0,
-        }
-    }
+/// The first lines of pairs.
+pub(in super::super) type FirstPairs = FirstLines<FirstKeys>;
 
+impl FirstPairs {
     /// The columns of the lines.
     ///
     /// # Errors
     /// A sentence that says why there are none.
     pub(in super::super) fn columns(&self) -> Result<Fields, String> {
-        if self.names.is_empty() {
+        if self.look.names.is_empty() {
             return Err("none of its first lines has a pair such as `level=info`".to_owned());
         }
-        if self.names.len() > infer::FIELDS_MAX {
+        if self.look.names.len() > infer::FIELDS_MAX {
             return Err(format!("its first lines have more than {} keys", infer::FIELDS_MAX));
         }
         let column = |(name, seen): (&String, &SeenTexts)| Field::new(name, seen.data_type(), true);
-        Ok(self.names.iter().zip(&self.seen).map(column).collect())
+        Ok(self.look.names.iter().zip(&self.look.seen).map(column).collect())
     }
+}
 
-    fn add(&mut self, line: &str) -> Result<(), Mismatch> {
+impl Look for FirstKeys {
+    fn add(&mut self, line: &str) {
+        // The keys before a fault are keys.
+        drop(self.add_pairs(line));
+    }
+}
+
+impl FirstKeys {
+    fn add_pairs(&mut self, line: &str) -> Result<(), Mismatch> {
         let (mut pairs, mut room) = (Pairs::new(line), String::new());
         while let Some((key, value)) = pairs.next()? {
             if self.names.len() > infer::FIELDS_MAX {
@@ -187,38 +181,5 @@ impl FirstPairs {
             }
         }
         Ok(())
-    }
-}
-
-impl LineFormat for FirstPairs {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        for line in run.each() {
-            self.lines += usize::from(!line.bytes.is_empty());
-            self.bytes += line.bytes.len();
-            let Ok(text) = text_of(line.bytes, inputs.line_encoding()) else { continue };
-            // The keys before a fault are keys.
-            drop(self.add(&text));
-        }
-        Ok(())
-    }
-
-    fn pass_over(&mut self, _: &mut Inputs, _: u64) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn rows(&self) -> usize {
-        if self.bytes < infer::BYTES_MAX { self.lines } else { infer::ROWS }
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    fn take(&mut self) -> RecordBatch {
-        RecordBatch::new_empty(Arc::clone(&self.schema))
     }
 }
