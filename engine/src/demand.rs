@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use arrow_schema::Schema;
 
-/// The part of the rows of a stage that later stages look at. A source need not make the rest.
+/// The part of the rows of a stage that later stages look at. A source need not make the others.
 ///
 /// # Examples
 /// ```
@@ -99,8 +99,8 @@ impl Demand {
         Self { columns, conditions }
     }
 
-    /// Places of the columns of `schema` that are looked at, at least one. Without one of the
-    /// named columns all of them, so that an error can name them.
+    /// Places of the columns of `schema` that are looked at; at least one column is. If a named
+    /// column is missing, all columns are, so that an error can name every column.
     #[must_use]
     pub fn places(&self, schema: &Schema) -> Vec<usize> {
         let all = 0..schema.fields().len();

@@ -4,8 +4,9 @@
 //! text    host,status\na,200\nb,503\n       spans of `status`   200 503 ──► UInt16 [200, 503]
 //! ```
 //!
-//! A format finds where the values of a run of lines are, and a column is made of them at once. A
-//! value that is not of the type gives no column at all: the format looks at each line alone then.
+//! A format finds where the values of a run of lines are, and a column is made of these values at
+//! once. A value that is not of the type gives no column at all: the format looks at each line
+//! alone then.
 
 use std::str::FromStr;
 use std::sync::Arc;

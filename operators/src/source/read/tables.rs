@@ -91,11 +91,11 @@ pub(super) fn columns_of(table: &dyn Table) -> Schema {
 
 /// Columns of tables.
 pub(super) struct Columns {
-    /// Those that are read.
+    /// The columns that are read.
     pub(super) read: SchemaRef,
-    /// Those that each table has.
+    /// The columns that each table has.
     pub(super) named: SchemaRef,
-    /// Whether a table may have others.
+    /// Whether a table may have further columns.
     pub(super) are_chosen: bool,
     /// Expressions of which a row that is needed makes each one true.
     pub(super) conditions: Vec<String>,

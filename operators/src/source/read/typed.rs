@@ -33,10 +33,10 @@ pub(super) struct TypedRows {
     nulls: Vec<String>,
     /// Places of the columns in the open file.
     places: Vec<usize>,
-    /// Fields of records that are looked at together, and their rows.
+    /// Places of the fields of records that are looked at together, and the rows so far.
     together: FieldSpans,
     done: Parts,
-    /// Rows of records that were looked at alone, after those.
+    /// Rows of records that were looked at alone, which come after the rows so far.
     cells: Vec<Box<dyn Cells>>,
     rows: usize,
     bytes: usize,
