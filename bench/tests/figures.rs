@@ -117,11 +117,11 @@ fn joins_with_a_gpu_are_drawn_and_tabulated() {
         assert_eq!(lines(name), with_gpu, "{name}");
     }
     assert_eq!(lines("gain"), &with_gpu[..4]);
-    // On several cores `auto` verifies where it searches: at some thresholds or at all of them, its
-    // verification has no time of its own.
-    let apart = points_of(figure("verification-gain"));
-    let apart: Vec<_> = apart.into_iter().filter(|(name, _)| *name != "auto").collect();
-    assert_eq!(apart, PUBLISHED.map(|name| (name, 3)));
+    // On several cores a join may verify where it searches, which the timing of the run decides: at
+    // some thresholds or at all of them, the verification then has no time of its own.
+    for (name, points) in points_of(figure("verification-gain")) {
+        assert!(with_gpu[..4].contains(&name) && points <= 3, "{name}: {points}");
+    }
     let best = [
         "published, CPU, two cores",
         "published, with a GPU",
