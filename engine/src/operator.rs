@@ -395,6 +395,11 @@ pub trait Operator: Send {
     fn counters(&self) -> Counters {
         Counters::new()
     }
+
+    /// As [`Source::named_inputs`], for a part after a source.
+    fn named_inputs(&self) -> NamedInputs {
+        NamedInputs::default()
+    }
 }
 
 /// The operator keeps no state that could be restored or merged.
@@ -581,7 +586,8 @@ pub enum Shape {
     /// The parts between the first and the last one stand side by side. The first one sends a
     /// chunk [to one of them](Output::send_chunk_to), each of them sends chunks to the last one,
     /// which replies to the first. Chunks of different workers come in any order. Queries are
-    /// answered by the first part.
+    /// answered by the first part. A [source](Fragment::fed_by) may come before the first part: the
+    /// source sends chunks to the first part and gets no replies.
     Workers,
 }
 
@@ -616,6 +622,18 @@ impl Fragment {
     pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
         assert!(parts.len() > 2, "a worker stands between two parts");
         Self { shape: Shape::Workers, ..Self::new(parts, outputs) }
+    }
+
+    /// Puts a source before the parts of an operator with workers: its chunks enter the first one.
+    ///
+    /// # Panics
+    /// If the parts are no workers.
+    #[must_use]
+    pub fn fed_by(mut self, name: &'static str, load: Load, source: impl Source + 'static) -> Self {
+        assert_eq!(self.shape, Shape::Workers, "a source feeds workers");
+        let body = Body::Source(Box::new(source));
+        self.parts.insert(0, Part { name: Cow::Borrowed(name), load, body });
+        self
     }
 
     /// A source with one output port.

@@ -8,7 +8,7 @@ use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, To
 use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
-use crate::operator::{BindContext, Demand, Part, Shape};
+use crate::operator::{BindContext, Body, Demand, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
 impl Graph {
@@ -376,6 +376,14 @@ impl Binding {
     /// Joins the parts of a stage.
     fn join_parts(&mut self, parts: &[usize], shape: Shape) {
         let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
+        let is_source = |part: usize| matches!(self.parts[part].part.body, Body::Source(_));
+        let parts = match (shape, parts) {
+            (Shape::Workers, &[source, first, ..]) if is_source(source) => {
+                self.links.push(link(source, 0, first));
+                &parts[1..]
+            }
+            _ => parts,
+        };
         match (shape, parts) {
             (Shape::Workers, &[first, ref workers @ .., last]) if !workers.is_empty() => {
                 for (port, &worker) in workers.iter().enumerate() {

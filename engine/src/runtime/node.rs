@@ -446,7 +446,10 @@ impl Node {
                 self.counters.publish(source.counters());
                 self.counters.publish_inputs(source.named_inputs());
             }
-            Body::Operator(operator) => self.counters.publish(operator.counters()),
+            Body::Operator(operator) => {
+                self.counters.publish(operator.counters());
+                self.counters.publish_inputs(operator.named_inputs());
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use trommel_engine::batch::{Origin, Payload};
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
 use super::chunk::{InWave, WaveChunk};
 use super::feeder::into_message;
@@ -31,6 +31,11 @@ pub trait Consumer: Send + 'static {
     /// Counters for the report.
     fn counters(&self) -> Counters {
         Counters::new()
+    }
+
+    /// Inputs for the report, of an operator that reads some.
+    fn named_inputs(&self) -> NamedInputs {
+        NamedInputs::default()
     }
 }
 
@@ -115,5 +120,9 @@ impl<C: Consumer> Operator for CollectPart<C> {
 
     fn counters(&self) -> Counters {
         self.consumer.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.consumer.named_inputs()
     }
 }

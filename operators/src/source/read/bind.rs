@@ -18,6 +18,7 @@ use trommel_kernels::Isa;
 
 use super::arrow::ArrowTable;
 use super::csv::{CsvLines, Dialect};
+use super::divided::{self, Divided, Division, EachLine, QuotedRecords, RecordEnds};
 use super::encoding::{self, Decoding, Invalid};
 use super::error::{ReadError, TableError};
 use super::first;
@@ -109,19 +110,41 @@ impl Read {
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
+    /// Binds a source of lines that several workers parse, where that pays.
+    fn bind_divided<F: Divided + 'static>(
+        &self,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        format: F,
+        ends: impl RecordEnds + 'static,
+    ) -> Result<Fragment, BindError> {
+        let Some(workers) = divided::workers(&files, context.threads) else {
+            return self.bind_lines(inputs(files), &context.memory, format);
+        };
+        let division = Division {
+            batch: self.batch,
+            on_error: self.action(),
+            decoding: self.decoding()?,
+            memory: context.memory.clone(),
+            block_bytes: divided::BLOCK_BYTES,
+        };
+        let lines = self.lines(&context.memory)?;
+        Ok(division.source(inputs(files), lines, &format, ends, workers))
+    }
+
     /// Binds a source of records, which have several lines if a pattern begins them.
     fn bind_records(
         &self,
-        inputs: Inputs,
-        memory: &MemoryBudget,
-        records: impl Records + 'static,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        records: impl Records + Divided + 'static,
     ) -> Result<Fragment, BindError> {
         match self.beginning()? {
             Some(beginning) => {
                 let joined = Joined::new(records, beginning, self.line_bytes_max);
-                self.bind_lines(inputs, memory, joined.within(memory))
+                self.bind_lines(inputs(files), &context.memory, joined.within(&context.memory))
             }
-            None => self.bind_lines(inputs, memory, records),
+            None => self.bind_divided((files, inputs), context, records, EachLine),
         }
     }
 
@@ -532,24 +555,28 @@ impl Read {
             inputs.leaving_out(context.outputs.clone())
         };
         let fragment = match self.format {
-            ReadFormat::Lines => self.bind_records(inputs(files), memory, self.text_lines()?)?,
+            ReadFormat::Lines => {
+                self.bind_records((files, inputs), &context, self.text_lines()?)?
+            }
             ReadFormat::Log => {
                 let rows = self.log_rows(&files, &context)?;
-                self.bind_records(inputs(files), memory, rows)?
+                self.bind_records((files, inputs), &context, rows)?
             }
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
             }
             ReadFormat::Files => self.bind_lines(inputs(files), memory, texts(Unit::File))?,
             ReadFormat::Sets => {
-                self.bind_lines(inputs(files), memory, SetLines::new().within(memory))?
+                let sets = SetLines::new().within(memory);
+                self.bind_divided((files, inputs), &context, sets, EachLine)?
             }
             ReadFormat::Csv => {
                 let dialect = self.dialect()?;
                 if self.is_csv_table() {
                     let rows = self.typed_rows(&files, &context.demand)?;
-                    let rows = CsvLines::new(rows, dialect, bytes_max);
-                    self.bind_lines(inputs(files), memory, rows.within(memory))?
+                    let ends = QuotedRecords::new(dialect.clone());
+                    let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
+                    self.bind_divided((files, inputs), &context, rows, ends)?
                 } else {
                     let rows = LabelledRows::new(self.csv_columns()?);
                     let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
@@ -558,7 +585,7 @@ impl Read {
             }
             ReadFormat::Jsonl => {
                 let rows = self.json_rows(&files, &context)?;
-                self.bind_lines(inputs(files), memory, rows)?
+                self.bind_divided((files, inputs), &context, rows, EachLine)?
             }
             ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, &context)?,
             ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, &context)?,

@@ -17,12 +17,14 @@ use memchr::memchr;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_kernels::Isa;
 
+use super::divided::Divided;
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::growing::{Growing, RecordBegin};
 use super::input::{BadRow, Inputs, Line};
 use super::lines::{LineFormat, Run};
 use super::sets::shorten;
+use super::typed::TypedRows;
 use crate::columns::type_name;
 
 /// Initial bytes of a record, and initial number of its fields; both double when they are full.
@@ -255,7 +257,7 @@ impl State {
 }
 
 /// Whether a quote is open after `line`; it is open before if `is_quoted`.
-fn is_quoted_after(line: &[u8], dialect: &Dialect, is_quoted: bool) -> bool {
+pub(super) fn is_quoted_after(line: &[u8], dialect: &Dialect, is_quoted: bool) -> bool {
     let begin = if is_quoted { State::Quoted } else { State::FieldBegins };
     line.iter().fold(begin, |state, &byte| state.after(byte, dialect)) == State::Quoted
 }
@@ -331,6 +333,11 @@ impl<C: Columns> CsvLines<C> {
             // Only in quotes does a record go on in a further line.
             let error = |path| ReadError::LongQuote { path, line, bytes_max };
             inputs.refuse(&self.record.bad_row(), error)?;
+            if self.header == Header::Unknown {
+                // Without its header the file is left out.
+                self.parser.reset();
+                return self.close(inputs);
+            }
         }
         self.reserve(inputs, bytes.len())?;
         let Self { record, parser, .. } = self;
@@ -570,5 +577,12 @@ impl<C: Columns> LineFormat for CsvLines<C> {
 
     fn take(&mut self) -> RecordBatch {
         self.columns.take()
+    }
+}
+
+impl Divided for CsvLines<TypedRows> {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        let columns = self.columns.another();
+        Self::new(columns, self.dialect.clone(), self.record_bytes_max).within(memory)
     }
 }

@@ -41,7 +41,7 @@ use super::descriptors::Slot;
 use super::error::ReadError;
 use super::followed::Followed;
 use super::growing::Growing;
-use super::input::{BadRow, Inputs};
+use super::input::Inputs;
 use super::lines::{Added, LineBuffer, Place, STEPS_MAX};
 use super::paths::{PATHS, is_pattern, name};
 use super::walk::Walk;
@@ -488,9 +488,7 @@ impl<F: Growing> FollowSource<F> {
             Added::Bytes => Ok(()),
             Added::TooLong(line) => {
                 let bytes_max = self.lines.line_bytes_max();
-                let error = |path| ReadError::LineTooLong { path, line, bytes_max };
-                self.inputs.refuse(&BadRow::gone(line), error)?;
-                self.format.pass_over(&mut self.inputs, line)
+                self.format.refuse_long(&mut self.inputs, line, bytes_max)
             }
             Added::Wide(wide) => self.give_up(turn.index, |path| wide.error(path)),
         }

@@ -1,10 +1,12 @@
 //! Input files of a source, opened one after the other.
 
 use std::borrow::Cow;
+use std::mem;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use encoding_rs::{Encoding, UTF_8};
 use trommel_engine::memory::MemoryFull;
 use trommel_engine::operator::{Counters, NamedInputs, Output, Outputs, Progress, SourceFlow};
@@ -34,19 +36,13 @@ pub(super) struct Inputs {
     bytes_closed: u64,
     bytes_total: Option<u64>,
     files: u64,
-    skipped: u64,
-    files_skipped: u64,
-    /// The first [`NAMED_MAX`] files left out, each with its error.
-    left_out: Vec<Arc<str>>,
     unfinished_bytes: u64,
-    /// Lines with replacements of wrong bytes.
-    replaced: u64,
     on_error: OnError,
-    /// Rows to be sent to the output `rejected`, their number so far, and the first
-    /// [`NAMED_MAX`] of them.
+    refused: Refused,
+    /// Rows to be sent to the output `rejected`.
     rejected: Rejected,
-    rejected_count: u64,
-    rejected_first: Vec<Arc<str>>,
+    /// What is refused is told by another one, which takes it.
+    is_silent: bool,
     decoding: Decoding,
     /// Converts the open file if lines cannot be cut before.
     transcoder: Option<Transcoder>,
@@ -57,6 +53,22 @@ pub(super) struct Inputs {
     patience: Patience,
     /// The files that the run writes.
     outputs: Outputs,
+}
+
+/// Numbers and names of rows and files that are refused.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// Rows left out, and the error of the first one.
+    skipped: u64,
+    skipped_first: Option<Arc<str>>,
+    /// Lines with replacements of wrong bytes.
+    replaced: u64,
+    files_skipped: u64,
+    /// The first [`NAMED_MAX`] files left out, each with its error.
+    left_out: Vec<Arc<str>>,
+    /// Rows that were sent to the output `rejected`, and the first [`NAMED_MAX`] of them.
+    rejected: u64,
+    rejected_first: Vec<Arc<str>>,
 }
 
 /// Remaining file; tests add streams of their own.
@@ -143,15 +155,11 @@ impl Inputs {
             bytes_closed: 0,
             bytes_total,
             files: 0,
-            skipped: 0,
-            files_skipped: 0,
-            left_out: Vec::new(),
             unfinished_bytes: 0,
-            replaced: 0,
             on_error,
+            refused: Refused::default(),
             rejected: Rejected::default(),
-            rejected_count: 0,
-            rejected_first: Vec::new(),
+            is_silent: false,
             decoding: Decoding::usual(Invalid::of(on_error)),
             transcoder: None,
             is_text: true,
@@ -272,7 +280,7 @@ impl Inputs {
             other => return Ok(other),
         };
         match transcoder.add(bytes, self.decoding.invalid) {
-            Ok(replaced) => self.replaced += replaced,
+            Ok(replaced) => self.refused.replaced += replaced,
             Err(Malformed) => return self.break_off(transcoder.encoding()),
         }
         match transcoder.take(target) {
@@ -290,7 +298,7 @@ impl Inputs {
     ) -> Result<Got, ReadError> {
         let mut transcoder = Transcoder::new(encoding);
         match transcoder.add_bytes(bytes, self.decoding.invalid) {
-            Ok(replaced) => self.replaced += replaced,
+            Ok(replaced) => self.refused.replaced += replaced,
             Err(Malformed) => return self.break_off(encoding),
         }
         self.transcoder = Some(transcoder);
@@ -344,7 +352,7 @@ impl Inputs {
 
     /// Counts a row with replacements.
     pub(super) fn count_replaced(&mut self) {
-        self.replaced += 1;
+        self.refused.replaced += 1;
     }
 
     /// Counts a line with bytes that are no text: true if they are replaced, false if it is left
@@ -361,7 +369,7 @@ impl Inputs {
                 Ok(false)
             }
             Invalid::Replace => {
-                self.replaced += 1;
+                self.refused.replaced += 1;
                 Ok(true)
             }
         }
@@ -403,7 +411,7 @@ impl Inputs {
     /// Stops taking bytes from all files. Bytes already taken from the open one can still be
     /// read.
     pub(super) fn stop(&mut self) {
-        if !std::mem::replace(&mut self.is_stopped, true) {
+        if !mem::replace(&mut self.is_stopped, true) {
             self.say_how_many_were_left_out();
         }
         if let Some(open) = &mut self.open {
@@ -442,20 +450,33 @@ impl Inputs {
         Err(error(self.path()))
     }
 
+    /// Refuses a line whose bytes are gone, since it has more than `bytes_max` of them.
+    pub(super) fn refuse_long(&mut self, line: u64, bytes_max: usize) -> Result<(), ReadError> {
+        let error = |path| ReadError::LineTooLong { path, line, bytes_max };
+        self.refuse(&BadRow::gone(line), error)
+    }
+
     /// Rejects a row, or counts one that is left out, of which the first is named.
     fn set_aside(&mut self, row: &BadRow<'_>, error: impl FnOnce(Arc<str>) -> ReadError) {
         if self.rejects() {
             return self.reject(row, &error(self.path()));
         }
-        self.skipped += 1;
-        if self.skipped == 1 {
-            let error = error(self.path());
-            tracing::warn!("left out: {error}; further ones are only counted");
+        self.refused.skipped += 1;
+        if self.refused.skipped == 1 {
+            let error = error(self.path()).to_string();
+            self.tell_first_skipped(error.into());
         }
     }
 
+    fn tell_first_skipped(&mut self, error: Arc<str>) {
+        if !self.is_silent {
+            tracing::warn!("left out: {error}; further ones are only counted");
+        }
+        self.refused.skipped_first = Some(error);
+    }
+
     fn reject(&mut self, row: &BadRow<'_>, error: &ReadError) {
-        self.rejected_count += 1;
+        self.refused.rejected += 1;
         let error_text = error.to_string();
         let path = self.path();
         // The place has columns of its own.
@@ -463,8 +484,8 @@ impl Inputs {
         let reason = error_text.strip_prefix(&place).unwrap_or(&error_text);
         let place = RowPlace { path: &path, line: row.line, offset: row.offset };
         self.rejected.add(Some(place), error.column(), reason, row.bytes);
-        if self.rejected_first.len() < NAMED_MAX {
-            self.rejected_first.push(error_text.into());
+        if self.refused.rejected_first.len() < NAMED_MAX {
+            self.refused.rejected_first.push(error_text.into());
         }
     }
 
@@ -481,8 +502,8 @@ impl Inputs {
 
     /// Sends the rejected rows.
     pub(super) fn send_rejected(&mut self, out: &mut Output) {
-        if self.rejected.rows() > 0 {
-            out.send_to(PORT, self.rejected.take());
+        if let Some(rejected) = self.take_rejected() {
+            out.send_to(PORT, rejected);
         }
     }
 
@@ -499,18 +520,56 @@ impl Inputs {
     /// Counts a file that is left out whatever the action for errors is, and names it with its
     /// `error`.
     pub(super) fn leave_out_always(&mut self, error: &ReadError) {
-        self.files_skipped += 1;
-        if self.left_out.len() < NAMED_MAX {
-            tracing::warn!("left out: {error}");
-            self.left_out.push(error.to_string().into());
-        }
+        self.refused.files_skipped += 1;
+        self.name_left_out(error.to_string().into());
         if self.rejects() {
             self.rejected.add(None, None, &error.to_string(), b"");
         }
     }
 
-    fn say_how_many_were_left_out(&self) {
-        let more = self.files_skipped - self.left_out.len() as u64;
+    fn name_left_out(&mut self, error: Arc<str>) {
+        if self.refused.left_out.len() < NAMED_MAX {
+            if !self.is_silent {
+                tracing::warn!("left out: {error}");
+            }
+            self.refused.left_out.push(error);
+        }
+    }
+
+    /// Lets another one tell what is refused.
+    pub(super) fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
+    }
+
+    /// Takes what has been refused, for another one to tell, and the rejected rows.
+    pub(super) fn take_refused(&mut self) -> (Refused, Option<RecordBatch>) {
+        (mem::take(&mut self.refused), self.take_rejected())
+    }
+
+    /// Takes the rejected rows, if there are any.
+    pub(super) fn take_rejected(&mut self) -> Option<RecordBatch> {
+        (self.rejected.rows() > 0).then(|| self.rejected.take())
+    }
+
+    /// Adds what another one has refused, and tells it.
+    pub(super) fn add_refused(&mut self, refused: &Refused) {
+        let own = &mut self.refused;
+        let is_first = own.skipped == 0;
+        own.skipped += refused.skipped;
+        own.replaced += refused.replaced;
+        own.files_skipped += refused.files_skipped;
+        own.rejected += refused.rejected;
+        let room = NAMED_MAX - own.rejected_first.len();
+        own.rejected_first.extend(refused.rejected_first.iter().take(room).cloned());
+        if let Some(error) = refused.skipped_first.as_ref().filter(|_| is_first) {
+            self.tell_first_skipped(Arc::clone(error));
+        }
+        refused.left_out.iter().for_each(|error| self.name_left_out(Arc::clone(error)));
+    }
+
+    /// Says how many files were left out that have not been named.
+    pub(super) fn say_how_many_were_left_out(&self) {
+        let more = self.refused.files_skipped - self.refused.left_out.len() as u64;
         if more > 0 {
             tracing::warn!("left out: {more} more files");
         }
@@ -519,6 +578,11 @@ impl Inputs {
     /// Path of the open file, for messages.
     pub(super) fn path(&self) -> Arc<str> {
         Arc::clone(&self.path)
+    }
+
+    /// Sets the path for messages and the encoding of lines, for lines that another one has read.
+    pub(super) fn set_file(&mut self, path: Arc<str>, encoding: &'static Encoding) {
+        (self.path, self.decoding.encoding) = (path, encoding);
     }
 
     /// Sets the path for messages, for a source that opens files itself.
@@ -542,20 +606,21 @@ impl Inputs {
     }
 
     pub(super) fn named(&self) -> NamedInputs {
-        let left_out = self.left_out.iter().chain(&self.rejected_first).cloned().collect();
+        let Refused { left_out, rejected_first, .. } = &self.refused;
+        let left_out = left_out.iter().chain(rejected_first).cloned().collect();
         NamedInputs { left_out, positions: Vec::new() }
     }
 
     pub(super) fn counters(&self) -> Counters {
         let mut counters = vec![
             ("files", self.files),
-            ("skipped", self.skipped),
-            ("replaced", self.replaced),
-            ("files_skipped", self.files_skipped),
+            ("skipped", self.refused.skipped),
+            ("replaced", self.refused.replaced),
+            ("files_skipped", self.refused.files_skipped),
             ("unfinished_bytes", self.unfinished_bytes),
         ];
         if self.rejects() {
-            counters.push(("rejected", self.rejected_count));
+            counters.push(("rejected", self.refused.rejected));
         }
         counters
     }

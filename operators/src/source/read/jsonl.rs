@@ -32,6 +32,7 @@ use serde_json::value::RawValue;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::columns::{Form, NotOfType, Parts, Spans, is_made};
+use super::divided::Divided;
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::input::{Inputs, Line};
@@ -239,6 +240,13 @@ impl LineFormat for JsonRows {
     fn take(&mut self) -> RecordBatch {
         self.room.resize(0).expect("less than before");
         self.rows.take()
+    }
+}
+
+impl Divided for JsonRows {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        let rows = Self::new(Arc::clone(self.rows.schema()));
+        rows.expect("rows of these columns have been made").within(memory)
     }
 }
 

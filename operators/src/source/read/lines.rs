@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -15,7 +16,7 @@ use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::encoding::{Start, Wide, start_of};
 use super::error::ReadError;
-use super::input::{BadRow, Got, Inputs, Line, Opened};
+use super::input::{Got, Inputs, Line, Opened};
 use crate::parameters::BATCH_BYTES;
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
@@ -35,6 +36,16 @@ pub(super) trait LineFormat: Send {
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
     /// Called for the number of a line that was refused while it was read.
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
+    /// Refuses a line whose bytes are gone, since it has more than `bytes_max` of them.
+    fn refuse_long(
+        &mut self,
+        inputs: &mut Inputs,
+        line: u64,
+        bytes_max: usize,
+    ) -> Result<(), ReadError> {
+        inputs.refuse_long(line, bytes_max)?;
+        self.pass_over(inputs, line)
+    }
     /// Called at the end of the open file.
     fn end_file(&mut self, _inputs: &mut Inputs) -> Result<(), ReadError> {
         Ok(())
@@ -49,22 +60,33 @@ pub(super) trait LineFormat: Send {
     fn bytes(&self) -> usize;
     /// Takes the rows so far.
     fn take(&mut self) -> RecordBatch;
+    /// Sends the rows so far, and the rejected ones.
+    fn send(&mut self, inputs: &mut Inputs, out: &mut Output) {
+        if self.rows() > 0 {
+            out.send(self.take());
+        }
+        inputs.send_rejected(out);
+    }
+    /// The pause before lines are added, if there has to be one.
+    fn wait(&mut self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Run of consecutive lines of a file.
 pub(super) struct Run<'a> {
     /// Instruction set for its conversion.
     pub(super) isa: Isa,
-    bytes: &'a [u8],
+    pub(super) bytes: &'a [u8],
     /// End of each line in `bytes`: the index of its newline, or the end of the file.
-    ends: &'a [u32],
+    pub(super) ends: &'a [u32],
     /// Number of the first line in its file, from 1.
     pub(super) first_line: u64,
     /// First byte of the run in its file.
-    offset: u64,
-    line_bytes_max: usize,
+    pub(super) offset: u64,
+    pub(super) line_bytes_max: usize,
     /// Lines of the file end with a carriage return alone, which is a newline in `bytes`.
-    ends_by_return: bool,
+    pub(super) ends_by_return: bool,
 }
 
 impl<'a> Run<'a> {
@@ -317,6 +339,10 @@ impl LineBuffer {
         Self { skips_zeros: true, ..self }
     }
 
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
     pub(super) fn line_bytes_max(&self) -> usize {
         self.line_bytes_max
     }
@@ -565,12 +591,19 @@ pub(super) struct LineSource<F> {
     inputs: Inputs,
     lines: LineBuffer,
     format: F,
+    /// Rows and bytes of a batch.
     batch: usize,
+    bytes_max: usize,
 }
 
 impl<F: LineFormat> LineSource<F> {
     pub(super) fn new(inputs: Inputs, format: F, batch: usize, lines: LineBuffer) -> Self {
-        Self { inputs, lines, format, batch }
+        Self { inputs, lines, format, batch, bytes_max: BATCH_BYTES }
+    }
+
+    /// Sends about this number of bytes at once.
+    pub(super) fn bytes_max(self, bytes_max: usize) -> Self {
+        Self { bytes_max, ..self }
     }
 
     /// The format, with the rows that have not been sent.
@@ -587,19 +620,12 @@ impl<F: LineFormat> LineSource<F> {
     pub(super) fn is_full(&self) -> bool {
         let (rows, bytes) = (self.format.rows(), self.format.bytes());
         self.inputs.rows_waiting(rows) >= self.batch
-            || self.inputs.bytes_waiting(bytes) >= BATCH_BYTES
-    }
-
-    fn send(&mut self, out: &mut Output) {
-        if self.format.rows() > 0 {
-            out.send(self.format.take());
-        }
-        self.inputs.send_rejected(out);
+            || self.inputs.bytes_waiting(bytes) >= self.bytes_max
     }
 
     fn append_run(&mut self) -> Result<(), ReadError> {
         let lines_max = self.batch - self.inputs.rows_waiting(self.format.rows());
-        let bytes_max = BATCH_BYTES - self.inputs.bytes_waiting(self.format.bytes());
+        let bytes_max = self.bytes_max - self.inputs.bytes_waiting(self.format.bytes());
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
@@ -614,9 +640,7 @@ impl<F: LineFormat> LineSource<F> {
                 Added::Bytes => {}
                 Added::TooLong(line) => {
                     let bytes_max = self.lines.line_bytes_max;
-                    let error = |path| ReadError::LineTooLong { path, line, bytes_max };
-                    self.inputs.refuse(&BadRow::gone(line), error)?;
-                    self.format.pass_over(&mut self.inputs, line)?;
+                    self.format.refuse_long(&mut self.inputs, line, bytes_max)?;
                 }
                 Added::Wide(Wide::Utf16(encoding)) => {
                     let bytes = self.lines.take_bytes();
@@ -660,6 +684,9 @@ impl<F: LineFormat> LineSource<F> {
 
 impl<F: LineFormat> Source for LineSource<F> {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        if let Some(pause) = self.format.wait() {
+            return Ok(SourceFlow::Idle(pause));
+        }
         for _ in 0..STEPS_MAX {
             if self.is_full() {
                 break;
@@ -678,12 +705,12 @@ impl<F: LineFormat> Source for LineSource<F> {
                 }
                 Opened::Yes | Opened::Skipped => {}
                 Opened::NoMore => {
-                    self.send(out);
+                    self.format.send(&mut self.inputs, out);
                     return Ok(SourceFlow::Finished);
                 }
             }
         }
-        self.send(out);
+        self.format.send(&mut self.inputs, out);
         Ok(SourceFlow::HaveOutput)
     }
 

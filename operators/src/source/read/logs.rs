@@ -35,11 +35,11 @@ impl Read {
             }
         };
         let schema = schema::choose(&scanner.fields(), &self.columns)?;
-        let rows =
-            LogRows::new(scanner, schema::demanded(&schema, &context.demand)).map_err(|field| {
-                let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
-                refuse("schema", value, "a line of a log has no such values; read a text")
-            })?;
+        let demanded = schema::demanded(&schema, &context.demand);
+        let rows = LogRows::new(scanner, demanded).map_err(|field| {
+            let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
+            refuse("schema", value, "a line of a log has no such values; read a text")
+        })?;
         Ok(rows.within(&context.memory))
     }
 

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_kernels::text::integers_of;
 
+use super::divided::Divided;
 use super::error::ReadError;
 use super::input::Inputs;
 use super::lines::{LineFormat, Run};
@@ -122,6 +123,16 @@ impl LineFormat for SetLines {
 
     fn take(&mut self) -> RecordBatch {
         self.sets.take()
+    }
+}
+
+impl Divided for SetLines {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        Self::new().within(memory)
+    }
+
+    fn begin_block(&mut self, lines_before: u64) {
+        self.next_id = lines_before;
     }
 }
 

@@ -172,6 +172,12 @@ impl TypedRows {
         Ok(Self { schema, nulls, places, together, done, cells, rows: 0, bytes: 0 })
     }
 
+    /// The same columns, without rows.
+    pub(super) fn another(&self) -> Self {
+        let rows = Self::new(Arc::clone(&self.schema), self.nulls.clone());
+        rows.expect("rows of these columns have been made")
+    }
+
     /// Puts the rows of records that were looked at alone to the others.
     fn close(&mut self) {
         if self.rows == 0 {

@@ -6,6 +6,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, SchemaRef};
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
+use super::super::divided::Divided;
 use super::super::error::ReadError;
 use super::super::input::{Inputs, Line};
 use super::super::lines::{LineFormat, Run};
@@ -24,7 +25,7 @@ const COPIES: usize = 4;
 /// Rows of records that follow a pattern.
 pub(in super::super) struct LogRows {
     schema: SchemaRef,
-    scanner: Scanner,
+    scanner: Arc<Scanner>,
     /// Place of each value of the pattern in the record.
     spans: Vec<Span>,
     columns: Vec<Column>,
@@ -58,7 +59,11 @@ impl LogRows {
     ///
     /// # Panics
     /// If the pattern does not have one of the columns.
-    pub(in super::super) fn new(scanner: Scanner, schema: SchemaRef) -> Result<Self, Arc<Field>> {
+    pub(in super::super) fn new(
+        scanner: impl Into<Arc<Scanner>>,
+        schema: SchemaRef,
+    ) -> Result<Self, Arc<Field>> {
+        let scanner = scanner.into();
         let all = scanner.columns();
         let column = |field: &Arc<Field>| {
             let place = all.iter().position(|column| column.name == *field.name());
@@ -168,5 +173,12 @@ impl LineFormat for LogRows {
         let columns = self.columns.iter_mut().map(|column| column.cells.take()).collect();
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .expect("of this schema")
+    }
+}
+
+impl Divided for LogRows {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        let rows = Self::new(Arc::clone(&self.scanner), Arc::clone(&self.schema));
+        rows.expect("rows of these columns have been made").within(memory)
     }
 }
