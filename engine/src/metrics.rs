@@ -236,6 +236,13 @@ impl StageMetrics {
         self.parts[self.parts.len() - 1].items_out
     }
 
+    /// The operator's own number of this name, over all parts; 0 if it has none.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> u64 {
+        let counters = self.parts.iter().flat_map(|part| &part.counters);
+        counters.filter(|counter| counter.0 == name).map(|counter| counter.1).sum()
+    }
+
     /// Time inside the operator's code, over all parts.
     #[must_use]
     pub fn busy(&self) -> Duration {

@@ -121,9 +121,7 @@ fn json_of(text: &str) -> Result<String, Failure> {
 
 /// A counter of a stage.
 pub(super) fn counter(metrics: &Metrics, stage: &str, name: &str) -> u64 {
-    metrics
-        .stage(stage)
-        .map_or(0, |read| read.parts[0].counters.iter().filter(|c| c.0 == name).map(|c| c.1).sum())
+    metrics.stage(stage).map_or(0, |stage| stage.counter(name))
 }
 
 /// Whether files or lines were left out.

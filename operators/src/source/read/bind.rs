@@ -36,7 +36,7 @@ use super::npy::NpyHeader;
 use super::parquet::ParquetTable;
 use super::paths::{self, Files, Place};
 use super::plain::{PLACE_COLUMNS, TextLines};
-use super::records::{Joined, Records};
+use super::records::{Beginning, Joined, Records};
 use super::schema::{self, TableSchema};
 use super::sets::SetLines;
 use super::tables::{Columns, OpenTable, Opening, TableSource, columns_of, open_table};
@@ -132,20 +132,16 @@ impl Read {
         Ok(division.source(inputs(files), lines, &format, ends, workers))
     }
 
-    /// Binds a source of records, which have several lines if a pattern begins them.
-    fn bind_records(
+    /// Binds a source of records, each of which has the lines from one that fits a pattern on.
+    fn bind_joined(
         &self,
-        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
-        context: &BindContext,
-        records: impl Records + Divided + 'static,
+        inputs: Inputs,
+        memory: &MemoryBudget,
+        records: impl Records + 'static,
+        beginning: Beginning,
     ) -> Result<Fragment, BindError> {
-        match self.beginning()? {
-            Some(beginning) => {
-                let joined = Joined::new(records, beginning, self.line_bytes_max);
-                self.bind_lines(inputs(files), &context.memory, joined.within(&context.memory))
-            }
-            None => self.bind_divided((files, inputs), context, records, EachLine),
-        }
+        let joined = Joined::new(records, beginning, self.line_bytes_max);
+        self.bind_lines(inputs, memory, joined.within(memory))
     }
 
     /// Binds a source that follows files; refuses formats and paths that cannot be followed.
@@ -276,10 +272,18 @@ impl Read {
             are_chosen: !self.columns.is_empty(),
             conditions: context.demand.conditions().to_vec(),
         };
+        let workers = divided::table_workers(files.bytes, context.threads);
+        let workers = workers.filter(|_| self.format == ReadFormat::Parquet);
         let places = (files.places, files.bytes);
-        let source =
-            TableSource::new(inputs(Files::default()), places, (open_as, opening), columns);
-        Ok(Fragment::source(Load::Heavy, source, schema))
+        let opened = (open_as, opening.clone());
+        let source = TableSource::new(inputs(Files::default()), places, opened, columns);
+        Ok(match workers {
+            Some(workers) => {
+                let told = Inputs::none(self.action());
+                divided::divide_tables(source, (&schema, &opening), told, workers)
+            }
+            None => Fragment::source(Load::Heavy, source, schema),
+        })
     }
 
     /// Refuses parameters of followed files.
@@ -556,11 +560,19 @@ impl Read {
         };
         let fragment = match self.format {
             ReadFormat::Lines => {
-                self.bind_records((files, inputs), &context, self.text_lines()?)?
+                let (inputs, lines) = (inputs(files), self.text_lines()?);
+                match self.beginning()? {
+                    Some(beginning) => self.bind_joined(inputs, memory, lines, beginning)?,
+                    // Finding the line ends is most of the work, which one thread does.
+                    None => self.bind_lines(inputs, memory, lines)?,
+                }
             }
             ReadFormat::Log => {
                 let rows = self.log_rows(&files, &context)?;
-                self.bind_records((files, inputs), &context, rows)?
+                match self.beginning()? {
+                    Some(beginning) => self.bind_joined(inputs(files), memory, rows, beginning)?,
+                    None => self.bind_divided((files, inputs), &context, rows, EachLine)?,
+                }
             }
             ReadFormat::Paragraphs => {
                 self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?

@@ -10,7 +10,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -21,6 +23,7 @@ use trommel_engine::operator::{
     Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
 
+use super::divided::{Cutting, PartCutter};
 use super::error::{ReadError, TableError};
 use super::guard::guarded;
 use super::input::Inputs;
@@ -30,6 +33,9 @@ use crate::files::FileId;
 
 /// Bytes of the texts of a slice, unless one row has more.
 const SLICE_BYTES: usize = 16 << 20;
+
+/// Bytes of texts for which a worker has memory before it begins.
+const RESERVED_BYTES: usize = 2 << 20;
 
 /// An open table.
 pub(super) trait Table: Send {
@@ -46,6 +52,20 @@ pub(super) trait Table: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError>;
     /// Bytes of the file so far.
     fn bytes(&self) -> u64;
+    /// The next block of rows as tables of some of the columns each, in the order of the columns,
+    /// for this number of workers. The tables have their memory. `None` if no block is left.
+    fn block(&mut self, _workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
+        unreachable!("tables of this format are not divided")
+    }
+    /// Passes over the next block.
+    fn pass_block(&mut self) {}
+}
+
+/// Some columns of a block of rows of a table.
+pub(super) struct TablePart {
+    pub(super) table: Box<dyn Table>,
+    /// Its columns among those that are read.
+    pub(super) columns: Range<usize>,
 }
 
 /// The arguments with which a table is opened.
@@ -101,6 +121,85 @@ pub(super) struct Columns {
     pub(super) conditions: Vec<String>,
 }
 
+/// Decodes a table into batches, whose texts are plain ones.
+pub(super) struct Decoder {
+    table: Box<dyn Table>,
+    /// The decoded columns.
+    schema: SchemaRef,
+    /// Maximum rows of a batch.
+    batch: usize,
+    /// Rows that have been decoded and are in no batch.
+    rows: Option<RecordBatch>,
+    /// Memory for the texts of a batch.
+    room: Reservation,
+}
+
+impl Decoder {
+    /// Decodes `table`, whose columns in the form of batches are `schema`.
+    pub(super) fn new(table: Box<dyn Table>, schema: SchemaRef, opening: &Opening) -> Self {
+        let room = opening.memory.reservation();
+        Self { table, schema, batch: opening.batch, rows: None, room }
+    }
+
+    /// Asks for memory for the texts of some rows beforehand.
+    pub(super) fn reserve(&mut self) -> Result<(), TableError> {
+        self.room.resize(RESERVED_BYTES).map_err(TableError::Memory)
+    }
+
+    pub(super) fn table(&mut self) -> &mut dyn Table {
+        &mut *self.table
+    }
+
+    /// Bytes of the file so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.table.bytes()
+    }
+
+    /// The next rows, and the bytes of their texts; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(RecordBatch, usize)>, TableError> {
+        if self.rows.is_none() {
+            self.rows = guarded(|| self.table.next())?;
+        }
+        let Some(rows) = &self.rows else { return Ok(None) };
+        let mut slice = rows.slice(0, rows.num_rows().min(self.batch));
+        let mut bytes = text_bytes(&slice);
+        while bytes > self.room.bytes() {
+            let is_one = slice.num_rows() == 1;
+            if bytes <= SLICE_BYTES || is_one {
+                match self.room.resize(bytes) {
+                    Ok(()) => break,
+                    Err(full) if is_one => return Err(TableError::Memory(full)),
+                    // Fewer rows need less.
+                    Err(_) => {}
+                }
+            }
+            slice = slice.slice(0, slice.num_rows() / 2);
+            bytes = text_bytes(&slice);
+        }
+        let plain = plain(&slice, &self.schema)?;
+        let (sent, all) = (slice.num_rows(), rows.num_rows());
+        self.rows = (sent < all).then(|| rows.slice(sent, all - sent));
+        Ok(Some((plain, bytes)))
+    }
+}
+
+/// The rows with texts in the form that the columns `schema` have.
+fn plain(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, TableError> {
+    let column = |(column, field): (&ArrayRef, &Arc<Field>)| {
+        if column.data_type() == field.data_type() {
+            Ok(Arc::clone(column))
+        } else {
+            cast(column, field.data_type())
+        }
+    };
+    let columns = rows.columns().iter().zip(schema.fields()).map(column);
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let made = columns.collect::<Result<Vec<_>, _>>().and_then(|columns| {
+        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+    });
+    made.map_err(|error| TableError::Decode(error.into()))
+}
+
 /// Reads tables.
 pub(super) struct TableSource {
     inputs: Inputs,
@@ -108,13 +207,11 @@ pub(super) struct TableSource {
     open_as: OpenTable,
     opening: Opening,
     columns: Columns,
-    table: Option<Box<dyn Table>>,
-    /// Rows that have been decoded and not sent.
-    rows: Option<RecordBatch>,
-    /// Memory for the texts of a slice.
-    room: Reservation,
+    open: Option<Decoder>,
     bytes_closed: u64,
     bytes_total: Option<u64>,
+    /// The workers that decode; `None` if this thread does.
+    division: Option<PartCutter>,
 }
 
 impl TableSource {
@@ -129,14 +226,18 @@ impl TableSource {
             inputs,
             left: places.into_iter(),
             open_as,
-            room: opening.memory.reservation(),
             opening,
             columns,
-            table: None,
-            rows: None,
+            open: None,
             bytes_closed: 0,
             bytes_total,
+            division: None,
         }
+    }
+
+    /// Sends parts of tables to workers instead of rows.
+    pub(super) fn divided(self, cutter: PartCutter) -> Self {
+        Self { division: Some(cutter), ..self }
     }
 
     /// Opens the next table; false if none is left.
@@ -152,7 +253,8 @@ impl TableSource {
             Ok((_, mut table)) => match self.choose(&mut *table) {
                 Ok(()) => {
                     self.inputs.count_file();
-                    self.table = Some(table);
+                    let read = Arc::clone(&self.columns.read);
+                    self.open = Some(Decoder::new(table, read, &self.opening));
                 }
                 Err(source) => self.inputs.leave_out(ReadError::Table { path, source })?,
             },
@@ -192,11 +294,24 @@ impl TableSource {
         })
     }
 
-    /// Decodes the next rows of the open table.
-    fn decode(&mut self) -> Result<(), ReadError> {
-        let Some(table) = &mut self.table else { return Ok(()) };
-        match guarded(|| table.next()) {
-            Ok(Some(rows)) => self.rows = Some(rows),
+    /// Sends the next rows of the open table, or its next parts. Returns the pause before the next
+    /// call, if one is needed.
+    fn advance(&mut self, out: &mut Output) -> Result<Option<Duration>, ReadError> {
+        let Some(decoder) = &mut self.open else { return Ok(None) };
+        let went_on = match &mut self.division {
+            None => match decoder.next() {
+                Ok(rows) => Ok(rows.map(|(rows, _)| out.send(rows))),
+                Err(error) => Err(error),
+            },
+            Some(cutter) => match cutter.cut(decoder.table(), &self.inputs.path(), out) {
+                Ok(Cutting::Wait(pause)) => return Ok(Some(pause)),
+                Ok(Cutting::Sent) => Ok(Some(())),
+                Ok(Cutting::End) => Ok(None),
+                Err(error) => Err(error),
+            },
+        };
+        match went_on {
+            Ok(Some(())) => {}
             Ok(None) => self.close(),
             Err(source) => {
                 self.close();
@@ -204,55 +319,11 @@ impl TableSource {
                 self.inputs.leave_out(ReadError::Table { path, source })?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     fn close(&mut self) {
-        self.bytes_closed += self.table.take().map_or(0, |table| table.bytes());
-    }
-
-    /// Sends a slice of the decoded rows.
-    fn send(&mut self, rows: RecordBatch, out: &mut Output) -> Result<(), ReadError> {
-        let mut slice = rows.slice(0, rows.num_rows().min(self.opening.batch));
-        let mut bytes = text_bytes(&slice);
-        while bytes > SLICE_BYTES && slice.num_rows() > 1 {
-            slice = slice.slice(0, slice.num_rows() / 2);
-            bytes = text_bytes(&slice);
-        }
-        let sent = slice.num_rows();
-        let plain = self.plain(&slice, bytes);
-        let path = self.inputs.path();
-        match plain {
-            Ok(plain) => {
-                out.send(plain);
-                if sent < rows.num_rows() {
-                    self.rows = Some(rows.slice(sent, rows.num_rows() - sent));
-                }
-            }
-            Err(source) => {
-                self.close();
-                self.inputs.leave_out(ReadError::Table { path, source })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The rows with texts in the form that the columns have.
-    fn plain(&mut self, rows: &RecordBatch, bytes: usize) -> Result<RecordBatch, TableError> {
-        self.room.resize(bytes).map_err(TableError::Memory)?;
-        let column = |(column, field): (&ArrayRef, &Arc<Field>)| {
-            if column.data_type() == field.data_type() {
-                Ok(Arc::clone(column))
-            } else {
-                cast(column, field.data_type())
-            }
-        };
-        let columns = rows.columns().iter().zip(self.columns.read.fields()).map(column);
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let made = columns.collect::<Result<Vec<_>, _>>().and_then(|columns| {
-            RecordBatch::try_new_with_options(Arc::clone(&self.columns.read), columns, &options)
-        });
-        made.map_err(|error| TableError::Decode(error.into()))
+        self.bytes_closed += self.open.take().map_or(0, |decoder| decoder.bytes());
     }
 }
 
@@ -285,10 +356,10 @@ fn array_text_bytes(array: &dyn Array) -> usize {
 
 impl Source for TableSource {
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        if let Some(rows) = self.rows.take() {
-            self.send(rows, out)?;
-        } else if self.table.is_some() {
-            self.decode()?;
+        if self.open.is_some() {
+            if let Some(pause) = self.advance(out)? {
+                return Ok(SourceFlow::Idle(pause));
+            }
         } else if self.inputs.is_stopped() || !self.open_next()? {
             self.inputs.stop();
             return Ok(SourceFlow::Finished);
@@ -297,13 +368,17 @@ impl Source for TableSource {
     }
 
     fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        self.close();
+        // Rows that have been decoded are sent.
+        let has_rows = self.open.as_ref().is_some_and(|decoder| decoder.rows.is_some());
+        if !has_rows {
+            self.close();
+        }
         self.inputs.stop();
         self.next(out)
     }
 
     fn progress(&self) -> Progress {
-        let open = self.table.as_ref().map_or(0, |table| table.bytes());
+        let open = self.open.as_ref().map_or(0, Decoder::bytes);
         Progress { bytes: self.bytes_closed + open, bytes_total: self.bytes_total }
     }
 

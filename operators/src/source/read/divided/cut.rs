@@ -14,6 +14,7 @@ use trommel_engine::operator::Output;
 use super::super::error::ReadError;
 use super::super::input::Inputs;
 use super::super::lines::{LineFormat, Run};
+use super::PAUSE;
 use super::block::{Block, Lines, RawLine, Then, raw_lines};
 use super::ends::RecordEnds;
 
@@ -23,8 +24,6 @@ const UNRESERVED_BYTES: usize = 512 << 10;
 const LONG_BYTES: usize = 1 << 20;
 /// Bytes that a block counts for beside its lines.
 const BLOCK_OVERHEAD_BYTES: usize = 8 << 10;
-/// Pause until a block that is under way is looked at again.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// The first record of the open file.
 enum Head {

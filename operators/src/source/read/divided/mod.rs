@@ -27,13 +27,17 @@
 //! | `cut` | CUT: the format of lines that makes blocks |
 //! | `ends` | the places where records end |
 //! | `parse` | PREPARE, PARSE and COLLECT |
+//! | `tables` | the same for files that bring their columns |
 
 mod block;
 mod cut;
 mod ends;
 mod parse;
+mod tables;
 #[cfg(test)]
 mod tests;
+
+use std::time::Duration;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::memory::MemoryBudget;
@@ -42,6 +46,7 @@ use trommel_engine::operator::{Fragment, Load};
 use self::cut::Blocks;
 pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
 use self::parse::{Collect, Parse, ParseChunk, Prepare};
+pub(super) use self::tables::{Cutting, PartCutter, divide_tables, table_workers};
 use super::encoding::Decoding;
 use super::input::Inputs;
 use super::lines::{LineBuffer, LineFormat, LineSource};
@@ -53,6 +58,8 @@ use crate::wave::{self, Device, Wave};
 const WORKERS_MAX: usize = 8;
 /// Bytes of a block: large enough to amortise its way, small enough for the second-level cache.
 pub(super) const BLOCK_BYTES: usize = 256 << 10;
+/// Pause until memory that is under way is looked at again.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Bytes of files that are worth workers.
 const BYTES_MIN: u64 = 4 << 20;
 /// Mean bytes of the files that are worth workers: a block has lines of one file.

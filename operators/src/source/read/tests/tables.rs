@@ -15,9 +15,12 @@ use arrow_array::{
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, SchemaRef};
+use trommel_engine::error::BindError;
+use trommel_engine::graph::Graph;
 use trommel_engine::memory::MemoryBudget;
-use trommel_engine::operator::{BindContext, OperatorSpec as _};
+use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::runtime::RunOptions;
 
 use super::*;
 
@@ -297,4 +300,99 @@ fn memory_is_asked_for_before_rows_are_decoded() {
     fs::write(&path, bytes).unwrap();
     let error = read_all(Read::new([&path], ReadFormat::Arrow)).unwrap_err();
     assert!(error.contains("no memory for its next part"), "{error}");
+}
+
+/// The rows with workers, and the counters of all parts.
+fn read_divided(read: Read, memory: usize) -> Result<(RecordBatch, Counters), String> {
+    let mut graph = Graph::new();
+    graph.memory_max(memory);
+    let read = graph.add("read", OnThreads(read, 3));
+    let (sink, rows) = crate::sink::Collect::new();
+    graph.add_after(read, "rows", sink);
+    let topology = graph.build().map_err(|errors| errors.to_string())?;
+    assert!(topology.parts().any(|part| part == "read/decode 3"));
+    let metrics = topology.run(RunOptions::new()).map_err(|error| {
+        let said = error.to_string();
+        std::error::Error::source(&error).map_or(said, ToString::to_string)
+    })?;
+    let stage = metrics.stage("read").unwrap();
+    let counters = ["files", "files_skipped"].map(|name| (name, stage.counter(name)));
+    Ok((joined(&rows.batches()), counters.to_vec()))
+}
+
+/// A stage that may have this number of threads.
+struct OnThreads(Read, usize);
+
+impl OperatorSpec for OnThreads {
+    fn operator(&self) -> &'static str {
+        "read"
+    }
+
+    fn input_ports(&self) -> std::ops::RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
+        Box::new(self.0).bind(&[], context.threads(self.1))
+    }
+}
+
+#[test]
+fn workers_decode_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rows = table(40_000);
+    // Many row groups, and one of which columns are divided.
+    write_parquet(&path("many"), &rows, Compression::UNCOMPRESSED);
+    let plain = WriterProperties::builder().set_dictionary_enabled(false).build();
+    let file = File::create(path("one")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(plain)).unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    for name in ["many", "one"] {
+        for copy in 1..4 {
+            fs::copy(path(name), path(&format!("{name}.{copy}"))).unwrap();
+        }
+        for batch in [100, 16_384] {
+            let read = || Read::new([path(&format!("{name}*"))], ReadFormat::Parquet).batch(batch);
+            let all = joined(&[(); 4].map(|()| rows.clone()));
+            let (found, counters) = read_divided(read(), 1 << 30).unwrap();
+            assert_eq!(found, all, "{name}");
+            assert_eq!(counter(&counters, "files"), 4);
+            let chosen = ["object", "i8", "text"];
+            let places = chosen.map(|name| rows.schema().index_of(name).unwrap());
+            let (found, _) = read_divided(read().columns(chosen), 1 << 30).unwrap();
+            assert_eq!(found, all.project(&places).unwrap(), "{name}");
+        }
+    }
+    // Parts wait for the memory of others, and a block that never fits is refused.
+    let four = |name| Read::new([path(&format!("{name}*"))], ReadFormat::Parquet);
+    let (found, _) = read_divided(four("many"), 4 << 20).unwrap();
+    assert_eq!(found.num_rows(), 160_000);
+    let error = read_divided(four("one"), 3 << 20).unwrap_err();
+    assert!(error.contains("memory"), "{error}");
+}
+
+#[test]
+fn a_damaged_block_ends_its_file_with_workers_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let rows = table(40_000);
+    write_parquet(&path("b"), &rows, Compression::UNCOMPRESSED);
+    let mut bytes = fs::read(path("b")).unwrap();
+    fs::write(path("c"), &bytes).unwrap();
+    // Levels of a page in the middle.
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 2_000].fill(0xff);
+    fs::write(path("a"), &bytes).unwrap();
+    let read = || Read::new([path("a"), path("b"), path("c")], ReadFormat::Parquet);
+    let alone = read_all(read()).unwrap_err();
+    assert_eq!(read_divided(read(), 1 << 30).unwrap_err(), alone);
+    let (alone, counters) = read_all(read().on_error(OnError::Skip)).unwrap();
+    let (found, divided) = read_divided(read().on_error(OnError::Skip), 1 << 30).unwrap();
+    let alone = joined(&alone);
+    assert_eq!(found.num_rows(), alone.num_rows());
+    assert_eq!(found, alone);
+    assert_eq!(counter(&divided, "files_skipped"), 1);
+    assert_eq!(counter(&counters, "files_skipped"), 1);
 }
