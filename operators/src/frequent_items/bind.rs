@@ -23,6 +23,7 @@ use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
 use super::ranked::ranked_schema;
+use super::rows::Saving;
 use super::scope::{Scope, check_bytes};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
@@ -352,8 +353,8 @@ impl FrequentItems {
                 let memories = (0..shards).map(|_| sharing.state(bytes));
                 let memories = memories.collect::<Result<Vec<_>, _>>()?;
                 let summaries = summaries.into_iter().zip(memories).collect();
-                let (file, claim) = self.snapshot_file::<K>(&item)?;
-                let shards = shards::shards(summaries, &input, emission, file);
+                let (saving, claim) = self.saving::<K>(&item)?;
+                let shards = shards::shards(summaries, &input, emission, saving);
                 let shards = (1..).zip(shards);
                 let parts =
                     shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
@@ -361,12 +362,12 @@ impl FrequentItems {
             }
             Scope::All => {
                 let memory = sharing.state(bytes)?;
-                let (summary, (file, claim)) =
-                    (self.restored(summary, &item)?, self.snapshot_file::<K>(&item)?);
+                let (summary, (saving, claim)) =
+                    (self.restored(summary, &item)?, self.saving::<K>(&item)?);
                 let makes_keys =
                     !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
                 let secret = summary.key_secret().filter(|_| makes_keys).cloned();
-                let counter = Counter::<K, _>::new(summary, &item, emission, file, memory);
+                let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
                 let fragment = match secret {
                     None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
                     Some(secret) => {
@@ -381,7 +382,8 @@ impl FrequentItems {
             Scope::Decay(half_life) => {
                 let decayed = Decayed::new(summary, half_life);
                 let memory = sharing.state(bytes)?;
-                let counter = Counter::<K, _>::new(decayed, &item, emission, None, memory);
+                let counter =
+                    Counter::<K, _>::new(decayed, &item, emission, Saving::default(), memory);
                 Ok(Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked))
             }
             Scope::Window { panes, borders } => match borders.pane_items() {
@@ -425,12 +427,12 @@ impl FrequentItems {
         input: Input,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        let (file, claim) = self.snapshot_file::<K>(input.item_type())?;
+        let (saving, claim) = self.saving::<K>(input.item_type())?;
         let emission = self.emission()?;
         let memory = sharing.state(Summary::state_bytes_max(&filter))?;
         let filter = self.restored(filter, input.item_type())?;
         let schema = ranked_schema(input.item_type());
-        let (filter, counter) = pipeline::parts(filter, input, emission, file, memory);
+        let (filter, counter) = pipeline::parts(filter, input, emission, saving, memory);
         let parts = vec![part("filter", filter), part("counter", counter)];
         Ok(Fragment::new(parts, vec![schema]).claiming(claim))
     }
@@ -490,16 +492,15 @@ impl FrequentItems {
         if *item == K::TYPE { self.label.clone() } else { format!("{}{TYPE}{item})", self.label) }
     }
 
-    /// The file that the state is written to at the end, and the claim to it.
-    fn snapshot_file<K: Column>(
-        &self,
-        item: &DataType,
-    ) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
+    /// The name of what is counted, with the file that the state is written to at the end, and the
+    /// claim to that.
+    fn saving<K: Column>(&self, item: &DataType) -> Result<(Saving, Option<Claim>), BindError> {
+        let label = self.state_label::<K>(item);
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error.into()))?;
-        let file = file.map(|file| file.labelled(&self.state_label::<K>(item)));
+        let file = file.map(|file| file.labelled(&label));
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        Ok((file, claim))
+        Ok((Saving { label, file }, claim))
     }
 
     fn refuse_files(&self, beside: &str) -> Result<(), BindError> {
