@@ -60,9 +60,8 @@ fn all_parameters_of_a_stage_that_do_not_fit_are_said_at_once() {
     let id = |number: usize| stages["stages"][number]["id"].as_str().unwrap();
     let said = trommel(["check", "-"]).input(UNFIT).end().refused(2);
     let mut blamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for line in said.lines() {
-        let (_, place) = line.split_once("stages[").expect(line);
-        let (number, place) = place.split_once("].with.").expect(line);
+    for (_, place) in said.lines().filter_map(|line| line.split_once(": stages[")) {
+        let (number, place) = place.split_once("].with.").expect(place);
         let parameter = place.split(['.', '[', ':']).next().unwrap();
         blamed.entry(id(number.parse().unwrap())).or_default().push(parameter);
     }

@@ -664,7 +664,7 @@ impl Read {
     }
 }
 
-/// What the paths name, or all mistakes in them.
+/// The result of looking for the paths, or all mistakes in them.
 fn found<T>(named: Result<T, Vec<ReadError>>) -> Result<T, BindError> {
     let mut mistakes = Mistakes::default();
     let named = named.map_err(|errors| {
