@@ -13,6 +13,11 @@ use trommel_kernels::sieve::split_mix;
 use super::tuning::Tuning;
 use crate::secret::random_seed;
 
+/// Vectors of a part of a stream for each one of the sample, and least vectors of the sample: of a
+/// micro-batch of 4,096, a group of 150 has about 9 in the sample, and smaller ones make few pairs.
+const STREAM_SHARE: usize = 32;
+const STREAM_SAMPLE_MIN: usize = 256;
+
 /// The vectors of an input, by number of the different ones in the order in which they came first.
 #[derive(Debug)]
 pub(super) struct Copies {
@@ -33,12 +38,23 @@ pub(super) fn copies_bytes(rows: usize) -> usize {
 impl Copies {
     /// Whether a sample of the vectors has enough copies that joining them once pays.
     pub(super) fn pay(coordinates: &[f32], dims: usize, tuning: &Tuning) -> bool {
+        Self::pay_by(coordinates, dims, tuning.copies_sampled, tuning.copies_min)
+    }
+
+    /// As [`Self::pay`], for a part of a stream, by a smaller sample: parts are merged, and looked
+    /// at each time.
+    pub(super) fn pay_in_stream(coordinates: &[f32], dims: usize, tuning: &Tuning) -> bool {
+        let share = coordinates.len() / dims / STREAM_SHARE;
+        let sampled = share.max(STREAM_SAMPLE_MIN).min(tuning.copies_sampled);
+        Self::pay_by(coordinates, dims, sampled, tuning.copies_min)
+    }
+
+    fn pay_by(coordinates: &[f32], dims: usize, sampled: usize, copies_min: usize) -> bool {
         let rows = coordinates.len() / dims;
-        if rows <= tuning.copies_min {
+        if rows <= copies_min {
             return false;
         }
-        let seed = random_seed();
-        let sampled = rows.min(tuning.copies_sampled);
+        let (seed, sampled) = (random_seed(), rows.min(sampled));
         let row = |draw: usize| match sampled < rows {
             false => draw,
             // Nobody who chooses the vectors knows which ones are looked at.
@@ -50,7 +66,7 @@ impl Copies {
         let drawn = rows.len();
         let mut different = Different::new(coordinates, dims, seed);
         let new = rows.into_iter().filter(|&row| different.number(row).1).count();
-        drawn - new >= tuning.copies_min
+        drawn - new >= copies_min
     }
 
     /// Pairs of equal vectors.
@@ -86,7 +102,7 @@ impl Copies {
         tuning: &Tuning,
     ) -> Option<Self> {
         let has_copies = parts.clone().any(|(copies, _)| copies.is_some());
-        if !has_copies && !Self::pay(coordinates, dims, tuning) {
+        if !has_copies && !Self::pay_in_stream(coordinates, dims, tuning) {
             return None;
         }
         let (of_vectors, different) = numbered(coordinates, dims);
@@ -269,6 +285,8 @@ mod tests {
         coordinates[100_000..110_000].fill(7.0);
         assert!(Copies::pay(&coordinates, 1, &tuning));
         assert!(!Copies::pay(&[], 1, &tuning));
+        assert!(Copies::pay_in_stream(&coordinates, 1, &tuning));
+        assert!(!Copies::pay_in_stream(&coordinates[..100_000], 1, &tuning));
     }
 
     #[test]

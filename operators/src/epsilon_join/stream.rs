@@ -216,7 +216,8 @@ impl StreamProducer {
         let mut asked = Budget::new(usize::MAX);
         self.side.append(part, &mut asked)?;
         let mut collected = self.side.take(&self.rules, has_directory, stamps, &mut asked)?;
-        if may_join_once && Copies::pay(&collected.coordinates, dims, &self.rules.tuning) {
+        if may_join_once && Copies::pay_in_stream(&collected.coordinates, dims, &self.rules.tuning)
+        {
             collected.copies = Some(Copies::group(&mut collected.coordinates, dims));
         }
         let pane = self.pane(collected);
