@@ -45,7 +45,7 @@ const BLAMED: [(&str, &[&str]); 14] = [
     ("similar", &["algorithm", "carry", "id", "set"]),
     ("pairs", &["layout", "set", "window"]),
     ("search", &["carry", "index", "set"]),
-    ("near", &["carry", "id", "output", "snapshot", "vector"]),
+    ("near", &["carry", "id", "snapshot", "vector"]),
     ("some", &["where"]),
     ("few", &["columns", "columns", "columns"]),
     ("all", &["fill", "fill", "fill", "fill"]),
