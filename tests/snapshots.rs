@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, Date32Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use trommel::frequent_items::{Filter, Sieve, SpaceSaving};
 use trommel::placement::available_cores;
 use trommel::{
@@ -130,8 +130,44 @@ fn a_running_stage_gives_its_state_away() {
     }
 }
 
+/// A state that a running stage gives away says what was counted, as that in a file does.
+#[test]
+fn a_state_of_a_running_stage_is_taken_by_stages_of_the_same_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let dates: ArrayRef = Arc::new(Date32Array::from(vec![7, 7, 1]));
+    let batch = RecordBatch::try_from_iter([("item", dates)]).unwrap();
+    for algorithm in ALGORITHMS {
+        let (endless, schema) = (batch.clone(), batch.schema());
+        let endless = Memory::new(schema, std::iter::repeat_with(move || endless.clone()));
+        let mut graph = Graph::new();
+        let items = graph.add("items", endless);
+        let top = graph.add_after(items, "top", spec(algorithm).label("days"));
+        graph.add_after(top, "end", Discard::new());
+        let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+        let rows = running.query("top", &Request::new("snapshot")).unwrap();
+        running.stop();
+        watched(move || running.join()).unwrap();
+        let state = rows.column_by_name("snapshot").unwrap().as_binary::<i32>().value(0);
+        fs::write(&file, state).unwrap();
+        let restored = spec(algorithm).restore(&file);
+        assert!(!run(restored.clone(), vec![batch.clone()], 0).is_empty());
+        assert!(!run(restored.clone().label("days"), vec![batch.clone()], 0).is_empty());
+        let other = refused(restored.clone(), &[1], 0);
+        assert!(
+            other.contains("the state has the counts of days (items of type Date32)"),
+            "{other}"
+        );
+        let hours = refused_for(restored.label("hours"), vec![batch.clone()]);
+        assert!(hours.contains("the state has the counts of days"), "{hours}");
+    }
+}
+
 fn refused(spec: FrequentItems, numbers: &[u64], kind: usize) -> String {
-    let batches = batches(numbers, kind);
+    refused_for(spec, batches(numbers, kind))
+}
+
+fn refused_for(spec: FrequentItems, batches: Vec<RecordBatch>) -> String {
     let mut graph = Graph::new();
     let items = graph.add("items", Memory::new(batches[0].schema(), batches));
     let top = graph.add_after(items, "top", spec);

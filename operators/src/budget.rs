@@ -146,6 +146,43 @@ impl Budget {
         Ok(())
     }
 
+    /// Makes room for `more` elements of `what` in `list`, whose capacity is taken of this budget,
+    /// before it is allocated. A full list grows to twice its capacity, or by an eighth where
+    /// there is no memory for twice: so each element is copied a limited number of times.
+    ///
+    /// # Errors
+    /// If there is no room for the old list and the new one, which exist together for a moment.
+    pub(crate) fn grow<T>(
+        &mut self,
+        what: &'static str,
+        list: &mut Vec<T>,
+        more: usize,
+    ) -> Result<(), BudgetFull> {
+        let (old, needed) = (list.capacity(), list.len() + more);
+        if needed <= old {
+            return Ok(());
+        }
+        let bytes = |capacity: usize| capacity.saturating_mul(size_of::<T>());
+        let (roomy, least) = (needed.max(2 * old), needed.max(old + old / 8));
+        let capacity = match self.reserve(what, bytes(roomy)) {
+            Ok(()) => roomy,
+            Err(_) => self.reserve(what, bytes(least)).map(|()| least)?,
+        };
+        list.reserve_exact(capacity - list.len());
+        self.used += bytes(list.capacity()) - bytes(old);
+        Ok(())
+    }
+
+    /// Gives the capacity back that `list`, which has [grown](Self::grow), does not use, if there
+    /// is room for a copy.
+    pub(crate) fn trim<T>(&mut self, what: &'static str, list: &mut Vec<T>) {
+        let old = list.capacity();
+        if list.len() < old && self.reserve(what, size_of_val(&list[..])).is_ok() {
+            list.shrink_to_fit();
+            self.give_back((old - list.capacity()) * size_of::<T>());
+        }
+    }
+
     /// Gives `bytes` back that were taken before.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.used -= bytes;
@@ -176,5 +213,31 @@ mod tests {
         assert_eq!(pipeline.reserved(), 0);
         let full = stage(None).take("all", 701).unwrap_err();
         assert_eq!(full.allowed, 700, "there is a most, too");
+    }
+
+    #[test]
+    fn a_list_grows_within_the_budget_while_it_is_copied() {
+        for allowed in [100, 1_000, 12_345, 100_000] {
+            let (mut budget, mut list) = (Budget::new(allowed), Vec::new());
+            let (mut copied, mut before) = (0, 0);
+            let full = loop {
+                if let Err(full) = budget.grow("the numbers", &mut list, 7) {
+                    break full;
+                }
+                list.extend_from_slice(&[9_u32; 7]);
+                if list.capacity() > before {
+                    assert!(size_of::<u32>() * (before + list.capacity()) <= allowed);
+                    (copied, before) = (copied + before, list.capacity());
+                }
+                assert_eq!(budget.used, size_of::<u32>() * list.capacity());
+            };
+            assert_eq!((full.what, full.allowed), ("the numbers", allowed));
+            // All memory but an eighth, of which the half is for the copy.
+            assert!(size_of::<u32>() * (list.len() + 7) * 9 / 4 + 100 > allowed, "{}", list.len());
+            assert!(copied <= 9 * list.len(), "{copied} copied for {}", list.len());
+            list.truncate(7);
+            budget.trim("the numbers", &mut list);
+            assert_eq!(budget.used, size_of::<u32>() * list.capacity());
+        }
     }
 }

@@ -17,7 +17,7 @@ use trommel_engine::operator::Demand;
 
 use crate::columns::find_column;
 use crate::ids::{IdInput, RowIds};
-use crate::parameters::{Names, refuse};
+use crate::parameters::{Mistakes, Names, refuse};
 
 /// Stands for all columns in the parameter `carry`.
 const ALL: &str = "*";
@@ -36,12 +36,27 @@ pub(crate) fn carried_columns(
         [all] if all == ALL => (0..input.fields().len()).collect(),
         names => named_columns(names, input)?,
     };
-    let is_taken = |&&column: &&usize| taken.contains(&input.field(column).name().as_str());
-    if let Some(&column) = columns.iter().find(is_taken) {
-        let allowed = "a column of the rows has this name; rename the column by `select`";
-        return Err(refuse("carry", format!("`{}`", input.field(column).name()), allowed));
+    let mut mistakes = Mistakes::default();
+    for &column in &columns {
+        let name = input.field(column).name();
+        mistakes.refuse(taken.contains(&name.as_str()), || {
+            let allowed = "a column of the rows has this name; rename the column by `select`";
+            refuse("carry", format!("`{name}`"), allowed)
+        });
     }
-    Ok(columns)
+    mistakes.all(|| Some(columns))
+}
+
+/// The [carried columns](carried_columns) of each of `inputs`.
+///
+/// # Errors
+/// As [`carried_columns`], of the first input that does not have them.
+pub(crate) fn carried_by_all(
+    names: &Names,
+    inputs: &[SchemaRef],
+    taken: &[&str],
+) -> Result<Vec<Vec<usize>>, BindError> {
+    inputs.iter().map(|input| carried_columns(names, input, taken)).collect()
 }
 
 /// `demand` with the columns `names` of the parameter `carry`.
@@ -53,19 +68,23 @@ pub(crate) fn carried_demand(names: &Names, demand: Demand) -> Demand {
 }
 
 fn named_columns(names: &[String], input: &SchemaRef) -> Result<Vec<usize>, BindError> {
+    let mut mistakes = Mistakes::default();
     let mut columns: Vec<usize> = Vec::with_capacity(names.len());
     let mut seen = HashSet::with_capacity(names.len());
     for name in names {
         if name == ALL {
-            return Err(refuse("carry", "`*` beside names", "`*` is all columns: name it alone"));
+            let allowed = "`*` is all columns: name it alone";
+            mistakes.refuse(true, || refuse("carry", "`*` beside names", allowed));
+            continue;
         }
-        let (column, _) = find_column(input, name, "carry")?;
-        if !seen.insert(column) {
-            return Err(refuse("carry", format!("`{name}` twice"), "name each column once"));
-        }
-        columns.push(column);
+        let found = mistakes.check(find_column(input, name, "carry"));
+        let is_twice = found.as_ref().is_some_and(|(column, _)| !seen.insert(*column));
+        mistakes.refuse(is_twice, || {
+            refuse("carry", format!("`{name}` twice"), "name each column once")
+        });
+        columns.extend(found.map(|(column, _)| column));
     }
-    Ok(columns)
+    mistakes.all(|| Some(columns))
 }
 
 /// Columns of an input that go along with its rows: ids that are no numbers of 32 bits, and those

@@ -16,6 +16,7 @@ use trommel_engine::error::BindError;
 use trommel_engine::operator::{Demand, OperatorError};
 
 use crate::expressions::ColumnInput;
+use crate::parameters::Mistakes;
 
 /// Name of the column that has the ids when none is named.
 const ID: &str = "id";
@@ -56,12 +57,13 @@ impl IdInput {
     /// The ids `text` of each of `inputs`: a column or an expression. If none is named, the column
     /// `id` of each input that has one, and else the positions of its rows.
     pub(crate) fn bind(inputs: &[SchemaRef], text: Option<&str>) -> Result<Vec<Self>, BindError> {
-        let mut bound = Vec::with_capacity(inputs.len());
+        let (mut mistakes, mut bound) = (Mistakes::default(), Vec::with_capacity(inputs.len()));
         for (number, schema) in (1..).zip(inputs) {
             let text = text.or_else(|| schema.column_with_name(ID).map(|_| ID));
-            let column = text.map(|text| ColumnInput::bind(schema, text, ID)).transpose()?;
-            bound.push((number, column));
+            let column = text.map(|text| ColumnInput::bind(schema, text, ID)).transpose();
+            bound.extend(mistakes.check(column).map(|column| (number, column)));
         }
+        mistakes.none()?;
         let kind = |column: &Option<(ColumnInput, DataType)>| {
             column.as_ref().map_or(DataType::UInt32, |(_, kind)| kind.clone())
         };

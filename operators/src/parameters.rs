@@ -23,6 +23,44 @@ pub(crate) const fn batch_items() -> usize {
     BATCH_ITEMS
 }
 
+/// The mistakes of one stage: all checks that do not depend on each other are made, so that one
+/// round tells all that is wrong. A check that needs the value of a failed one is left out, since
+/// its mistake might follow from the first.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(Vec<BindError>);
+
+impl Mistakes {
+    /// The value of a check; none if that has found a mistake, which is kept.
+    pub(crate) fn check<T>(&mut self, checked: Result<T, BindError>) -> Option<T> {
+        checked.map_err(|mistake| self.0.push(mistake)).ok()
+    }
+
+    /// Keeps the mistake that there is if `is_wrong`.
+    pub(crate) fn refuse(&mut self, is_wrong: bool, mistake: impl FnOnce() -> BindError) {
+        self.0.extend(is_wrong.then(mistake));
+    }
+
+    /// The values of all checks, if none has found a mistake.
+    ///
+    /// # Errors
+    /// All mistakes, as one error.
+    ///
+    /// # Panics
+    /// If there is no mistake, and a value is missing all the same.
+    pub(crate) fn all<T>(self, values: impl FnOnce() -> Option<T>) -> Result<T, BindError> {
+        BindError::collect(self.0.into_iter().map(Err))?;
+        Ok(values().expect("a check without a mistake has a value"))
+    }
+
+    /// Success, if no check has found a mistake.
+    ///
+    /// # Errors
+    /// All mistakes, as one error.
+    pub(crate) fn none(self) -> Result<(), BindError> {
+        self.all(|| Some(()))
+    }
+}
+
 /// Error for an invalid `value` of `parameter`; `allowed` describes valid values.
 pub(crate) fn refuse(
     parameter: &'static str,

@@ -1,5 +1,9 @@
 //! Error messages for invalid pipelines.
 
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use crate::support::{Files, reading, trommel};
 
 /// Mistakes: a misspelt key, a value of the wrong type, one out of range, a misspelt choice, and
@@ -26,6 +30,44 @@ fn every_mistake_is_said_at_once_with_its_place() {
         let said = trommel([command, &path]).end().refused(2);
         assert_eq!(said.replace(&path, "mistaken.json"), SAID);
     }
+}
+
+/// Stages that have several mistakes each, none of which the schema knows.
+const UNFIT: &str = include_str!("unfit.json");
+
+/// The parameters of each stage of [`UNFIT`] that are blamed.
+const BLAMED: [(&str, &[&str]); 14] = [
+    ("file", &["comment", "delimiter", "from", "paths", "paths"]),
+    ("followed", &["columns", "encoding", "start"]),
+    ("random", &["clusters", "dims", "size_min"]),
+    ("cut", &["carry", "column", "delimiter", "q"]),
+    ("top", &["every", "item", "state_bytes_max", "weight"]),
+    ("similar", &["algorithm", "carry", "id", "set"]),
+    ("pairs", &["layout", "set", "window"]),
+    ("search", &["carry", "index", "set"]),
+    ("near", &["carry", "id", "snapshot", "vector"]),
+    ("some", &["where"]),
+    ("few", &["columns", "columns", "columns"]),
+    ("all", &["fill", "fill", "fill", "fill"]),
+    ("hot", &["item"]),
+    ("rows", &["columns", "columns", "flush_seconds", "row_group_bytes"]),
+];
+
+/// A second round would tell nothing more, and no error follows from another one.
+#[test]
+fn all_parameters_of_a_stage_that_do_not_fit_are_said_at_once() {
+    let stages: Value = serde_json::from_str(UNFIT).unwrap();
+    let id = |number: usize| stages["stages"][number]["id"].as_str().unwrap();
+    let said = trommel(["check", "-"]).input(UNFIT).end().refused(2);
+    let mut blamed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (_, place) in said.lines().filter_map(|line| line.split_once(": stages[")) {
+        let (number, place) = place.split_once("].with.").expect(place);
+        let parameter = place.split(['.', '[', ':']).next().unwrap();
+        blamed.entry(id(number.parse().unwrap())).or_default().push(parameter);
+    }
+    blamed.values_mut().for_each(|parameters| parameters.sort_unstable());
+    let expected = BLAMED.map(|(stage, parameters)| (stage, parameters.to_vec()));
+    assert_eq!(blamed, BTreeMap::from(expected), "{said}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose, demand_of};
-use crate::parameters::{BATCH_ITEMS, refuse};
+use crate::parameters::{BATCH_ITEMS, Mistakes, refuse};
 use crate::rejected::OnError;
 
 /// Computes columns from those of its input.
@@ -82,27 +82,31 @@ impl Select {
     }
 
     fn chosen(&self, schema: &Schema) -> Result<Vec<Chosen>, BindError> {
-        let mut all = Vec::new();
+        let (mut mistakes, mut all) = (Mistakes::default(), Vec::new());
+        let mut is_whole = true;
         for text in &self.columns {
-            let chosen = choose(text, schema)
-                .map_err(|error| BindErrorKind::Other(error.into()).at("columns"))?;
-            all.extend(chosen);
+            let chosen = choose(text, schema);
+            let chosen = chosen.map_err(|error| BindErrorKind::Other(error.into()).at("columns"));
+            let chosen = mistakes.check(chosen);
+            is_whole &= chosen.is_some();
+            all.extend(chosen.into_iter().flatten());
         }
         let mut names = HashSet::new();
-        for chosen in &all {
-            if !names.insert(&chosen.name) {
-                let value = format!("a second column `{}`", chosen.name);
-                return Err(refuse("columns", value, "`as` gives one of both another name"));
-            }
+        for Chosen { name, .. } in &all {
+            mistakes.refuse(!names.insert(name), || {
+                let value = format!("a second column `{name}`");
+                refuse("columns", value, "`as` gives one of both another name")
+            });
         }
-        if all.iter().filter(|chosen| chosen.is_unnested).count() > 1 {
+        let unnested = all.iter().filter(|chosen| chosen.is_unnested).count();
+        mistakes.refuse(unnested > 1, || {
             let allowed = "one column is unnested; a second `select` unnests another one";
-            return Err(refuse("columns", "`unnest` twice", allowed));
-        }
-        if all.is_empty() {
-            return Err(refuse("columns", "a list without columns", "name one column at least"));
-        }
-        Ok(all)
+            refuse("columns", "`unnest` twice", allowed)
+        });
+        mistakes.refuse(is_whole && all.is_empty(), || {
+            refuse("columns", "a list without columns", "name one column at least")
+        });
+        mistakes.all(|| Some(all))
     }
 }
 

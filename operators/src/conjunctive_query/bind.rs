@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arrow_schema::{Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
+use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, OperatorError, OperatorSpec};
 use trommel_engine::placement::parallelism;
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -28,7 +28,7 @@ use crate::carry::{carried_columns, carried_demand};
 use crate::expressions::ColumnInput;
 use crate::items::result_type;
 use crate::names::ItemNames;
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, check_range, refuse};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
@@ -57,30 +57,16 @@ impl OperatorSpec for ConjunctiveQuery {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        self.check()?;
-        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
-        let has_documents = inputs.len() == 2;
         let queries = &inputs[inputs.len() - 1];
-        let mut sets = SetInput::bind(inputs, &self.set)?;
-        let names = ItemNames::new(sets[0].item_type()).expect("items of sets have names");
-        let columns = Columns {
-            queries: sets.remove(inputs.len() - 1),
-            documents: match sets.pop() {
-                Some(set) => Some((set, self.names(&inputs[0])?)),
-                None => None,
-            },
-            carry: carried_columns(&self.carry, queries, &ANSWER)?,
-        };
+        let Checked { columns, names, memory, begin, destinations, claims } =
+            self.checked(inputs, &context)?;
+        let is_reused = begin.is_some() && self.restore.is_none();
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
-        let begin = self.begin(has_documents, &names, memory.bytes())?;
-        let is_reused = begin.is_some() && self.restore.is_none();
-        let (destinations, claims) = self.destinations(has_documents && !is_reused)?;
         let rules = self.rules(kernels, isa, is_reused, memory);
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
@@ -108,7 +94,52 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
     BindErrorKind::Other(error.into()).at(parameter)
 }
 
+/// Parameters that fit each other and the inputs.
+struct Checked {
+    columns: Columns,
+    names: ItemNames,
+    memory: Allowance,
+    /// The index that the operator begins with, if there is one.
+    begin: Option<OpenedIndex>,
+    destinations: Destinations,
+    claims: Vec<Claim>,
+}
+
 impl ConjunctiveQuery {
+    /// Checks all parameters.
+    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        let has_documents = inputs.len() == 2;
+        let fits = mistakes.check(self.check()).is_some();
+        mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
+        let sets = mistakes.check(SetInput::bind(inputs, &self.set));
+        let documents_names = if has_documents { self.names(&inputs[0]) } else { Ok(None) };
+        let documents_names = mistakes.check(documents_names);
+        let queries = &inputs[inputs.len() - 1];
+        let carry = mistakes.check(carried_columns(&self.carry, queries, &ANSWER));
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
+        let memory = mistakes.check(memory);
+        let names = sets
+            .as_ref()
+            .map(|sets| ItemNames::new(sets[0].item_type()).expect("items of sets have names"));
+        // The file of an index is looked at when it is known which one, and what it has to hold.
+        let (mut begin, mut files) = (None, None);
+        if let (true, Some(names), Some(memory)) = (fits, &names, &memory) {
+            begin = mistakes.check(self.begin(has_documents, names, memory.bytes()));
+            let is_reused = self.restore.is_none() && begin.as_ref().is_some_and(Option::is_some);
+            files = mistakes.check(self.destinations(has_documents && !is_reused));
+        }
+        mistakes.all(|| {
+            let (mut sets, carry) = (sets?, carry?);
+            let queries = sets.remove(inputs.len() - 1);
+            let documents = sets.pop().zip(documents_names);
+            let columns = Columns { documents, queries, carry };
+            let ((destinations, claims), begin) = (files?, begin?);
+            let (names, memory) = (names?, memory?);
+            Some(Checked { columns, names, memory, begin, destinations, claims })
+        })
+    }
+
     fn check(&self) -> Result<(), BindError> {
         let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
         let is_reused = self.index == IndexSource::Reuse;
@@ -185,10 +216,7 @@ impl ConjunctiveQuery {
     }
 
     /// The files that the index is written to, and claims on these.
-    fn destinations(
-        &self,
-        has_documents: bool,
-    ) -> Result<(Destinations, Vec<trommel_engine::operator::Claim>), BindError> {
+    fn destinations(&self, has_documents: bool) -> Result<(Destinations, Vec<Claim>), BindError> {
         let index = self.index_path.as_ref().filter(|_| has_documents);
         let mut claims = Vec::new();
         let mut file = |path: Option<&PathBuf>, parameter| {

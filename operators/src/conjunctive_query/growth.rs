@@ -209,6 +209,18 @@ impl GrowingIndex {
         first.map(|first| first..len).filter(|range| range.len() >= self.tuning.merge_segments)
     }
 
+    /// Bytes of the merge that [`next_work`](Self::next_work) begins; 0 if it begins none.
+    pub(super) fn next_merge_bytes(&self) -> usize {
+        let merge = self.next_merge().filter(|_| self.closed.is_empty());
+        merge.map_or(0, |range| self.bytes_of(range))
+    }
+
+    /// Bytes of some segments.
+    fn bytes_of(&self, range: Range<usize>) -> usize {
+        let segments = self.index.segments().skip(range.start).take(range.len());
+        segments.map(|segment| segment.bytes()).sum()
+    }
+
     /// Adds the segment of a block. Calls `added` after each segment that is added to the index.
     pub(super) fn built(
         &mut self,
@@ -247,11 +259,8 @@ impl GrowingIndex {
 
     /// Bytes of the index, with room for the merge that runs.
     pub(super) fn index_bytes(&self) -> usize {
-        let merging = self.merging.iter().flat_map(|range| {
-            self.index.segments().skip(range.start).take(range.len()).map(|segment| segment.bytes())
-        });
         self.index.bytes()
-            + merging.sum::<usize>()
+            + self.merging.clone().map_or(0, |range| self.bytes_of(range))
             + self.building_bytes
             + self.built.values().map(|segment| segment.bytes()).sum::<usize>()
     }

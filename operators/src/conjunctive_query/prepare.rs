@@ -125,7 +125,8 @@ impl QueryProducer {
     ) -> Result<(), BudgetFull> {
         self.names = names;
         self.index.begin_with(segment);
-        self.check_memory()
+        self.budget_with_terms()?;
+        Ok(())
     }
 
     fn take_documents(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
@@ -209,10 +210,12 @@ impl QueryProducer {
         Ok(budget)
     }
 
-    /// Checks the memory of documents and waiting queries.
-    fn check_memory(&self) -> Result<(), BudgetFull> {
+    /// The memory, of which all that there is has been taken: documents and waiting queries too.
+    fn budget_with_terms(&self) -> Result<Budget, BudgetFull> {
         let numbers = self.numbers.capacity() * size_of::<u32>();
-        self.budget()?.take("the terms", self.names.bytes() + numbers)
+        let mut budget = self.budget()?;
+        budget.take("the terms", self.names.bytes() + numbers)?;
+        Ok(budget)
     }
 
     /// The documents have ended, once.
@@ -273,7 +276,8 @@ impl Producer for QueryProducer {
             Some(_) if port == 0 => self.take_documents(&records)?,
             _ => self.take_queries(&records, entered)?,
         }
-        Ok(self.check_memory()?)
+        self.budget_with_terms()?;
+        Ok(())
     }
 
     fn port_ended(&mut self, port: usize, ending: Ending) {
@@ -307,7 +311,9 @@ impl Producer for QueryProducer {
     }
 
     fn fill(&mut self, chunk: &mut QueryChunk) -> Result<Filled, OperatorError> {
-        self.check_memory()?;
+        let mut budget = self.budget_with_terms()?;
+        // Segments are there until their merge has landed.
+        budget.reserve("the merge of the index", self.index.next_merge_bytes())?;
         if let Some(work) = self.next_work(chunk) {
             chunk.work = work;
             self.in_flight += 1;

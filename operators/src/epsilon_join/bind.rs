@@ -24,11 +24,11 @@ use super::side::{Side, VectorSource};
 use super::stream::StreamProducer;
 use super::vectors::VectorInput;
 use crate::budget::Allowance;
-use crate::carry::{CarriedColumns, carried_columns, carried_demand};
+use crate::carry::{CarriedColumns, carried_by_all, carried_demand};
 use crate::columns::DIMS_MAX;
 use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, check_range, refuse};
 use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
@@ -53,35 +53,20 @@ impl OperatorSpec for EpsilonJoin {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
-        let Some(epsilon) = Epsilon::new(self.epsilon) else {
-            let allowed = "expected a finite number of at least 0";
-            return Err(refuse("epsilon", self.epsilon.to_string(), allowed));
-        };
-        let sources = self.sources(inputs)?;
-        if inputs.len() > 1 && self.output == EpsilonOutput::First {
-            let allowed = "vectors of one input are first or not; name one input";
-            return Err(refuse("output", "\"first\" with two inputs", allowed));
-        }
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let device = self.place(sources[0].vectors.dims())?;
-        let choice = self.choice(device)?;
-        self.check_state(&sources[0])?;
-        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
-        let file = file.map_err(|error| blame("snapshot", error))?;
+        let Checked { epsilon, sources, device, file, state, memory, window } =
+            self.checked(inputs, &context)?;
+        let choice = self.choice(device);
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        let state = self.state()?;
-        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let Self { output, algorithm, tuning, not_finite, .. } = *self;
         let rows = self.rows(&sources);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let rules = Rules { epsilon, output, algorithm, isa, kernels, memory, tuning };
-        let window = self.extent(inputs.len())?;
         let sides = sources.into_iter().zip(1..);
         let mut sides: Vec<Side> =
             sides.map(|(source, input)| Side::new(source, input, not_finite)).collect();
@@ -119,7 +104,76 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
     BindErrorKind::Other(error.into()).at(parameter)
 }
 
+/// Parameters that fit each other and the inputs.
+struct Checked {
+    epsilon: Epsilon,
+    sources: Vec<VectorSource>,
+    device: Device,
+    file: Option<SnapshotFile>,
+    state: Option<(PathBuf, Vec<u8>)>,
+    memory: Allowance,
+    window: Option<Extent>,
+}
+
 impl EpsilonJoin {
+    /// Checks all parameters.
+    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
+        let epsilon = mistakes.check(self.bound());
+        let sources = mistakes.check(self.sources(inputs));
+        mistakes.check(self.check_output(inputs.len()));
+        let device = mistakes.check(self.place(sources.as_deref()));
+        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
+        mistakes.check(check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)));
+        // Where a state is out of place, its files do not matter.
+        let has_state = mistakes.check(self.check_state(sources.as_deref()));
+        let file = has_state.and_then(|()| mistakes.check(self.file()));
+        let state = has_state.and_then(|()| mistakes.check(self.state()));
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
+        let memory = mistakes.check(memory);
+        let window = mistakes.check(self.extent(inputs.len()));
+        mistakes.all(|| {
+            Some(Checked {
+                epsilon: epsilon?,
+                sources: sources?,
+                device: device?,
+                file: file?,
+                state: state?,
+                memory: memory?,
+                window: window?,
+            })
+        })
+    }
+
+    /// The bound of distances.
+    fn bound(&self) -> Result<Epsilon, BindError> {
+        let allowed = "expected a finite number of at least 0";
+        let wrong = || refuse("epsilon", self.epsilon.to_string(), allowed);
+        Epsilon::new(self.epsilon).ok_or_else(wrong)
+    }
+
+    /// Refuses outputs that a join of these inputs does not have.
+    fn check_output(&self, inputs: usize) -> Result<(), BindError> {
+        match self.output {
+            EpsilonOutput::First if inputs > 1 => {
+                let allowed = "vectors of one input are first or not; name one input";
+                Err(refuse("output", "\"first\" with two inputs", allowed))
+            }
+            EpsilonOutput::Partners if self.window.is_some() => {
+                let allowed = "partners are counted without a window";
+                Err(refuse("output", "\"partners\" with a window", allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The file that the state is written to.
+    fn file(&self) -> Result<Option<SnapshotFile>, BindError> {
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        file.map_err(|error| blame("snapshot", error))
+    }
+
     /// The state to begin with, and its file.
     fn state(&self) -> Result<Option<(PathBuf, Vec<u8>)>, BindError> {
         let path = self.missing.present(self.restore.as_deref());
@@ -128,7 +182,7 @@ impl EpsilonJoin {
     }
 
     /// Refuses the state of a join that has none, or that a state cannot hold.
-    fn check_state(&self, source: &VectorSource) -> Result<(), BindError> {
+    fn check_state(&self, sources: Option<&[VectorSource]>) -> Result<(), BindError> {
         let parameters = [("restore", &self.restore), ("snapshot", &self.snapshot)];
         for (parameter, path) in parameters {
             let Some(path) = path else { continue };
@@ -136,7 +190,7 @@ impl EpsilonJoin {
                 let allowed = "set `window`; without one, the join has no state at its end";
                 return Err(refuse(parameter, path.display().to_string(), allowed));
             }
-            let VectorSource { ids, vectors, carried } = source;
+            let Some([VectorSource { ids, vectors, carried }, ..]) = sources else { continue };
             let allowed = if ids.are_positions() || carried.id_type().is_some() {
                 "name a column of ids of UInt32 as `id`; a state has no others"
             } else if !carried.is_empty() {
@@ -153,28 +207,36 @@ impl EpsilonJoin {
 
     /// The columns of each input that the parameters name.
     fn sources(&self, inputs: &[SchemaRef]) -> Result<Vec<VectorSource>, BindError> {
-        if self.output == EpsilonOutput::Count && !self.carry.as_slice().is_empty() {
+        let mut mistakes = Mistakes::default();
+        let is_carried = !self.carry.as_slice().is_empty();
+        let has_columns = self.output != EpsilonOutput::Count;
+        mistakes.refuse(is_carried && !has_columns, || {
             let allowed = "`output`: \"count\" has no other columns";
-            return Err(refuse("carry", "columns to carry", allowed));
-        }
+            refuse("carry", "columns to carry", allowed)
+        });
         let taken: &[&str] = match self.output {
             EpsilonOutput::Pairs | EpsilonOutput::Count => &[],
             EpsilonOutput::Partners => &["id", "partners"],
             EpsilonOutput::First => &["id"],
         };
-        let ids = IdInput::bind(inputs, self.id.as_deref())?;
-        let vectors = VectorInput::bind(inputs, &self.vector, self.dims)?;
-        let mut sources = Vec::with_capacity(inputs.len());
-        for ((input, ids), vectors) in inputs.iter().zip(ids).zip(vectors) {
-            let columns = carried_columns(&self.carry, input, taken)?;
+        let ids = mistakes.check(IdInput::bind(inputs, self.id.as_deref()));
+        let vectors = mistakes.check(VectorInput::bind(inputs, &self.vector, self.dims));
+        let carried = match has_columns {
+            true => mistakes.check(carried_by_all(&self.carry, inputs, taken)),
+            false => Some(vec![Vec::new(); inputs.len()]),
+        };
+        let (ids, vectors, carried) = mistakes.all(|| Some((ids?, vectors?, carried?)))?;
+        let columns = inputs.iter().zip(ids).zip(vectors).zip(carried);
+        let source = |(((input, ids), vectors), columns): (((&SchemaRef, IdInput), _), _)| {
             let carried = CarriedColumns::new(input, &ids, columns);
-            sources.push(VectorSource { ids, vectors, carried });
-        }
-        Ok(sources)
+            VectorSource { ids, vectors, carried }
+        };
+        Ok(columns.map(source).collect())
     }
 
-    /// The device, if it may be used for vectors of `dims` coordinates, as far as that is known.
-    fn place(&self, dims: Option<usize>) -> Result<Device, BindError> {
+    /// The device, if it may be used for the vectors of `sources`, as far as these are known.
+    fn place(&self, sources: Option<&[VectorSource]>) -> Result<Device, BindError> {
+        let dims = sources.and_then(|sources| sources[0].vectors.dims());
         let device = self.device;
         let is_wanted = matches!(device, Device::Cuda(_));
         if self.window.is_some() && is_wanted {
@@ -182,7 +244,7 @@ impl EpsilonJoin {
             return Err(refuse("device", format!("\"{device}\" with a window"), allowed));
         }
         let has_method = has_method(self.algorithm, dims.unwrap_or(DIMS_MAX as usize));
-        if !has_method && is_wanted {
+        if !has_method && is_wanted && sources.is_some() {
             let dims = dims.map_or_else(|| "unknown".to_owned(), |dims| dims.to_string());
             let value = format!("\"directory\" of {dims} dimensions with `device` \"{device}\"");
             let allowed = "a GPU has directories of up to 16 dimensions (`dims`); expected \"auto\" or \
@@ -193,12 +255,9 @@ impl EpsilonJoin {
     }
 
     /// The choice between `device` and the CPU.
-    fn choice(&self, device: Device) -> Result<DeviceChoice, BindError> {
-        if let Some(bytes) = &self.device_memory_max {
-            check_range("device_memory_max", bytes, &(1..=usize::MAX))?;
-        }
+    fn choice(&self, device: Device) -> DeviceChoice {
         let memory_max = self.device_memory_max.unwrap_or(usize::MAX);
-        Ok(DeviceChoice { device, session: DeviceSession::new(device), memory_max })
+        DeviceChoice { device, session: DeviceSession::new(device), memory_max }
     }
 
     /// The window of a streaming join.
@@ -207,10 +266,6 @@ impl EpsilonJoin {
         if inputs > 1 {
             let allowed = "a streaming join has one input, which it joins to itself";
             return Err(refuse("window", "a window with two inputs", allowed));
-        }
-        if self.output == EpsilonOutput::Partners {
-            let allowed = "partners are counted without a window";
-            return Err(refuse("output", "\"partners\" with a window", allowed));
         }
         window.resolve().map(Some)
     }

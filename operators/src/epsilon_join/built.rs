@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Directory, Epsilon, Vectors};
+use trommel_kernels::vectors::{Directory, Epsilon, Pair, Vectors};
 
 use super::copies::Copies;
 use crate::carry::CarriedRows;
 use crate::pairs::PairSide;
+use crate::window::Extent;
 
 /// Vectors of one input, which are to be made ready.
 #[derive(Debug)]
@@ -61,18 +62,6 @@ impl Collected {
     pub(super) fn len(&self) -> usize {
         self.copies.as_ref().map_or(self.ids.len(), Copies::len)
     }
-
-    /// Bytes of the vectors once they are ready, with their directory if they have one.
-    pub(super) fn bytes(&self) -> usize {
-        let Self { coordinates, ids, carried, copies, stamps, dims, has_directory, .. } = self;
-        let directory = if *has_directory { directory_bytes(self.len(), *dims) } else { 0 };
-        size_of_val(&coordinates[..])
-            + size_of_val(&ids[..])
-            + size_of_val(&stamps[..])
-            + carried.as_ref().map_or(0, CarriedRows::bytes)
-            + copies.as_ref().map_or(0, Copies::bytes)
-            + directory
-    }
 }
 
 /// Bytes of a directory of `len` vectors of `dims` coordinates, at most: their copy, their stored
@@ -123,7 +112,8 @@ impl Built {
         }
     }
 
-    /// Their coordinates in the order of arrival, if they are of a stream or have no directory.
+    /// The coordinates of the vectors that are joined, in the order of arrival, if they are of a
+    /// stream or have no directory.
     pub(super) fn coordinates(&self) -> &[f32] {
         let (Index::Directory { coordinates, .. } | Index::Rows(coordinates)) = &self.index;
         coordinates
@@ -142,9 +132,37 @@ impl Built {
         self.copies.as_ref().map_or(self.ids.len(), Copies::len)
     }
 
-    /// Rows of a vector.
-    pub(super) fn count(&self, vector: u32) -> u32 {
-        self.copies.as_ref().map_or(1, |copies| copies.count(vector as usize))
+    /// Rows of a vector, ascending.
+    pub(super) fn rows<'a>(&'a self, vector: &'a u32) -> &'a [u32] {
+        match &self.copies {
+            None => std::slice::from_ref(vector),
+            Some(copies) => copies.rows(*vector as usize),
+        }
+    }
+
+    /// The coordinates of a row of a stream, or of vectors that have no directory.
+    pub(super) fn row(&self, row: usize) -> &[f32] {
+        let vector = self.copies.as_ref().map_or(row, |copies| copies.number(row));
+        &self.coordinates()[vector * self.dims..][..self.dims]
+    }
+
+    /// The stamps of the first and the last row of a vector of a stream.
+    pub(super) fn stamps_of(&self, vector: u32) -> [u64; 2] {
+        let rows = self.rows(&vector);
+        [rows[0], rows[rows.len() - 1]].map(|row| self.stamps[row as usize])
+    }
+
+    /// Bytes, with those of the directory if they have one.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { ids, carried, copies, stamps, dims, .. } = self;
+        let directory =
+            if self.directory().is_some() { directory_bytes(self.len(), *dims) } else { 0 };
+        size_of_val(self.coordinates())
+            + size_of_val(&ids[..])
+            + size_of_val(&stamps[..])
+            + carried.as_ref().map_or(0, CarriedRows::bytes)
+            + copies.as_ref().map_or(0, Copies::bytes)
+            + directory
     }
 }
 
@@ -168,4 +186,32 @@ impl Sides {
     pub(super) fn right(&self) -> &Built {
         self.right.as_ref().unwrap_or(&self.left)
     }
+
+    /// Rows of the two vectors of a pair.
+    pub(super) fn counts(&self, pair: &Pair) -> [u32; 2] {
+        let [left, right] = [(&*self.left, &pair.left), (self.right(), &pair.right)]
+            .map(|(side, vector)| as_row(side.rows(vector).len()));
+        [left, right]
+    }
+
+    /// Pairs of rows of two vectors of a stream, of which the left one is in the window of the
+    /// right one.
+    pub(super) fn pairs_within(&self, pair: &Pair, window: Extent) -> u64 {
+        let (left, right) = (&*self.left, self.right());
+        let lefts = left.rows(&pair.left);
+        let stamp = |row: u32| right.stamps[row as usize];
+        // The window moves on with the rows of the right side.
+        let mut gone = 0;
+        let in_window = right.rows(&pair.right).iter().map(|&row| {
+            let is_gone = |&older: &u32| !window.reaches(left.stamps[older as usize], stamp(row));
+            gone += lefts[gone..].partition_point(is_gone);
+            (lefts.len() - gone) as u64
+        });
+        in_window.sum()
+    }
+}
+
+/// The number of a row, in 32 bits.
+pub(super) fn as_row(row: usize) -> u32 {
+    u32::try_from(row).expect("rows have 32-bit numbers")
 }

@@ -72,25 +72,33 @@ impl EpsilonChunk {
             Task::Join { sides, partners, parts, kept } => {
                 let join = PartedJoin::new(sides, *block_rows);
                 let has_weights = sides.have_copies();
+                let kept = &*kept;
                 let mut find = Find { join, isa, sides, kept, cursor };
                 while parts.start < parts.end {
                     let part = parts.start;
                     let is_done = match (&mut *answer, &*partners) {
                         (Answer::Pairs(found), _) => find.advance(part, found),
                         (Answer::Count(count), _) if has_weights => {
-                            find.weigh(part, |_, [left, right]| {
-                                count.0 += u64::from(left) * u64::from(right);
-                            })
+                            let rows = |pair: Pair| match kept {
+                                Kept::Within(window) => sides.pairs_within(&pair, *window),
+                                Kept::All | Kept::Without(_) => {
+                                    sides.counts(&pair).map(u64::from).iter().product()
+                                }
+                            };
+                            let add = |pair| count.0 += rows(pair);
+                            find.advance(part, &mut EachPair(add))
                         }
                         (Answer::Count(count), _) => find.advance(part, count),
                         (Answer::Later(rows), _) => find.advance(part, rows),
                         (Answer::Partners, None) => true,
                         (Answer::Partners, Some(partners)) if has_weights => {
                             partners.add(kernel, |counts| {
-                                find.weigh(part, |pair, [left, right]| {
+                                let add = |pair: Pair| {
+                                    let [left, right] = sides.counts(&pair);
                                     counts.add(Side::Left, pair.left as usize, &[right]);
                                     counts.add(Side::Right, pair.right as usize, &[left]);
-                                })
+                                };
+                                find.advance(part, &mut EachPair(add))
                             })
                         }
                         (Answer::Partners, Some(partners)) => {
@@ -117,24 +125,16 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
-    /// Gives all pairs of `part` to `take`, each with the rows of its two vectors.
-    fn weigh(&mut self, part: usize, take: impl FnMut(Pair, [u32; 2])) -> bool {
-        let (left, right) = (Arc::clone(&self.sides.left), self.sides.right.clone());
-        let counts = |pair: &Pair| {
-            [left.count(pair.left), right.as_ref().unwrap_or(&left).count(pair.right)]
-        };
-        self.advance(part, &mut Weighed { take, counts })
-    }
-
     /// Goes on with `part` until the sink is full; returns whether it is finished.
     fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
         let Self { join, isa, sides, kept, cursor } = self;
         match kept {
             Kept::All => cursor.advance(join, *isa, part, sink),
             Kept::Within(window) => {
-                let stamps = [&sides.left.stamps[..], &sides.right().stamps];
+                let (older, newer) = (&sides.left, sides.right());
+                // Of equal vectors, the last older one and the first newer one are the nearest.
                 let is_kept = |left: u32, right: u32| {
-                    window.reaches(stamps[0][left as usize], stamps[1][right as usize])
+                    window.reaches(older.stamps_of(left)[1], newer.stamps_of(right)[0])
                 };
                 cursor.advance(join, *isa, part, &mut Filtered { sink, is_kept })
             }
@@ -178,19 +178,15 @@ impl<S: Sink, F: Fn(u32, u32) -> bool> Sink for Filtered<'_, S, F> {
     }
 }
 
-/// Gives pairs to a closure, with the rows that each of the two vectors stands for.
-struct Weighed<F, C> {
-    take: F,
-    counts: C,
-}
+/// Gives each pair to a closure.
+struct EachPair<F>(F);
 
-impl<F: FnMut(Pair, [u32; 2]), C: Fn(&Pair) -> [u32; 2]> Sink for Weighed<F, C> {
+impl<F: FnMut(Pair)> Sink for EachPair<F> {
     const TAKES_ALL: bool = false;
 
     #[inline(always)]
     fn take(&mut self, pair: Pair) {
-        let counts = (self.counts)(&pair);
-        (self.take)(pair, counts);
+        (self.0)(pair);
     }
 
     fn take_all(&mut self, _: u32, _: Side, _: Range<u32>, _: u32) {

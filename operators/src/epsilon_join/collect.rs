@@ -8,11 +8,11 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 use trommel_kernels::vectors::{Pair, Partners};
 
 use super::answer::{Answer, LaterRows, PartnerCounts};
-use super::built::Sides;
+use super::built::{Sides, as_row};
 use super::chunk::{EpsilonChunk, Task};
 use super::copies::Copies;
 use super::job::{DeviceJob, Outcome};
-use super::join::{PartedJoin, as_row};
+use super::join::PartedJoin;
 use super::tuning::Tuning;
 use crate::carry::CarriedColumns;
 use crate::columns::column_schema;
@@ -162,7 +162,7 @@ impl EpsilonConsumer {
             vec![if *carries_ids { carried.remove(0) } else { Arc::new(ids()) }];
         if let Some(partners) = &self.partners {
             let of_copies = |vector: usize| match sides.right {
-                None => left.count(as_row(vector)) - 1,
+                None => as_row(left.rows(&as_row(vector)).len()) - 1,
                 Some(_) => 0,
             };
             let counts = rows.iter().map(|&row| {

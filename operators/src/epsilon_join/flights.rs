@@ -21,10 +21,10 @@ use trommel_kernels::cuda::{Device, DeviceError, Flights, NoDevice, Slot};
 use trommel_kernels::vectors::{Pair, Side, Sink};
 
 use super::answer::LaterRows;
+use super::built::as_row;
 use super::chunk::{EpsilonChunk, Task};
 use super::cost::{self, Shape};
 use super::job::{DeviceJob, DevicePlan, Outcome};
-use super::join::as_row;
 use super::options::EpsilonOutput;
 use super::stores::{Stores, stores_of};
 use super::tuning::Tuning;

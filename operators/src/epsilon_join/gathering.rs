@@ -8,6 +8,8 @@ use arrow_schema::ArrowError;
 use trommel_kernels::Isa;
 
 use super::built::{Built, Collected};
+use super::copies::Copies;
+use super::rules::Rules;
 use crate::carry::CarriedRows;
 
 /// Puts the vectors of panes together, and makes them ready at once if they are few.
@@ -17,9 +19,7 @@ pub(super) struct Gathering {
     pub(super) of: usize,
     pub(super) parts: Vec<Arc<Built>>,
     pub(super) like: Option<Arc<Built>>,
-    pub(super) batch_bytes: usize,
-    /// Maximum coordinates of a merge that this task does alone.
-    pub(super) numbers_max: usize,
+    pub(super) rules: Rules,
     /// None before it has been run.
     pub(super) gathered: Option<Result<Gathered, ArrowError>>,
 }
@@ -35,7 +35,7 @@ impl Gathering {
     /// Does the task.
     pub(super) fn run(&mut self, isa: Isa) {
         self.gathered = Some(self.collected().map(|collected| {
-            let is_small = collected.coordinates.len() <= self.numbers_max;
+            let is_small = collected.coordinates.len() <= self.rules.tuning.merge_numbers;
             if is_small || !collected.has_directory {
                 let like = self.like.as_deref().and_then(Built::directory);
                 Gathered::Built(collected.build(isa, like))
@@ -47,19 +47,24 @@ impl Gathering {
 
     /// The vectors of all parts.
     fn collected(&self) -> Result<Collected, ArrowError> {
-        let parts = &self.parts[..];
+        let (parts, tuning) = (&self.parts[..], &self.rules.tuning);
         let carried = parts.iter().map(|part| part.carried.as_ref());
-        let carried = CarriedRows::joined(carried, self.batch_bytes)?;
+        let carried = CarriedRows::joined(carried, tuning.carried_batch_bytes)?;
         let coordinates: Vec<&[f32]> = parts.iter().map(|part| part.coordinates()).collect();
         let ids: Vec<&[u32]> = parts.iter().map(|part| &part.ids[..]).collect();
         let stamps: Vec<&[u64]> = parts.iter().map(|part| &part.stamps[..]).collect();
         let Built { dims, epsilon, .. } = *parts[0];
+        let mut coordinates = coordinates.concat();
+        let copies = self.rules.may_join_copies_once().then(|| {
+            let parts = parts.iter().map(|part| (part.copies.as_ref(), part.ids.len()));
+            Copies::joined(parts, &mut coordinates, dims, tuning)
+        });
         Ok(Collected {
-            coordinates: coordinates.concat(),
+            coordinates,
             dims,
             epsilon,
             ids: ids.concat(),
-            copies: None,
+            copies: copies.flatten(),
             carried,
             has_directory: parts[0].directory().is_some(),
             stamps: stamps.concat(),

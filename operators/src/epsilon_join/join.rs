@@ -6,7 +6,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::vectors::Side;
 use trommel_kernels::vectors::{Join, NestedLoop, Pair, Partners, Scan, Search, Sink, Vectors};
 
-use super::built::{Built, Index, Sides};
+use super::built::{Built, Index, Sides, as_row};
 
 /// A join of the vectors of all inputs.
 ///
@@ -161,11 +161,6 @@ impl Cursor {
         }
         true
     }
-}
-
-/// The number of a row, in 32 bits.
-pub(super) fn as_row(row: usize) -> u32 {
-    u32::try_from(row).expect("rows have 32-bit numbers")
 }
 
 /// Gives the pairs of two blocks to a sink, by their rows in the whole.

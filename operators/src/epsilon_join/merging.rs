@@ -48,7 +48,6 @@ enum Step {
 pub(super) struct Merged {
     pub(super) parts: Vec<Arc<Built>>,
     pub(super) built: Arc<Built>,
-    pub(super) bytes: usize,
 }
 
 /// The merges of a stream, one at a time.
@@ -130,8 +129,7 @@ impl Merging {
                     of,
                     parts: parts.clone(),
                     like: like.clone(),
-                    batch_bytes: tuning.carried_batch_bytes,
-                    numbers_max: tuning.merge_numbers,
+                    rules: self.rules.clone(),
                     gathered: None,
                 }))
             }
@@ -182,8 +180,8 @@ impl Merging {
     fn take_merged(&mut self) -> Option<Merged> {
         let Some(Merge { step: Step::Building(progress), .. }) = &self.merge else { return None };
         let built = Arc::clone(progress.built()?);
-        let Merge { parts, bytes, .. } = self.merge.take()?;
+        let Merge { parts, .. } = self.merge.take()?;
         self.number += 1;
-        Some(Merged { parts, built, bytes })
+        Some(Merged { parts, built })
     }
 }

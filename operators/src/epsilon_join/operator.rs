@@ -38,11 +38,14 @@ use crate::wave::Device;
 ///
 /// # State
 /// The vectors, their ids and carried columns until the inputs have ended; then the directory,
-/// which takes up to 2.3 times the bytes of the vectors. More than `memory_max` bytes are an error.
-/// Pairs are sent as they are found, so their number does not matter.
+/// which takes up to 2.3 times the bytes of the vectors. A list of vectors that grows is there
+/// twice while it is copied. `output` `partners` has 4 bytes for each vector on each core. More
+/// than `memory_max` bytes are an error, before they are taken. Pairs are sent as they are found,
+/// so their number does not matter.
 ///
 /// A streaming join keeps the vectors of the window and up to a quarter more, in directories that
-/// are merged as they age, and holds up to a quarter of them twice while it merges. `snapshot`
+/// are merged as they age, and holds up to a quarter of them twice while it merges. With `output`
+/// `count` or `first`, equal vectors are kept and joined once. `snapshot`
 /// writes them at the end, without directories; `restore` goes on with them in a later run, for ids
 /// of UInt32 from a column, and vectors whose length the type or `dims` says. Both runs together
 /// find the pairs of one run over both inputs. A window of seconds goes on by the time that the

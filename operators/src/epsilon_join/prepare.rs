@@ -30,9 +30,12 @@ use super::join::PartedJoin;
 use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::rules::Rules;
 use super::side::Side;
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetFull};
 use crate::pairs::warn_of_copies;
 use crate::wave::{Filled, Producer};
+
+/// Use of the memory to find equal vectors, as messages say it.
+const COPIES: &str = "the copies";
 
 /// Progress of the join.
 enum Phase {
@@ -97,22 +100,21 @@ impl EpsilonProducer {
     /// Lets equal vectors be joined once, where that pays and each pair is not asked for. Returns
     /// whether pairs have weights then.
     fn join_copies_once(&mut self, collected: &mut [Collected]) -> Result<bool, OperatorError> {
+        if !self.rules.may_join_copies_once() {
+            self.tell_copies(collected);
+            return Ok(false);
+        }
         let Rules { output, tuning, .. } = &self.rules;
-        let needs_weights = match output {
-            EpsilonOutput::Pairs => {
-                self.tell_copies(collected);
-                return Ok(false);
-            }
-            EpsilonOutput::First => false,
-            EpsilonOutput::Count | EpsilonOutput::Partners => true,
-        };
+        let needs_weights = *output != EpsilonOutput::First;
         if needs_weights && self.device.is_asked_for(&self.rules) {
             return Ok(false);
         }
         for one in &mut *collected {
             if Copies::pay(&one.coordinates, one.dims, tuning) {
-                self.budget.take("the copies", copies_bytes(one.ids.len()))?;
-                one.copies = Some(Copies::group(&mut one.coordinates, one.dims));
+                self.budget.reserve(COPIES, copies_bytes(one.ids.len()))?;
+                let copies = Copies::group(&mut one.coordinates, one.dims);
+                self.budget.take(COPIES, copies.bytes())?;
+                one.copies = Some(copies);
             }
         }
         if let [one] = collected {
@@ -128,7 +130,7 @@ impl EpsilonProducer {
         if !Copies::pay(&one.coordinates, one.dims, &self.rules.tuning) {
             return;
         }
-        if self.budget.reserve("the copies", copies_bytes(one.ids.len())).is_ok() {
+        if self.budget.reserve(COPIES, copies_bytes(one.ids.len())).is_ok() {
             self.pairs_of_copies = Copies::pairs_among(&one.coordinates, one.dims);
             warn_of_copies(self.pairs_of_copies, "vectors");
         }
@@ -151,13 +153,18 @@ impl EpsilonProducer {
     }
 
     /// Begins with the join on a device.
-    fn begin_blocks(&mut self, collected: Vec<Collected>, plan: DevicePlan) {
+    fn begin_blocks(
+        &mut self,
+        collected: Vec<Collected>,
+        plan: DevicePlan,
+    ) -> Result<(), BudgetFull> {
         let built = collected.into_iter().map(|one| Arc::new(one.build(self.rules.isa, None)));
-        let Some(sides) = sides_of(built, false) else { return };
+        let Some(sides) = sides_of(built, false) else { return Ok(()) };
         let right = sides.right.as_ref().map(|right| right.len());
         let blocks = BlockPlan::new(sides.left.len(), right, plan.shift);
-        let partners = self.partners(&sides);
+        let partners = self.partners(&sides)?;
         self.phase = Phase::OnDevice { sides, partners, blocks, plan, is_lost: false };
+        Ok(())
     }
 
     /// Goes on on the CPU when all blocks have come back from a device that is lost.
@@ -178,31 +185,43 @@ impl EpsilonProducer {
     }
 
     /// Counts of partners, if they are wanted.
-    fn partners(&self, sides: &Sides) -> Option<PartnerCounts> {
-        let rows = sides.left.len();
-        let empty = match &sides.right {
+    ///
+    /// # Errors
+    /// If there is no room for those of all kernels, and their sum.
+    fn partners(&mut self, sides: &Sides) -> Result<Option<PartnerCounts>, BudgetFull> {
+        if self.rules.output != EpsilonOutput::Partners {
+            return Ok(None);
+        }
+        let (kernels, rows) = (self.rules.kernels, sides.left.len());
+        let others = sides.right.as_ref().map(|right| right.len());
+        let bytes = (rows + others.unwrap_or(0)) * size_of::<u32>();
+        self.budget.take("the numbers of partners", bytes.saturating_mul(kernels + 2))?;
+        let empty = match others {
             None => Partners::within(rows),
-            Some(right) => Partners::between(rows, right.len()),
+            Some(others) => Partners::between(rows, others),
         };
-        let is_wanted = self.rules.output == EpsilonOutput::Partners;
-        is_wanted.then(|| PartnerCounts::new(self.rules.kernels, empty))
+        Ok(Some(PartnerCounts::new(kernels, empty)))
     }
 
     /// Begins with the join when all directories are there.
-    fn begin_join(&mut self) {
-        let Phase::Building(inputs) = &self.phase else { return };
+    fn begin_join(&mut self) -> Result<(), BudgetFull> {
+        let Phase::Building(inputs) = &self.phase else { return Ok(()) };
         let built: Option<Vec<_>> = inputs.iter().map(|input| input.built().cloned()).collect();
         let Some(sides) = built.and_then(|built| sides_of(built.into_iter(), self.are_looked_up))
         else {
-            return;
+            return Ok(());
         };
         let Rules { kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
         let (kept, counted) = std::mem::replace(&mut self.rest, (Kept::All, None));
-        let partners = counted.or_else(|| self.partners(&sides));
+        let partners = match counted {
+            Some(counted) => Some(counted),
+            None => self.partners(&sides)?,
+        };
         // Some dozens of chunks a kernel, so that all end at about the same time.
         let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
         self.phase = Phase::Joining { sides, partners, parts: 0..parts, step, kept };
+        Ok(())
     }
 
     /// The next work of the join; none if that is all.
@@ -276,7 +295,8 @@ impl Producer for EpsilonProducer {
     fn finish(&mut self) -> Result<(), OperatorError> {
         self.counters = self.numbers();
         let sides = std::mem::take(&mut self.sides);
-        let take = |mut side: Side| side.take(&self.rules, false, Vec::new());
+        let Self { rules, budget, .. } = self;
+        let take = |mut side: Side| side.take(rules, false, Vec::new(), budget);
         let mut collected = sides.into_iter().map(take).collect::<Result<Vec<_>, _>>()?;
         match_lengths(&mut collected)?;
         let has_weights = self.join_copies_once(&mut collected)?;
@@ -289,17 +309,14 @@ impl Producer for EpsilonProducer {
             false => self.device.choose(&self.rules, &shape_of(&collected)),
         };
         match plan {
-            Some(plan) => {
-                self.begin_blocks(collected, plan);
-                Ok(())
-            }
+            Some(plan) => Ok(self.begin_blocks(collected, plan)?),
             None => self.begin_building(collected),
         }
     }
 
     fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
         self.leave_device()?;
-        self.begin_join();
+        self.begin_join()?;
         if let Some(task) = self.next_task() {
             self.joining += 1;
             chunk.task = task;

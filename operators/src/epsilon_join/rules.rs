@@ -21,6 +21,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
+    /// Whether equal vectors may be joined once, since each pair is not asked for.
+    pub(super) fn may_join_copies_once(&self) -> bool {
+        self.output != EpsilonOutput::Pairs
+    }
+
     /// Whether vectors of `dims` coordinates are put into directories, to compare `pairs` pairs.
     pub(super) fn has_directory(&self, pairs: u64, dims: usize) -> bool {
         match self.algorithm {

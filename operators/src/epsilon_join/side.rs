@@ -20,6 +20,10 @@ use crate::ids::IdInput;
 /// Maximum vectors of an input.
 pub(super) const VECTORS_MAX: usize = Directory::POINTS_MAX;
 
+/// Uses of the memory, as messages say them.
+const VECTORS: &str = "the vectors";
+const CARRIED: &str = "the carried columns";
+
 /// Columns of an input.
 #[derive(Debug, Clone)]
 pub(super) struct VectorSource {
@@ -42,6 +46,14 @@ impl VectorBatch {
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    /// Bytes that its rows take in a [`Side`], with stamps.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.coordinates[..])
+            + size_of_val(&self.ids[..])
+            + self.ids.len() * size_of::<u64>()
+            + self.carried.as_ref().map_or(0, RecordBatch::get_array_memory_size)
     }
 
     /// A part of it.
@@ -144,21 +156,32 @@ impl Side {
         })
     }
 
-    /// Takes the vectors that have been added since the last call, with `stamps`.
+    /// Takes the vectors that have been added since the last call, with `stamps`. All of them have
+    /// been taken of `budget`.
+    ///
+    /// # Errors
+    /// If there is no room to put the carried columns together.
     pub(super) fn take(
         &mut self,
         rules: &Rules,
         has_directory: bool,
         stamps: Vec<u64>,
+        budget: &mut Budget,
     ) -> Result<Collected, OperatorError> {
-        let (coordinates, ids) =
+        let (mut coordinates, mut ids) =
             (std::mem::take(&mut self.coordinates), std::mem::take(&mut self.ids));
+        budget.trim(VECTORS, &mut coordinates);
+        budget.trim(VECTORS, &mut ids);
         let Rules { epsilon, tuning, .. } = *rules;
         let carried = match self.source.carried.is_empty() {
             true => None,
             false => {
                 let carried = std::mem::take(&mut self.carried);
                 let batch_bytes = tuning.carried_batch_bytes;
+                let bytes: usize = carried.iter().map(RecordBatch::get_array_memory_size).sum();
+                // A single batch stays as it is; others are copied, up to this many bytes at once.
+                let copied = if carried.len() > 1 { bytes.min(batch_bytes) } else { 0 };
+                budget.reserve(CARRIED, copied)?;
                 Some(CarriedRows::new(self.source.carried.schema(), carried, batch_bytes)?)
             }
         };
@@ -220,11 +243,12 @@ impl Side {
             return Err(EpsilonJoinError::TooManyVectors { input, most }.into());
         }
         let VectorBatch { ids, coordinates, carried, .. } = batch;
-        budget.take("the vectors", size_of_val(&coordinates[..]) + size_of_val(&ids[..]))?;
+        budget.grow(VECTORS, &mut self.coordinates, coordinates.len())?;
+        budget.grow(VECTORS, &mut self.ids, ids.len())?;
         self.coordinates.extend_from_slice(&coordinates);
         self.ids.extend_from_slice(&ids);
         if let Some(carried) = carried {
-            budget.take("the carried columns", carried.get_array_memory_size())?;
+            budget.take(CARRIED, carried.get_array_memory_size())?;
             self.carried.push(carried);
         }
         Ok(())

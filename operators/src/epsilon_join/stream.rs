@@ -23,8 +23,9 @@ use arrow_schema::ArrowError;
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, OperatorError};
 
-use super::built::{Built, Collected, Sides};
+use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Kept, Task};
+use super::copies::{Copies, copies_bytes};
 use super::error::EpsilonJoinError;
 use super::join::PartedJoin;
 use super::merging::{COMPONENTS_MIN, Merged, Merging};
@@ -32,17 +33,27 @@ use super::options::EpsilonOutput;
 use super::rules::Rules;
 use super::side::{Side, VECTORS_MAX, VectorBatch};
 use super::stored::StoredVectors;
-use crate::budget::Budget;
+use crate::budget::{Budget, BudgetFull};
 use crate::panes::{Pane, Panes};
 use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
+
+/// Use of the memory for the copy of panes that are merged, as messages say it.
+const MERGE: &str = "the merge";
 
 /// Consecutive vectors of one cell.
 struct VectorPane {
     built: Arc<Built>,
     cell: u64,
     bytes: usize,
+}
+
+impl VectorPane {
+    fn new(built: impl Into<Arc<Built>>, cell: u64) -> Self {
+        let built = built.into();
+        Self { bytes: built.bytes(), built, cell }
+    }
 }
 
 impl Pane for VectorPane {
@@ -55,7 +66,8 @@ impl Pane for VectorPane {
     }
 
     fn weight(&self) -> usize {
-        self.built.len()
+        // Rows, which a merge copies even if they are of few different vectors.
+        self.built.ids.len()
     }
 
     fn bytes(&self) -> usize {
@@ -132,6 +144,10 @@ impl StreamProducer {
         {
             let rows = first..first + stamps.len();
             first = rows.end;
+            let has_directory = self.rules.has_directory(u64::MAX, dims);
+            let directory = if has_directory { directory_bytes(stamps.len(), dims) } else { 0 };
+            let row = dims * size_of::<f32>() + size_of::<u32>() + size_of::<u64>();
+            self.make_room(stamps.len() * row + directory)?;
             let collected = Collected {
                 coordinates: stored.coordinates[rows.start * dims..rows.end * dims].to_vec(),
                 dims,
@@ -139,10 +155,10 @@ impl StreamProducer {
                 ids: stored.ids[rows].to_vec(),
                 copies: None,
                 carried: None,
-                has_directory: self.rules.has_directory(u64::MAX, dims),
+                has_directory,
                 stamps: stamps.to_vec(),
             };
-            let pane = self.pane(collected)?;
+            let pane = self.pane(collected);
             self.panes.add(pane);
         }
         Ok(())
@@ -154,11 +170,13 @@ impl StreamProducer {
         let mut stored = StoredVectors { position, time, ..StoredVectors::default() };
         let next = stored.next(self.window);
         for pane in &*self.panes {
-            let Built { ids, stamps, dims, .. } = &*pane.built;
+            let Built { ids, stamps, .. } = &*pane.built;
             let gone = stamps.partition_point(|&stamp| !self.window.reaches(stamp, next));
             stored.ids.extend_from_slice(&ids[gone..]);
             stored.stamps.extend_from_slice(&stamps[gone..]);
-            stored.coordinates.extend_from_slice(&pane.built.coordinates()[gone * dims..]);
+            // Zeros of both signs are equal, and copies have the one that came first.
+            let rows = (gone..ids.len()).flat_map(|row| pane.built.row(row));
+            stored.coordinates.extend(rows.map(|coordinate| coordinate + 0.0));
         }
         stored
     }
@@ -188,12 +206,21 @@ impl StreamProducer {
         self.position += rows as u64;
         let (first, last) = (stamps[0], stamps[rows - 1]);
         drop(self.panes.expire(self.window, first));
-        // Vectors of the micro-batch are counted with their pane.
-        self.side.append(part, &mut Budget::new(usize::MAX))?;
         // A stream goes on, so that directories pay.
-        let has_directory = self.rules.has_directory(u64::MAX, self.side.dims());
-        let collected = self.side.take(&self.rules, has_directory, stamps)?;
-        let pane = self.pane(collected)?;
+        let dims = self.side.dims();
+        let has_directory = self.rules.has_directory(u64::MAX, dims);
+        let directory = if has_directory { directory_bytes(rows, dims) } else { 0 };
+        let may_join_once = self.rules.may_join_copies_once();
+        let copies = if may_join_once { copies_bytes(rows) } else { 0 };
+        self.make_room(part.bytes() + directory + copies)?;
+        let mut asked = Budget::new(usize::MAX);
+        self.side.append(part, &mut asked)?;
+        let mut collected = self.side.take(&self.rules, has_directory, stamps, &mut asked)?;
+        if may_join_once && Copies::pay_in_stream(&collected.coordinates, dims, &self.rules.tuning)
+        {
+            collected.copies = Some(Copies::group(&mut collected.coordinates, dims));
+        }
+        let pane = self.pane(collected);
         self.list_tasks(&pane.built, last);
         self.panes.add(pane);
         self.merging.earn(rows, self.side.dims());
@@ -201,22 +228,29 @@ impl StreamProducer {
         Ok(true)
     }
 
-    /// A pane of vectors of one cell.
-    fn pane(&mut self, collected: Collected) -> Result<VectorPane, OperatorError> {
-        let Rules { isa, ref memory, .. } = self.rules;
-        let bytes = collected.bytes();
-        if self.bytes() + self.merging.bytes() + bytes > memory.bytes() {
+    /// Asks for `bytes` of a micro-batch, before these are allocated. A merge gives way to them.
+    fn make_room(&mut self, bytes: usize) -> Result<(), EpsilonJoinError> {
+        if self.ask_for("the micro-batch", bytes).is_err() {
             self.merging.cancel();
+            self.ask_for("the micro-batch", bytes)?;
         }
-        let mut budget = memory.budget();
-        let limited = |error| OperatorError::from(EpsilonJoinError::MemoryFull(error));
-        budget.take("the vectors in the window", self.bytes()).map_err(limited)?;
-        budget.take("the micro-batch", bytes).map_err(limited)?;
+        Ok(())
+    }
+
+    /// Asks for `bytes` beside all that there is.
+    fn ask_for(&self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
+        let mut budget = self.rules.memory.budget();
+        budget.take("the vectors in the window", self.bytes())?;
+        budget.take(MERGE, self.merging.bytes())?;
+        budget.reserve(what, bytes)
+    }
+
+    /// A pane of vectors of one cell, for which there is [room](Self::make_room).
+    fn pane(&self, collected: Collected) -> VectorPane {
         let cell = self.window.cell(collected.stamps.first().copied().unwrap_or_default());
         let like = self.largest().filter(|_| collected.ids.len() < COMPONENTS_MIN);
         let like = like.and_then(|built| built.directory());
-        let built = Arc::new(collected.build(isa, like));
-        Ok(VectorPane { built, cell, bytes })
+        VectorPane::new(collected.build(self.rules.isa, like), cell)
     }
 
     /// The vectors of the largest pane.
@@ -233,7 +267,13 @@ impl StreamProducer {
         let room = self.rules.memory.bytes().saturating_sub(self.bytes());
         let Some(run) = self.panes.run_to_merge(room) else { return };
         let panes = &self.panes[run];
-        let bytes = panes.iter().map(Pane::bytes).sum();
+        let rows = panes.iter().map(Pane::weight).sum();
+        let copies = if self.rules.may_join_copies_once() { copies_bytes(rows) } else { 0 };
+        let bytes = panes.iter().map(Pane::bytes).sum::<usize>() + copies;
+        if self.ask_for(MERGE, bytes).is_err() {
+            // Another stage has taken the room meanwhile.
+            return;
+        }
         let parts = panes.iter().map(|pane| Arc::clone(&pane.built)).collect();
         let Some(largest) = self.largest().cloned() else { return };
         self.merging.begin(parts, bytes, largest);
@@ -241,12 +281,12 @@ impl StreamProducer {
 
     /// Puts a merged pane in the place of its parts, as far as these have not expired.
     fn put(&mut self, merged: Merged) {
-        let Merged { parts, built, bytes } = merged;
+        let Merged { parts, built } = merged;
         let is_part = |pane: &VectorPane| parts.iter().any(|part| Arc::ptr_eq(part, &pane.built));
         let Some(begin) = self.panes.iter().position(is_part) else { return };
         let len = self.panes[begin..].iter().take_while(|pane| is_part(pane)).count();
         let (run, cell) = (begin..begin + len, self.panes[begin].cell);
-        self.panes.replace(run, VectorPane { built, cell, bytes });
+        self.panes.replace(run, VectorPane::new(built, cell));
     }
 
     /// Lists the work of a micro-batch whose newest stamp is `last`.
@@ -262,7 +302,9 @@ impl StreamProducer {
             let right = Some(Arc::clone(built));
             self.list_join(&Sides { left, right, are_looked_up }, window);
         }
-        if self.rules.output == EpsilonOutput::First {
+        // The rows without an earlier partner, or the pairs of equal vectors.
+        let is_counted = self.rules.output == EpsilonOutput::Count && within.have_copies();
+        if are_looked_up || is_counted {
             self.tasks.push_back(Task::Report { sides: within, partners: None });
         }
     }

@@ -472,6 +472,37 @@ fn copies_are_joined_once_where_pairs_are_not_asked_for() {
     assert_eq!(count, 150_000 * 150_000 + 50_000 * 50_000);
 }
 
+/// Windows of 150,000 vectors, of which one in 1,000 differs, have 49 billion pairs: pair by pair,
+/// they would take minutes.
+#[test]
+fn copies_of_a_window_are_joined_once() {
+    let is_other = |id: u64| id % 1_000 == 999;
+    for (len, length, epsilon, batch) in
+        [(400_000, 150_000, 0.5, 10_000), (50_000, 20_000, 0.5, 100), (50_000, 20_000, 2.0, 10_000)]
+    {
+        let rows: Vec<Row> =
+            (0..len).map(|id| Some(vec![if is_other(id) { 1.0 } else { 0.0 }])).collect();
+        // Each vector with those of the window before it: all of them, or those that are equal.
+        let before = |id: u64| {
+            let first = (id + 1).saturating_sub(length);
+            let others = id / 1_000 - first / 1_000;
+            let equal = if is_other(id) { others } else { id - first - others };
+            if epsilon < 1.0 { equal } else { id - first }
+        };
+        let expected: u64 = (0..len).map(before).sum();
+        let how = Run { batch, kernels: 2, tuning: Tuning::default() };
+        let join = || EpsilonJoin::new(epsilon).window(VectorWindow::vectors(length));
+        let (found, ended) = run(join().output(EpsilonOutput::Count), &[&rows], 1, how);
+        ended.unwrap();
+        let count = found[0].column(0).as_primitive::<UInt64Type>().value(0);
+        assert_eq!(count, expected);
+        let (found, ended) = run(join().output(EpsilonOutput::First), &[&rows], 1, how);
+        ended.unwrap();
+        let first: Vec<u32> = found.iter().flat_map(|rows| numbers(rows, "id").to_vec()).collect();
+        assert_eq!(first, if epsilon < 1.0 { vec![0, 999] } else { vec![0] });
+    }
+}
+
 #[test]
 fn empty_inputs_have_no_pairs() {
     let one: &[Row] = &[Some(vec![1.0])];
@@ -515,6 +546,23 @@ fn memory_is_limited_before_it_is_used() {
         let error = ended.unwrap_err();
         assert!(error.contains(&format!("{bytes} allowed (`memory_max`)")), "{error}");
     }
+}
+
+/// The old list and the new one of a list that grows are memory, and so are the numbers of
+/// partners that each kernel counts.
+#[test]
+fn lists_that_grow_count_as_memory() {
+    let rows = clusters(1_000, 4);
+    let bytes = 1_000 * (4 * size_of::<f32>() + size_of::<u32>());
+    let join = || EpsilonJoin::new(0.1).algorithm(EpsilonAlgorithm::NestedLoop);
+    let ended = |spec: EpsilonJoin, bytes| run(spec.memory_max(bytes), &[&rows], 4, Run::small()).1;
+    let error = ended(join(), bytes * 3 / 2).unwrap_err();
+    assert!(error.contains("not enough memory for the vectors"), "{error}");
+    ended(join(), bytes * 9 / 4).unwrap();
+    let partners = || join().output(EpsilonOutput::Partners);
+    let error = ended(partners(), bytes * 9 / 4 - 1_000 * 11).unwrap_err();
+    assert!(error.contains("not enough memory for the numbers of partners"), "{error}");
+    ended(partners(), bytes * 9 / 4).unwrap();
 }
 
 #[test]

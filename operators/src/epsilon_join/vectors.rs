@@ -13,7 +13,7 @@ use trommel_engine::operator::OperatorError;
 use super::error::EpsilonJoinError;
 use crate::columns::DIMS_MAX;
 use crate::expressions::ColumnInput;
-use crate::parameters::{Names, check_range, refuse};
+use crate::parameters::{Mistakes, Names, check_range, refuse};
 use crate::sets::lists;
 
 /// Types of vectors, for messages.
@@ -56,23 +56,24 @@ impl VectorInput {
         names: &Names,
         dims: Option<u32>,
     ) -> Result<Vec<Self>, BindError> {
-        if let Some(dims) = &dims {
-            check_range("dims", dims, &(1..=DIMS_MAX))?;
-        }
-        let mut known = dims.map(|dims| dims as usize);
+        let mut mistakes = Mistakes::default();
+        let is_in_range = mistakes.check(check_range("dims", &dims.unwrap_or(1), &(1..=DIMS_MAX)));
+        let mut known = is_in_range.and(dims).map(|dims| dims as usize);
         let mut bound = Vec::with_capacity(inputs.len());
         for (input, schema) in (1..).zip(inputs) {
-            let (form, of_type) = bind_form(schema, names)?;
-            if let (Some(known), Some(found)) = (known, of_type)
-                && known != found
-            {
+            let form = mistakes.check(bind_form(schema, names));
+            let Some((form, of_type)) = form else { continue };
+            let others = known.filter(|&known| of_type.is_some_and(|found| found != known));
+            mistakes.refuse(others.is_some(), || {
+                let [found, known] = [of_type, others].map(Option::unwrap_or_default);
                 let value = format!("vectors of {found} coordinates, beside {known}");
                 let parameter = if dims.is_some() { "dims" } else { "vector" };
-                return Err(refuse(parameter, value, "all vectors need one length"));
-            }
+                refuse(parameter, value, "all vectors need one length")
+            });
             known = known.or(of_type);
             bound.push(Self { form, input, dims: None });
         }
+        mistakes.none()?;
         bound.iter_mut().for_each(|input| input.dims = known);
         Ok(bound)
     }
@@ -151,21 +152,23 @@ fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>),
     if names.is_empty() || names.len() > DIMS_MAX as usize {
         return Err(refuse("vector", format!("{} columns", names.len()), "expected 1 to 4,096"));
     }
-    let mut columns = Vec::with_capacity(names.len());
+    let (mut mistakes, mut columns) = (Mistakes::default(), Vec::with_capacity(names.len()));
     for name in names {
-        let (column, found) = ColumnInput::bind(schema, name, "vector")?;
+        let bound = mistakes.check(ColumnInput::bind(schema, name, "vector"));
+        let Some((column, found)) = bound else { continue };
         if found.is_numeric() && !is_decimal(&found) {
             columns.push(column);
             continue;
         }
-        return match coordinates_of(&found).filter(|_| names.len() == 1) {
-            Some(dims) => Ok((Form::Lists(column), dims)),
-            None => {
-                let column = name.clone();
-                Err(BindErrorKind::ColumnType { column, found, expected: EXPECTED }.at("vector"))
-            }
-        };
+        if let Some(dims) = coordinates_of(&found).filter(|_| names.len() == 1) {
+            return Ok((Form::Lists(column), dims));
+        }
+        mistakes.refuse(true, || {
+            let (column, expected) = (name.clone(), EXPECTED);
+            BindErrorKind::ColumnType { column, found, expected }.at("vector")
+        });
     }
+    mistakes.none()?;
     let dims = columns.len();
     Ok((Form::Coordinates(columns), Some(dims)))
 }

@@ -23,13 +23,14 @@ use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
 use super::ranked::ranked_schema;
+use super::rows::Saving;
 use super::scope::{Scope, check_bytes};
 use super::windows::{Windows, window_schema};
 use super::{pipeline, shards};
 use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, check_range, refuse};
 use crate::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
@@ -75,15 +76,11 @@ impl OperatorSpec for FrequentItems {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
-        check_range("counters", &self.counters, &(1..=COUNTERS_MAX))?;
-        let (item, item_type) = self.item_input(&inputs[0])?;
-        let weight = self.weight_input(&inputs[0])?;
-        check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
+        let algorithm = self.chosen_algorithm();
+        let Checked { item, item_type, weight, shards } =
+            self.checked(&inputs[0], algorithm, &context)?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
         let input = if self.fades() { input.fading() } else { input };
-        let algorithm = self.chosen_algorithm();
-        let shards = self.shards(algorithm, context.cores)?;
         let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
         match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
@@ -112,7 +109,68 @@ fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
     Err(BindErrorKind::ColumnType { column: column.to_owned(), found, expected }.at("item"))
 }
 
+/// Parameters that fit each other and the input.
+struct Checked {
+    item: ItemInput,
+    item_type: DataType,
+    weight: Option<ColumnInput>,
+    shards: usize,
+}
+
 impl FrequentItems {
+    /// Checks all parameters but the sizes of summaries and the content of files.
+    fn checked(
+        &self,
+        input: &SchemaRef,
+        algorithm: Algorithm,
+        context: &BindContext,
+    ) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
+        mistakes.check(check_range("counters", &self.counters, &(1..=COUNTERS_MAX)));
+        let item = mistakes.check(self.item_input(input));
+        let weight = mistakes.check(self.weight_input(input));
+        let item_bytes = ITEM_BYTES_MIN..=1 << 30;
+        mistakes.check(check_range("item_bytes_max", &self.item_bytes_max, &item_bytes));
+        let shards = mistakes.check(self.shards(algorithm, context.cores));
+        let emission = mistakes.check(self.emission());
+        mistakes.check(self.check_fading(algorithm, emission.as_ref()));
+        if let Some(bytes) = self.state_bytes_max {
+            mistakes.refuse(algorithm != Algorithm::Sieve, || {
+                refuse("state_bytes_max", bytes.to_string(), "for the algorithm `sieve` only")
+            });
+        }
+        mistakes.all(|| {
+            let (item, item_type) = item?;
+            Some(Checked { item, item_type, weight: weight?, shards: shards? })
+        })
+    }
+
+    /// Refuses what does not go together with `window` or `decay`.
+    fn check_fading(
+        &self,
+        algorithm: Algorithm,
+        emission: Option<&Emission>,
+    ) -> Result<(), BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(Scope::new(self.window.as_ref(), self.decay.as_ref()));
+        let given = [("window", self.window.is_some()), ("decay", self.decay.is_some())];
+        let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
+            return mistakes.none();
+        };
+        mistakes.check(self.refuse_files(name));
+        mistakes.refuse(algorithm == Algorithm::ParallelFilter, || {
+            let value = format!("\"parallel_filter\" beside `{name}`");
+            refuse("algorithm", value, "use another algorithm; they run on one core")
+        });
+        let emits = emission.is_some_and(|emission| !emission.is_at_end());
+        mistakes.refuse(self.window.is_some() && emits, || {
+            let allowed = "a window emits when it closes; leave `emit` out";
+            refuse("emit", "\"every\" beside `window`", allowed)
+        });
+        mistakes.none()
+    }
+
     /// The items, and their type in results: that of a column, or a struct of several columns.
     fn item_input(&self, schema: &SchemaRef) -> Result<(ItemInput, DataType), BindError> {
         let texts = match self.item.as_slice() {
@@ -123,25 +181,30 @@ impl FrequentItems {
             }
             several => several,
         };
+        let mut mistakes = Mistakes::default();
         let (mut columns, mut fields) = (Vec::new(), Vec::<Field>::new());
         let mut names: HashSet<String> = TAKEN.map(str::to_owned).into();
         for text in texts {
-            let chosen = choose(text, schema)
-                .map_err(|error| BindErrorKind::Other(error.into()).at("item"))?;
-            for Chosen { name, expression, is_unnested } in chosen {
+            let chosen =
+                choose(text, schema).map_err(|error| BindErrorKind::Other(error.into()).at("item"));
+            for Chosen { name, expression, is_unnested } in
+                mistakes.check(chosen).into_iter().flatten()
+            {
                 if is_unnested {
                     let allowed = "make rows of the list by `select` before";
-                    return Err(refuse("item", format!("`{text}`"), allowed));
+                    mistakes.refuse(true, || refuse("item", format!("`{text}`"), allowed));
+                    continue;
                 }
-                if !names.insert(name.clone()) {
+                mistakes.refuse(!names.insert(name.clone()), || {
                     let allowed = "a column of the rows has this name; rename it: \"x as name\"";
-                    return Err(refuse("item", format!("`{name}`"), allowed));
-                }
-                let kind = countable(text, expression.data_type().clone())?;
-                fields.push(Field::new(name, kind, false));
+                    refuse("item", format!("`{name}`"), allowed)
+                });
+                let kind = mistakes.check(countable(text, expression.data_type().clone()));
+                fields.extend(kind.map(|kind| Field::new(name, kind, false)));
                 columns.push(expression);
             }
         }
+        mistakes.none()?;
         Ok((ItemInput::Several(columns), DataType::Struct(fields.into())))
     }
 
@@ -173,10 +236,10 @@ impl FrequentItems {
                                `every_seconds` to the time";
                 return Err(refuse("emit", "\"every\" without a number", allowed));
             }
-            (Emit::Every, items, seconds) => {
-                check_range("every", &items.unwrap_or(1), &(1..=u64::MAX))?;
-                check_range("every_seconds", &seconds.unwrap_or(1.0), &EVERY_RANGE)?;
-            }
+            (Emit::Every, items, seconds) => BindError::collect([
+                check_range("every", &items.unwrap_or(1), &(1..=u64::MAX)),
+                check_range("every_seconds", &seconds.unwrap_or(1.0), &EVERY_RANGE),
+            ])?,
         }
         let period = self.every_seconds.map(Duration::from_secs_f64);
         let share = self.threshold.unwrap_or_default();
@@ -238,10 +301,6 @@ impl FrequentItems {
         let filter = || -> Result<Filter<K>, BindError> {
             Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
         };
-        if let Some(bytes) = self.state_bytes_max.filter(|_| algorithm != Algorithm::Sieve) {
-            let (value, allowed) = (bytes.to_string(), "for the algorithm `sieve` only".to_owned());
-            return Err(BindErrorKind::Value { value, allowed }.at("state_bytes_max"));
-        }
         let bytes = match algorithm {
             Algorithm::Sieve | Algorithm::Auto => Sieve::<K>::bytes_max(self.counters),
             _ => SpaceSaving::<K>::bytes_max(self.counters),
@@ -294,8 +353,8 @@ impl FrequentItems {
                 let memories = (0..shards).map(|_| sharing.state(bytes));
                 let memories = memories.collect::<Result<Vec<_>, _>>()?;
                 let summaries = summaries.into_iter().zip(memories).collect();
-                let (file, claim) = self.snapshot_file::<K>(&item)?;
-                let shards = shards::shards(summaries, &input, emission, file);
+                let (saving, claim) = self.saving::<K>(&item)?;
+                let shards = shards::shards(summaries, &input, emission, saving);
                 let shards = (1..).zip(shards);
                 let parts =
                     shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
@@ -303,12 +362,12 @@ impl FrequentItems {
             }
             Scope::All => {
                 let memory = sharing.state(bytes)?;
-                let (summary, (file, claim)) =
-                    (self.restored(summary, &item)?, self.snapshot_file::<K>(&item)?);
+                let (summary, (saving, claim)) =
+                    (self.restored(summary, &item)?, self.saving::<K>(&item)?);
                 let makes_keys =
                     !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
                 let secret = summary.key_secret().filter(|_| makes_keys).cloned();
-                let counter = Counter::<K, _>::new(summary, &item, emission, file, memory);
+                let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
                 let fragment = match secret {
                     None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
                     Some(secret) => {
@@ -321,10 +380,10 @@ impl FrequentItems {
                 Ok(fragment.claiming(claim))
             }
             Scope::Decay(half_life) => {
-                self.refuse_files("decay")?;
                 let decayed = Decayed::new(summary, half_life);
                 let memory = sharing.state(bytes)?;
-                let counter = Counter::<K, _>::new(decayed, &item, emission, None, memory);
+                let counter =
+                    Counter::<K, _>::new(decayed, &item, emission, Saving::default(), memory);
                 Ok(Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked))
             }
             Scope::Window { panes, borders } => match borders.pane_items() {
@@ -350,13 +409,7 @@ impl FrequentItems {
         input: Input,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        self.refuse_files("window")?;
         let emission = self.emission()?;
-        if !emission.is_at_end() {
-            let value = "\"every\" beside `window`".to_owned();
-            let allowed = "a window emits when it closes; leave `emit` out".to_owned();
-            return Err(BindErrorKind::Value { value, allowed }.at("emit"));
-        }
         let pane_items = borders.pane_items().unwrap_or(usize::MAX);
         let bytes = PaneQueue::<K, _>::bytes_max(&live, panes, monitored_max, pane_items);
         check_bytes(panes, bytes)?;
@@ -374,19 +427,12 @@ impl FrequentItems {
         input: Input,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        for (is_set, name) in [(self.window.is_some(), "window"), (self.decay.is_some(), "decay")] {
-            if is_set {
-                let value = format!("\"parallel_filter\" beside `{name}`");
-                let allowed = "use another algorithm; they run on one core".to_owned();
-                return Err(BindErrorKind::Value { value, allowed }.at("algorithm"));
-            }
-        }
-        let (file, claim) = self.snapshot_file::<K>(input.item_type())?;
+        let (saving, claim) = self.saving::<K>(input.item_type())?;
         let emission = self.emission()?;
         let memory = sharing.state(Summary::state_bytes_max(&filter))?;
         let filter = self.restored(filter, input.item_type())?;
         let schema = ranked_schema(input.item_type());
-        let (filter, counter) = pipeline::parts(filter, input, emission, file, memory);
+        let (filter, counter) = pipeline::parts(filter, input, emission, saving, memory);
         let parts = vec![part("filter", filter), part("counter", counter)];
         Ok(Fragment::new(parts, vec![schema]).claiming(claim))
     }
@@ -446,31 +492,30 @@ impl FrequentItems {
         if *item == K::TYPE { self.label.clone() } else { format!("{}{TYPE}{item})", self.label) }
     }
 
-    /// The file that the state is written to at the end, and the claim to it.
-    fn snapshot_file<K: Column>(
-        &self,
-        item: &DataType,
-    ) -> Result<(Option<SnapshotFile>, Option<Claim>), BindError> {
+    /// The name of what is counted, with the file that the state is written to at the end, and the
+    /// claim to that.
+    fn saving<K: Column>(&self, item: &DataType) -> Result<(Saving, Option<Claim>), BindError> {
+        let label = self.state_label::<K>(item);
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         let file = file.map_err(|error| blame("snapshot", error.into()))?;
-        let file = file.map(|file| file.labelled(&self.state_label::<K>(item)));
+        let file = file.map(|file| file.labelled(&label));
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        Ok((file, claim))
+        Ok((Saving { label, file }, claim))
     }
 
     fn refuse_files(&self, beside: &str) -> Result<(), BindError> {
+        let mut mistakes = Mistakes::default();
+        let allowed = "only counts of the whole stream are kept in files";
         for (file, parameter) in [(&self.restore, "restore"), (&self.snapshot, "snapshot")] {
             if let Some(file) = file {
                 let value = format!("{:?} beside `{beside}`", file.display().to_string());
-                let allowed = "only counts of the whole stream are kept in files".to_owned();
-                return Err(BindErrorKind::Value { value, allowed }.at(parameter));
+                mistakes.refuse(true, || refuse(parameter, value, allowed));
             }
         }
-        if !self.merge.is_empty() {
-            let allowed = "only counts of the whole stream are kept in files";
-            return Err(refuse("merge", format!("states beside `{beside}`"), allowed));
-        }
-        Ok(())
+        mistakes.refuse(!self.merge.is_empty(), || {
+            refuse("merge", format!("states beside `{beside}`"), allowed)
+        });
+        mistakes.none()
     }
 }
 

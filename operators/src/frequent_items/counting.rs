@@ -14,9 +14,9 @@ use super::input::{Input, Observations, WeightsFull};
 use super::memory::StateMemory;
 use super::query::{QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
-use super::rows::Outbox;
+use super::rows::{Outbox, Saving};
 use crate::items::{Column, Keyed, StoredItem};
-use crate::state::{SnapshotFile, free_bytes_max};
+use crate::state::free_bytes_max;
 use crate::summary::{Counted, Counts, Decayed, Stored, Summary};
 
 /// Counts with the queries and the state that the operator offers.
@@ -89,10 +89,10 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
         tally: T,
         item: &DataType,
         emission: Emission,
-        file: Option<SnapshotFile>,
+        saving: Saving,
         memory: StateMemory,
     ) -> Self {
-        let outbox = Outbox::new(ranked_schema(item), file);
+        let outbox = Outbox::new(ranked_schema(item), saving);
         Self { tally, emission, outbox, memory, _item: PhantomData }
     }
 
@@ -153,7 +153,10 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
     pub(super) fn answer(&self, request: &Request) -> Result<Response, QueryError> {
         let (monitored, observed) = (self.tally.iter(), self.tally.observed());
         if is_snapshot(request) && T::QUERIES.contains(&request.name()) {
-            let state = || self.tally.snapshot().expect("a summary that is asked for its state");
+            let state = || {
+                let state = self.tally.snapshot();
+                self.outbox.labelled(state.expect("a summary that is asked for its state"))
+            };
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
         let question = Question::<K>::read(request, T::QUERIES, &self.outbox.item_type())?;

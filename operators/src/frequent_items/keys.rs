@@ -173,6 +173,7 @@ mod tests {
     use super::super::emission::Emission;
     use super::super::memory::StateMemory;
     use super::super::query::Report;
+    use super::super::rows::Saving;
     use super::*;
     use crate::items::Text;
     use crate::share::Share;
@@ -200,7 +201,7 @@ mod tests {
             sieve.clone(),
             &DataType::Utf8,
             Emission::new(report, None, None),
-            None,
+            Saving::default(),
             memory,
         )
     }

@@ -388,8 +388,8 @@ impl FrequentItems {
         self
     }
 
-    /// Says in words what is counted, such as `words`: a state that is written says so, and one of
-    /// something else is not restored.
+    /// Says in words what is counted, such as `words`: a state that is written or asked for says
+    /// so, and one of something else is not restored.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();

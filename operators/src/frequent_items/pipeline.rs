@@ -28,9 +28,8 @@ use super::input::{Input, Observations};
 use super::memory::StateMemory;
 use super::query::{Question, Report, STATE_QUERIES, check, is_snapshot, snapshot_row};
 use super::ranked::ranked_schema;
-use super::rows::Outbox;
+use super::rows::{Outbox, Saving};
 use crate::items::{Column, Item};
-use crate::state::SnapshotFile;
 use crate::summary::{Counted, Filter, FilterFront, SpaceSaving, exchange_while_due};
 
 /// A message of the filter to the counter: some missed items, and the next step.
@@ -98,11 +97,11 @@ pub(super) fn parts<K: Column>(
     filter: Filter<K>,
     input: Input,
     emission: Emission,
-    file: Option<SnapshotFile>,
+    saving: Saving,
     memory: StateMemory,
 ) -> (FilterPart<K>, CounterPart<K>) {
     let (front, back) = filter.into_halves();
-    let outbox = Outbox::new(ranked_schema(input.item_type()), file);
+    let outbox = Outbox::new(ranked_schema(input.item_type()), saving);
     let part = FilterPart {
         front: Some(front),
         input,
@@ -301,7 +300,10 @@ impl<K: Column> Operator for CounterPart<K> {
         let front = payload.downcast::<FilterFront<K>>().expect("the filter counts the same items");
         let monitored = front.iter().chain(self.back.iter());
         if is_snapshot(request) {
-            let state = || Filter::from_halves((*front).clone(), self.back.clone()).snapshot();
+            let state = || {
+                let filter = Filter::from_halves((*front).clone(), self.back.clone());
+                self.outbox.labelled(filter.snapshot())
+            };
             return Ok(Response::Answer(snapshot_row(request, monitored, state)?));
         }
         let question = Question::read(request, STATE_QUERIES, &self.outbox.item_type())?;
@@ -336,7 +338,7 @@ mod tests {
         let memory = StateMemory::new(&MemoryBudget::of_process(), 0).unwrap();
         let (input, emission) =
             (Input::of_column(DataType::UInt32), Emission::new(report, None, None));
-        let (mut part, _) = parts(filter, input, emission, None, memory);
+        let (mut part, _) = parts(filter, input, emission, Saving::default(), memory);
         // First all counters are taken; then a counter of Y overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);
         let column: ArrayRef = Arc::new(UInt32Array::from_iter_values(items));

@@ -12,7 +12,7 @@ use trommel_engine::operator::{Ending, Flow, OperatorError, Output};
 
 use super::ranked::{item_type, ranked_rows};
 use crate::items::Column;
-use crate::state::SnapshotFile;
+use crate::state::{SnapshotFile, Stamp};
 use crate::summary::Counted;
 
 /// Rows that are sent at once.
@@ -90,6 +90,13 @@ impl Budget {
     }
 }
 
+/// The name of what is counted, which states say, and the file of the state, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Saving {
+    pub(super) label: String,
+    pub(super) file: Option<SnapshotFile>,
+}
+
 /// Rows on their way out, and the file of the state, which is written before the last of them: a
 /// reader that takes its time, or a run that is aborted meanwhile, does not cost the state.
 ///
@@ -99,14 +106,21 @@ impl Budget {
 pub(super) struct Outbox<K> {
     schema: SchemaRef,
     rows: Rows<K>,
-    file: Option<SnapshotFile>,
+    saving: Saving,
     is_checked: bool,
     has_ended: bool,
 }
 
 impl<K: Column> Outbox<K> {
-    pub(super) fn new(schema: SchemaRef, file: Option<SnapshotFile>) -> Self {
-        Self { schema, rows: Rows::default(), file, is_checked: false, has_ended: false }
+    pub(super) fn new(schema: SchemaRef, saving: Saving) -> Self {
+        Self { schema, rows: Rows::default(), saving, is_checked: false, has_ended: false }
+    }
+
+    /// A state that is asked for while the input goes on, with the name of what is counted.
+    pub(super) fn labelled(&self, mut state: Vec<u8>) -> Vec<u8> {
+        let label = self.saving.label.clone();
+        Stamp { label, ..Stamp::default() }.put_on(&mut state);
+        state
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
@@ -122,14 +136,14 @@ impl<K: Column> Outbox<K> {
     pub(super) fn check(&mut self) -> Result<(), OperatorError> {
         if !self.is_checked {
             self.is_checked = true;
-            self.file.as_ref().map_or(Ok(()), SnapshotFile::probe)?;
+            self.saving.file.as_ref().map_or(Ok(()), SnapshotFile::probe)?;
         }
         Ok(())
     }
 
     /// Notes how the input ended.
     pub(super) fn input_ended(&mut self, ending: Ending) {
-        if let Some(file) = &mut self.file {
+        if let Some(file) = &mut self.saving.file {
             file.input_ended(ending);
         }
     }
@@ -153,7 +167,7 @@ impl<K: Column> Outbox<K> {
         state: impl FnOnce() -> Option<Vec<u8>>,
     ) -> Flow {
         if self.has_ended
-            && let Some(file) = self.file.take()
+            && let Some(file) = self.saving.file.take()
             && let Some(state) = state()
             && let Err(error) = file.write(state)
         {

@@ -31,9 +31,8 @@ use super::input::{Input, Observations};
 use super::memory::{StateFull, StateMemory};
 use super::query::{QUERIES, Question};
 use super::ranked::ranked_schema;
-use super::rows::Outbox;
+use super::rows::{Outbox, Saving};
 use crate::items::Column;
-use crate::state::SnapshotFile;
 use crate::summary::{Bounds, Counted, Stored, Summary};
 
 /// A message of a shard to the next one.
@@ -69,22 +68,23 @@ pub(super) fn shards<K: Column, S: Stored<K>>(
     summaries: Vec<(S, StateMemory)>,
     input: &Input,
     emission: Emission,
-    mut file: Option<SnapshotFile>,
+    mut saving: Saving,
 ) -> impl Iterator<Item = Shard<K, S>> {
     let (len, input) = (summaries.len(), input.clone());
-    summaries.into_iter().enumerate().map(move |(position, (summary, memory))| Shard {
-        summary: Some(summary),
-        input: input.clone(),
-        emission,
-        outbox: Outbox::new(
-            ranked_schema(input.item_type()),
-            file.take_if(|_| position + 1 == len),
-        ),
-        memory,
-        is_first: position == 0,
-        later: len - 1 - position,
-        passed: 0,
-        state_bytes: 0,
+    summaries.into_iter().enumerate().map(move |(position, (summary, memory))| {
+        let is_last = position + 1 == len;
+        let saving = if is_last { std::mem::take(&mut saving) } else { Saving::default() };
+        Shard {
+            summary: Some(summary),
+            input: input.clone(),
+            emission,
+            outbox: Outbox::new(ranked_schema(input.item_type()), saving),
+            memory,
+            is_first: position == 0,
+            later: len - 1 - position,
+            passed: 0,
+            state_bytes: 0,
+        }
     })
 }
 

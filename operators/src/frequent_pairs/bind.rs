@@ -20,10 +20,11 @@ use super::prepare::{PairProducer, Rules};
 use crate::budget::Allowance;
 use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, check_range, refuse};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
+use crate::window::slides::Slides;
 
 impl OperatorSpec for FrequentPairs {
     fn operator(&self) -> &'static str {
@@ -39,29 +40,15 @@ impl OperatorSpec for FrequentPairs {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_input(self.restore.as_deref(), self.snapshot.as_deref(), &context)?;
-        check_range("itemset", &self.itemset, &(2..=3))?;
-        if self.support == super::Support::Count(0) {
-            return Err(refuse("support", "0", "expected at least 1 transaction"));
-        }
-        let set = SetInput::bind(inputs, &self.set)?.remove(0);
+        let Checked { set, device, forms, slides, memory, file } =
+            self.checked(inputs, &context)?;
         let names = ItemNames::new(set.item_type()).expect("items of sets have names");
-        let is_named_before = |index: usize| {
-            let (before, from) = self.measures.split_at(index);
-            before.contains(&from[0])
-        };
-        if (0..self.measures.len()).any(is_named_before) {
-            return Err(refuse("measures", "a measure twice", "name each measure once"));
-        }
-        let (device, forms) = self.places()?;
-        let slides = self.window.map(PairWindow::resolve).transpose()?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
         let kernels = match context.cores {
             0 => parallelism(),
             named => named,
         };
         let kernels = kernels.min(KERNELS_MAX);
-        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let Self { support, itemset, layout, tuning, .. } = *self;
         let rules =
             Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
@@ -78,8 +65,6 @@ impl OperatorSpec for FrequentPairs {
             let lists_max = memory.bytes();
             OpenFlights { session, form, isa, lists_max, tuning }
         });
-        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
-        let file = file.map_err(|error| blame("snapshot", error))?;
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let mut producer = PairProducer::new(rules, set, names, choice, file);
         if let Some(path) = self.missing.present(self.restore.as_deref()) {
@@ -105,7 +90,46 @@ fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError 
     BindErrorKind::Other(error.into()).at(parameter)
 }
 
+/// Parameters that fit each other and the input.
+struct Checked {
+    set: SetInput,
+    device: Device,
+    forms: &'static [DeviceForm],
+    slides: Option<Slides>,
+    memory: Allowance,
+    file: Option<SnapshotFile>,
+}
+
 impl FrequentPairs {
+    /// Checks all parameters.
+    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
+        mistakes.check(check_range("itemset", &self.itemset, &(2..=3)));
+        mistakes.refuse(self.support == super::Support::Count(0), || {
+            refuse("support", "0", "expected at least 1 transaction")
+        });
+        let sets = mistakes.check(SetInput::bind(inputs, &self.set));
+        let is_named_before = |index: usize| {
+            let (before, from) = self.measures.split_at(index);
+            before.contains(&from[0])
+        };
+        mistakes.refuse((0..self.measures.len()).any(is_named_before), || {
+            refuse("measures", "a measure twice", "name each measure once")
+        });
+        let places = mistakes.check(self.places());
+        let slides = mistakes.check(self.window.map(PairWindow::resolve).transpose());
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
+        let memory = mistakes.check(memory);
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        let file = mistakes.check(file.map_err(|error| blame("snapshot", error)));
+        mistakes.all(|| {
+            let ((device, forms), set) = (places?, sets?.remove(0));
+            let (slides, memory, file) = (slides?, memory?, file?);
+            Some(Checked { set, device, forms, slides, memory, file })
+        })
+    }
+
     /// The device, and the forms of the data on it if it is not the CPU.
     fn places(&self) -> Result<(Device, &'static [DeviceForm]), BindError> {
         let layout = || format!("{:?} with `device` \"{}\"", self.layout.name(), self.device);

@@ -157,7 +157,8 @@ mod tests {
             TransactionBlock { ends: vec![700, 1400, 2100, 2800], items: numbers.repeat(4) };
         let blocks = vec![Arc::new(Transposition::default().transpose(&block))];
         let (support, window) = (Support::Count(1), WindowSpan::default());
-        Joining::new(blocks, &names, support, window, 1, 1).unwrap().run()
+        let budget = Budget::new(usize::MAX);
+        Joining::new(blocks, &names, support, window, (1, 1), budget).unwrap().run()
     }
 
     fn choice(device: Device, forms: &'static [DeviceForm]) -> DeviceChoice {

@@ -11,12 +11,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use trommel_engine::operator::OperatorError;
 use trommel_kernels::memory::Part;
 use trommel_kernels::sets::SetStore;
 
 use super::options::Support;
 use super::transposed::TransposedBlock;
 use super::vertical::{TooMany, VerticalData, narrow};
+use crate::budget::{Budget, BudgetFull};
 use crate::names::ItemNames;
 use crate::window::borders::WindowSpan;
 
@@ -25,6 +27,13 @@ const NO_RANK: u32 = u32::MAX;
 
 /// Tasks for each kernel. Each of them looks at the items of all blocks.
 const TASKS_PER_KERNEL: usize = 2;
+
+/// Use of the memory, as messages say it.
+const LISTS: &str = "the joined lists";
+
+/// Bytes of a frequent item while lists are joined: its number, sorted and by rank, its place, room
+/// to sort that, the begin of its list, and the next place of that in a task.
+const ITEM_BYTES: usize = 6 * size_of::<u32>();
 
 /// The blocks of a window, and the places of their items.
 #[derive(Debug)]
@@ -50,6 +59,8 @@ pub(super) struct Joining {
     /// Tasks that nobody has yet, the next one last.
     waiting: Vec<JoinTask>,
     done: Vec<Option<Part<u32>>>,
+    /// Bytes of the lists, and of blocks that only these tasks have.
+    bytes: usize,
 }
 
 /// A task: the lists of some ranks.
@@ -93,31 +104,42 @@ impl JoinTask {
 
 impl Joining {
     /// Begins to join the lists of the items that reach `support` in `blocks`, which have the
-    /// items by number. With several `kernels`, tasks have at least `task_tids` transactions.
+    /// items by number. With several `kernels`, tasks have at least `task_tids` transactions. Of
+    /// `budget`, all that there is has been taken.
+    ///
+    /// # Errors
+    /// If there are too many transactions, or the lists do not fit.
     pub(super) fn new(
         blocks: Vec<Arc<TransposedBlock>>,
         names: &ItemNames,
         support: Support,
         window: WindowSpan,
-        kernels: usize,
-        task_tids: u32,
-    ) -> Result<Self, TooMany> {
+        (kernels, task_tids): (usize, u32),
+        mut budget: Budget,
+    ) -> Result<Self, OperatorError> {
         let transactions = blocks.iter().map(|block| u64::from(block.transactions())).sum();
         let transactions = TooMany::check("transactions", transactions)?;
+        let mut bytes = names.len() * size_of::<u32>();
+        budget.take(LISTS, bytes)?;
         let mut supports = vec![0_u32; names.len()];
         for (number, tids) in blocks.iter().flat_map(|block| block.lists()) {
             supports[number as usize] += narrow(tids.len());
         }
         let least = support.least_count(transactions);
-        let Ranking { numbers, places } = Ranking::new(names, &supports, least);
+        let Ranking { numbers, places } = Ranking::new(names, &supports, least, &mut budget)?;
+        let items_bytes = names.column_bytes(&numbers);
+        budget.take(LISTS, items_bytes)?;
         let ends = numbers.iter().scan(0, |end, &number| {
             *end += u64::from(supports[number as usize]);
             Some(*end)
         });
         let total = TooMany::check("items of transactions", ends.clone().last().unwrap_or(0))?;
-        let offsets: Vec<u32> = std::iter::once(0)
-            .chain(ends.map(|end| u32::try_from(end).expect("at most the total")))
-            .collect();
+        let tids_bytes = total as usize * size_of::<u32>();
+        budget.take(LISTS, tids_bytes)?;
+        bytes += numbers.len() * ITEM_BYTES + items_bytes + tids_bytes;
+        let mut offsets: Vec<u32> = Vec::with_capacity(numbers.len() + 1);
+        offsets.push(0);
+        offsets.extend(ends.map(|end| u32::try_from(end).expect("at most the total")));
         let mut ranks = supports;
         ranks.fill(NO_RANK);
         for (rank, &number) in (0..).zip(&numbers) {
@@ -134,7 +156,17 @@ impl Joining {
         let waiting: Vec<_> = ranges.into_iter().zip(parts).enumerate().map(task).rev().collect();
         let done = waiting.iter().map(|_| None).collect();
         let items = names.column(&numbers);
-        Ok(Self { ranked, items, places, transactions, least, window, waiting, done })
+        Ok(Self { ranked, items, places, transactions, least, window, waiting, done, bytes })
+    }
+
+    /// Takes over `bytes` of blocks that nothing else has.
+    pub(super) fn keep(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    /// Bytes of the lists, of all that they are made with, and of the blocks that only they have.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The next task.
@@ -180,15 +212,23 @@ struct Ranking {
 }
 
 impl Ranking {
-    fn new(names: &ItemNames, supports: &[u32], least: u32) -> Self {
+    fn new(
+        names: &ItemNames,
+        supports: &[u32],
+        least: u32,
+        budget: &mut Budget,
+    ) -> Result<Self, BudgetFull> {
         let frequent = (0..).zip(supports).filter(|(_, support)| **support >= least);
-        let mut sorted: Vec<u32> = frequent.map(|(number, _)| number).collect();
+        let len = frequent.clone().count();
+        budget.take(LISTS, len * ITEM_BYTES)?;
+        let mut sorted: Vec<u32> = Vec::with_capacity(len);
+        sorted.extend(frequent.map(|(number, _)| number));
         names.sort(&mut sorted);
         let mut places: Vec<u32> = (0..narrow(sorted.len())).collect();
         let number = |place: u32| sorted[place as usize];
         // Stable, which keeps items of equal support sorted.
         places.sort_by_key(|&place| Reverse(supports[number(place) as usize]));
-        Self { numbers: places.iter().map(|&place| number(place)).collect(), places }
+        Ok(Self { numbers: places.iter().map(|&place| number(place)).collect(), places })
     }
 }
 
@@ -252,10 +292,23 @@ mod tests {
             blocks.extend(collector.close());
             let mut memory = Transposition::default();
             let blocks = blocks.iter().map(|block| Arc::new(memory.transpose(block))).collect();
-            let (support, window) = (Support::Count(least), WindowSpan::default());
-            let joining =
-                Joining::new(blocks, &names, support, window, kernels, task_tids).unwrap();
+            let blocks: Vec<_> = blocks;
+            let begin = |allowed| {
+                let (support, window) = (Support::Count(least), WindowSpan::default());
+                let budget = Budget::new(allowed);
+                Joining::new(blocks.clone(), &names, support, window, (kernels, task_tids), budget)
+            };
+            let joining = begin(usize::MAX).unwrap();
+            let bytes = joining.bytes();
+            if bytes > 0 {
+                let error = begin(bytes - 1).unwrap_err().to_string();
+                prop_assert!(error.contains("not enough memory for the joined lists"), "{}", error);
+            }
+            begin(bytes).unwrap();
             let data = joining.run();
+            let lists = size_of_val(data.lists().tokens()) + size_of_val(data.lists().offsets());
+            prop_assert!(lists + 4 * names.len() <= bytes + 4, "{} of {}", lists, bytes);
+            prop_assert!(data.bytes() <= bytes + 4, "{} of {}", data.bytes(), bytes);
             let items = data.items().as_primitive::<UInt32Type>().values();
             let lists = (0..items.len()).map(|rank| data.lists().set(rank));
             let lens: Vec<usize> = lists.clone().map(<[u32]>::len).collect();

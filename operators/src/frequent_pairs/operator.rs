@@ -36,7 +36,8 @@ use crate::wave::Device;
 /// and 16 for each item; with `batmap`, 6 to 12 bytes more for each item of a transaction. For a
 /// GPU, 2 bytes more for each item of a transaction, with `sparse` up to 20; its own memory holds a
 /// bit for each frequent item and transaction, or the batmaps or transactions, of one window. More
-/// than `memory_max` bytes of transactions are an error. At most 2^31 transactions, with as many
+/// than `memory_max` bytes of transactions and of the lists that are joined of them are an error,
+/// before they are taken. At most 2^31 transactions, with as many
 /// frequent items in all. Triples need the frequent pairs, 60 bytes each, which count as memory.
 /// The number of results is not limited: they leave when they are found.
 ///

@@ -54,6 +54,17 @@ impl PairRows {
         Self { data, pairs, firsts, totals, partners, partner_ends, maps }
     }
 
+    /// Bytes of the pairs, of the items, and of the batmaps that have been made.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { data, pairs, firsts, totals, partners, partner_ends, maps } = self;
+        let numbers = [firsts, partners, partner_ends].map(|numbers| size_of_val(&numbers[..]));
+        data.bytes()
+            + size_of_val(&pairs[..])
+            + size_of_val(&totals[..])
+            + numbers.iter().sum::<usize>()
+            + maps.get().map_or(0, BatMaps::bytes)
+    }
+
     /// The items.
     pub(super) fn data(&self) -> &Arc<VerticalData> {
         &self.data

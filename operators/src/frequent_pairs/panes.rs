@@ -170,16 +170,19 @@ impl PaneBlocks {
         here.map(|(_, block)| Arc::clone(block)).collect()
     }
 
-    /// Drops the blocks that no window after `closed` has: all, if it is the last.
-    pub(super) fn drop_before(&mut self, closed: Closed) {
+    /// Drops the blocks that no window after `closed` has: all, if it is the last. Returns their
+    /// bytes, which the lists of `closed` may still have.
+    pub(super) fn drop_before(&mut self, closed: Closed) -> usize {
         let first = match closed.is_last {
             true => u64::MAX,
             false => (closed.pane + 2).saturating_sub(self.panes as u64),
         };
+        let before = self.here_bytes;
         while self.here.front().is_some_and(|&(pane, _)| pane < first) {
             let dropped = self.here.pop_front();
             self.here_bytes -= dropped.map_or(0, |(_, block)| block.bytes());
         }
+        before - self.here_bytes
     }
 
     /// The progress of the windows, and each block with the age of its pane, 0 for the live one.

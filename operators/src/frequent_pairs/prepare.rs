@@ -49,6 +49,18 @@ enum Mining {
     Triples(Arc<PairRows>, std::vec::IntoIter<Task>),
 }
 
+impl Mining {
+    /// Bytes of the window.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Lists(joining) => joining.bytes(),
+            Self::Pairs(data, _) => data.bytes(),
+            Self::Triples(pairs, _) => pairs.bytes(),
+        }
+    }
+}
+
 /// Makes chunks of the transactions of a stream.
 pub(super) struct PairProducer {
     rules: Rules,
@@ -171,6 +183,7 @@ impl PairProducer {
         let mut budget = self.rules.memory.budget();
         budget.take("the items", items_bytes)?;
         budget.take("the transactions", self.collector.bytes() + self.panes.bytes())?;
+        budget.take("the window that is counted", self.mining.bytes())?;
         budget.take("the frequent pairs", self.found.len() * PairRows::PAIR_BYTES)?;
         Ok(budget)
     }
@@ -225,13 +238,15 @@ impl PairProducer {
     /// Ranks the items of a window, all blocks of which have come back, and joins their lists.
     fn begin_joining(&mut self, closed: Closed) -> Result<(), OperatorError> {
         let Rules { support, kernels, tuning, .. } = self.rules;
-        let (blocks, names) = (self.panes.blocks(closed), &self.names);
-        let joining = Joining::new(blocks, names, support, closed.span, kernels, tuning.join_tids)?;
+        let (blocks, names, budget) =
+            (self.panes.blocks(closed), &self.names, self.budget_with_items()?);
+        let tasks = (kernels, tuning.join_tids);
+        let mut joining = Joining::new(blocks, names, support, closed.span, tasks, budget)?;
         if closed.is_last {
             // Before the last rows, for which a reader may take its time.
             self.save();
         }
-        self.panes.drop_before(closed);
+        joining.keep(self.panes.drop_before(closed));
         self.counters.windows += 1;
         self.mining = Mining::Lists(joining);
         Ok(())

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
 use thiserror::Error;
 use trommel_kernels::Isa;
 use trommel_kernels::batmap::{BatMaps, Permutations};
@@ -94,6 +94,16 @@ impl VerticalData {
     pub(super) fn total(&self, ranks: Range<u32>) -> u64 {
         let offsets = self.lists().offsets();
         u64::from(offsets[ranks.end as usize] - offsets[ranks.start as usize])
+    }
+
+    /// Bytes of the lists, the items and the batmaps that have been made.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists();
+        size_of_val(lists.offsets())
+            + size_of_val(lists.tokens())
+            + size_of_val(&self.places[..])
+            + self.items.get_buffer_memory_size()
+            + self.maps.get().map_or(0, |maps| maps.bytes())
     }
 
     /// Number of transactions.

@@ -168,6 +168,18 @@ impl ItemNames {
         from_native(native, &self.kind)
     }
 
+    /// Bytes of the [column](Self::column) of the items with these numbers.
+    pub(crate) fn column_bytes(&self, numbers: &[u32]) -> usize {
+        match &self.known {
+            Known::Narrow(_) => size_of_val(numbers),
+            Known::Wide(_) => numbers.len() * size_of::<u64>(),
+            Known::Texts { table, .. } => {
+                let texts: usize = numbers.iter().map(|&text| table.bytes_of(text).len()).sum();
+                texts + (numbers.len() + 1) * size_of::<i32>()
+            }
+        }
+    }
+
     /// Writes all items by number.
     pub(crate) fn write(&self, to: &mut Writer) {
         to.len(self.len());

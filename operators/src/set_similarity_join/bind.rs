@@ -25,7 +25,7 @@ use crate::carry::carried_demand;
 use crate::columns::column_schema;
 use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, Names, check_range, refuse};
 use crate::sets::{SetCollector, SetSource};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 use crate::window::Extent;
@@ -71,18 +71,19 @@ impl OperatorSpec for SetSimilarityJoin {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        if let Some(bytes) = &self.chunk_bytes {
-            check_range("chunk_bytes", bytes, &(1..=CHUNK_BYTES_MAX))?;
-        }
-        check_range("size_min", &self.size_min, &(1..=usize::MAX))?;
-        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
-        let bounds = Bounds::new(self.similarity, self.threshold)
-            .map_err(|error| BindErrorKind::Other(error.into()).at("threshold"))?;
-        let plan = self.plan()?;
-        self.check_carry()?;
-        let mut sources = SetSource::bind(inputs, self.id.as_deref(), &self.set, &self.carry)?;
+        let Checked { bounds, plan, memory, mut sources, window } =
+            self.checked(inputs, &context)?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        Ok(match self.stream(inputs.len(), &memory, (bounds, isa, plan))? {
+        let rules = window.map(|window| StreamRules {
+            bounds,
+            isa,
+            window,
+            is_each_pair: self.mode == JoinMode::Join,
+            size_min: self.size_min,
+            memory: memory.clone(),
+            tuning: self.tuning,
+        });
+        Ok(match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 let source = sources.remove(0).with_unseen_ids(&inputs[0]);
                 stream::deduplicate(rules, source, inputs)
@@ -104,48 +105,78 @@ impl OperatorSpec for SetSimilarityJoin {
     }
 }
 
+/// Parameters that fit each other and the inputs.
+struct Checked {
+    bounds: Bounds,
+    plan: VerifyPlan,
+    memory: Allowance,
+    sources: Vec<SetSource>,
+    /// The window of a streaming join; none if the sets are collected first.
+    window: Option<Extent>,
+}
+
 impl SetSimilarityJoin {
-    /// Parameters of a streaming join; `None` if the sets are collected first.
-    fn stream(
+    /// Checks all parameters.
+    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        let chunk_bytes = self.chunk_bytes.unwrap_or(1);
+        mistakes.check(check_range("chunk_bytes", &chunk_bytes, &(1..=CHUNK_BYTES_MAX)));
+        mistakes.check(check_range("size_min", &self.size_min, &(1..=usize::MAX)));
+        let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
+        let memory = mistakes.check(memory);
+        let bounds = Bounds::new(self.similarity, self.threshold);
+        let bounds = bounds.map_err(|error| BindErrorKind::Other(error.into()).at("threshold"));
+        let bounds = mistakes.check(bounds);
+        let plan = mistakes.check(self.plan());
+        // Columns that have no place in the rows are not looked for.
+        let carries = mistakes.check(self.check_carry()).is_some();
+        let no_columns = Names::default();
+        let carry = if carries { &self.carry } else { &no_columns };
+        let sources = SetSource::bind(inputs, self.id.as_deref(), &self.set, carry);
+        let sources = mistakes.check(sources);
+        let window = mistakes.check(self.streaming(inputs.len(), plan));
+        mistakes.all(|| {
+            let (bounds, plan, memory) = (bounds?, plan?, memory?);
+            Some(Checked { bounds, plan, memory, sources: sources?, window: window? })
+        })
+    }
+
+    /// The window of a streaming join; none if the sets are collected first.
+    fn streaming(
         &self,
         inputs: usize,
-        memory: &Allowance,
-        (bounds, isa, plan): (Bounds, Isa, VerifyPlan),
-    ) -> Result<Option<StreamRules>, BindError> {
+        plan: Option<VerifyPlan>,
+    ) -> Result<Option<Extent>, BindError> {
         let is_each_pair = self.mode == JoinMode::Join;
         let (parameter, value) = match self.window {
             None if is_each_pair => return Ok(None),
             None => ("mode", "\"deduplicate\""),
             Some(_) => ("window", "a window"),
         };
-        if inputs > 1 {
+        let mut mistakes = Mistakes::default();
+        mistakes.refuse(inputs > 1, || {
             let value = format!("{value} with {inputs} inputs");
             let allowed = "a streaming join has one input, which it joins to itself";
-            return Err(refuse(parameter, value, allowed));
-        }
-        if !is_each_pair && self.output == JoinOutput::Count {
+            refuse(parameter, value, allowed)
+        });
+        mistakes.refuse(!is_each_pair && self.output == JoinOutput::Count, || {
             let allowed = "deduplication has no `output`: rows pass or are dropped, and the report \
                            counts them";
-            return Err(refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed));
-        }
-        if !is_each_pair && plan.is_device_forced() {
+            refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed)
+        });
+        let is_device_forced = plan.is_some_and(VerifyPlan::is_device_forced);
+        mistakes.refuse(!is_each_pair && is_device_forced, || {
             let allowed = "duplicates are found on the CPU: omit `device` and `verify`";
-            return Err(refuse("mode", "\"deduplicate\" on a device", allowed));
-        }
-        if self.algorithm != JoinAlgorithm::Auto {
+            refuse("mode", "\"deduplicate\" on a device", allowed)
+        });
+        mistakes.refuse(self.algorithm != JoinAlgorithm::Auto, || {
             let value = format!("{:?} with {value}", self.algorithm.name());
             let allowed = "a streaming join has only one algorithm: omit `algorithm`";
-            return Err(refuse("algorithm", value, allowed));
-        }
-        Ok(Some(StreamRules {
-            bounds,
-            isa,
-            window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
-            is_each_pair,
-            size_min: self.size_min,
-            memory: memory.clone(),
-            tuning: self.tuning,
-        }))
+            refuse("algorithm", value, allowed)
+        });
+        let window = self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve);
+        let window = mistakes.check(window);
+        mistakes.all(|| window.map(Some))
     }
 
     /// Refuses columns to carry where rows have no place for them.

@@ -28,7 +28,7 @@ use crate::columns::{SetsBuilder, are_ascending, check_dictionaries};
 use crate::expressions::ColumnInput;
 use crate::items::{result_type, to_native};
 use crate::names::ItemNames;
-use crate::parameters::refuse;
+use crate::parameters::{Mistakes, refuse};
 
 /// Types of sets, for messages.
 const EXPECTED: &str = "a list of integers or of texts";
@@ -59,8 +59,10 @@ impl SetInput {
             };
             Ok((column, item))
         };
-        let bound: Vec<(ColumnInput, DataType)> =
-            inputs.iter().map(bind).collect::<Result<_, _>>()?;
+        let mut mistakes = Mistakes::default();
+        let bound = inputs.iter().filter_map(|schema| mistakes.check(bind(schema)));
+        let bound: Vec<(ColumnInput, DataType)> = bound.collect();
+        mistakes.none()?;
         let columns = inputs.iter().zip(&bound);
         check_dictionaries(
             columns.filter_map(|(schema, (column, _))| Some((schema, column.column()?))),

@@ -9,9 +9,9 @@ use trommel_engine::operator::OperatorError;
 
 use super::carrier::Carrier;
 use super::input::SetInput;
-use crate::carry::{CarriedColumns, carried_columns};
+use crate::carry::{CarriedColumns, carried_by_all};
 use crate::ids::{IdInput, RowIds};
-use crate::parameters::Names;
+use crate::parameters::{Mistakes, Names};
 
 /// The columns of an input that a join reads.
 #[derive(Debug, Clone)]
@@ -32,15 +32,17 @@ impl SetSource {
         set: &str,
         carry: &Names,
     ) -> Result<Vec<Self>, BindError> {
-        let ids = IdInput::bind(inputs, id)?;
-        let sets = SetInput::bind(inputs, set)?;
-        let mut sources = Vec::with_capacity(inputs.len());
-        for ((schema, ids), set) in inputs.iter().zip(ids).zip(sets) {
-            let columns = carried_columns(carry, schema, &[])?;
+        let mut mistakes = Mistakes::default();
+        let ids = mistakes.check(IdInput::bind(inputs, id));
+        let sets = mistakes.check(SetInput::bind(inputs, set));
+        let carried = mistakes.check(carried_by_all(carry, inputs, &[]));
+        let (ids, sets, carried) = mistakes.all(|| Some((ids?, sets?, carried?)))?;
+        let columns = inputs.iter().zip(ids).zip(sets).zip(carried);
+        let source = |(((schema, ids), set), columns): (((&SchemaRef, IdInput), _), _)| {
             let carried = CarriedColumns::new(schema, &ids, columns);
-            sources.push(Self { ids, set, carried });
-        }
-        Ok(sources)
+            Self { ids, set, carried }
+        };
+        Ok(columns.map(source).collect())
     }
 
     /// Reads ids that do not come out.

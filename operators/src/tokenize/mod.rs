@@ -54,7 +54,9 @@ use self::input::TextInput;
 use crate::carry::{carried_columns, carried_demand};
 use crate::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
 use crate::expressions::ColumnInput;
-use crate::parameters::{BATCH_BYTES, Names, batch_items, check_batch, check_range, refuse};
+use crate::parameters::{
+    BATCH_BYTES, Mistakes, Names, batch_items, check_batch, check_range, refuse,
+};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
@@ -368,6 +370,23 @@ impl Tokenize {
         self
     }
 
+    /// Checks all parameters.
+    fn checked(&self, input: &SchemaRef) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_batch(self.batch));
+        mistakes.check(check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1)));
+        let bytes_range = 1024..=1 << 40;
+        let dictionary_bytes_max = &self.dictionary_bytes_max;
+        mistakes.check(check_range("dictionary_bytes_max", dictionary_bytes_max, &bytes_range));
+        let tokenizer = mistakes.check(self.tokenizer());
+        let texts = mistakes.check(TextInput::bind(input, self.column.as_deref()));
+        let carried = mistakes.check(self.carried(input));
+        mistakes.all(|| {
+            let (carry, schema) = carried?;
+            Some(Checked { tokenizer: tokenizer?, texts: texts?, carry, schema })
+        })
+    }
+
     /// Indices of the columns to copy, and the schema of the sets with them.
     fn carried(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef), BindError> {
         if let (Some(name), TokenizeInto::Items) = (self.carry.as_slice().first(), self.into) {
@@ -394,45 +413,61 @@ impl Tokenize {
     }
 
     fn tokenizer(&self) -> Result<Tokenizer, BindError> {
-        let wrong = |value: String, allowed: &str| {
-            BindErrorKind::Value { value, allowed: allowed.to_owned() }.at("q")
-        };
+        let mut mistakes = Mistakes::default();
         let is_field = matches!(self.by, TokenizeBy::Field(_));
-        for (parameter, is_given) in
-            [("delimiter", self.delimiter.is_some()), ("quotes", self.quotes)]
-        {
-            if is_given && !is_field {
-                let allowed = "it is for `by`: {\"field\": N} only";
-                return Err(refuse(parameter, "a value", allowed));
-            }
+        let of_fields = [("delimiter", self.delimiter.is_some()), ("quotes", self.quotes)];
+        for (parameter, is_given) in of_fields {
+            mistakes.refuse(is_given && !is_field, || {
+                refuse(parameter, "a value", "it is for `by`: {\"field\": N} only")
+            });
         }
-        match (self.by, self.q) {
-            (TokenizeBy::Field(number), None) => {
-                check_range("by", &number, &(1..=u32::MAX))?;
-                let mut delimiter = self.delimiter.as_deref().unwrap_or_default().chars();
-                let first = delimiter.next();
-                if self.delimiter.is_some() && (first.is_none() || delimiter.next().is_some()) {
-                    let value = format!("{:?}", self.delimiter.as_deref().unwrap_or_default());
-                    return Err(refuse("delimiter", value, "expected one character"));
-                }
-                Ok(Tokenizer::Field(Fields { number, delimiter: first, quotes: self.quotes }))
-            }
-            (TokenizeBy::Qgrams, None) => Err(wrong(
-                "`by`: `qgrams` without `q`".to_owned(),
-                "expected a number of characters from 1 to 255",
-            )),
-            (TokenizeBy::Qgrams, Some(q)) => {
-                check_range("q", &q, &(1..=255))?;
-                Ok(Tokenizer::Qgrams(q))
-            }
-            (_, Some(q)) => Err(wrong(q.to_string(), "`q` is for `by`: `qgrams` only")),
-            (TokenizeBy::Words, None) => {
-                let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-                Ok(Tokenizer::words(isa))
-            }
-            (TokenizeBy::Whitespace, None) => Ok(Tokenizer::Whitespace),
+        if let Some(q) = self.q {
+            mistakes.refuse(self.by != TokenizeBy::Qgrams, || {
+                refuse("q", q.to_string(), "`q` is for `by`: `qgrams` only")
+            });
         }
+        let tokenizer = match self.by {
+            TokenizeBy::Field(number) => mistakes.check(self.fields(number)).map(Tokenizer::Field),
+            TokenizeBy::Qgrams => {
+                let missing = || {
+                    let allowed = "expected a number of characters from 1 to 255";
+                    refuse("q", "`by`: `qgrams` without `q`", allowed)
+                };
+                let q = self.q.ok_or_else(missing);
+                let q = q.and_then(|q| check_range("q", &q, &(1..=255)).map(|()| q));
+                mistakes.check(q).map(Tokenizer::Qgrams)
+            }
+            TokenizeBy::Words => {
+                let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
+                mistakes.check(isa.map_err(BindError::from)).map(Tokenizer::words)
+            }
+            TokenizeBy::Whitespace => Some(Tokenizer::Whitespace),
+        };
+        mistakes.all(|| tokenizer)
     }
+
+    /// The form of fields, of which the one with this number is a token.
+    fn fields(&self, number: u32) -> Result<Fields, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_range("by", &number, &(1..=u32::MAX)));
+        let mut delimiter = self.delimiter.as_deref().unwrap_or_default().chars();
+        let first = delimiter.next();
+        let is_one = first.is_some() && delimiter.next().is_none();
+        mistakes.refuse(self.delimiter.is_some() && !is_one, || {
+            let value = format!("{:?}", self.delimiter.as_deref().unwrap_or_default());
+            refuse("delimiter", value, "expected one character")
+        });
+        mistakes.all(|| Some(Fields { number, delimiter: first, quotes: self.quotes }))
+    }
+}
+
+/// Parameters that fit each other and the input.
+struct Checked {
+    tokenizer: Tokenizer,
+    texts: TextInput,
+    /// Indices of the columns to copy, and the schema of the sets with them.
+    carry: Vec<usize>,
+    schema: SchemaRef,
 }
 
 impl Configured for Tokenize {
@@ -458,13 +493,8 @@ impl OperatorSpec for Tokenize {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        check_batch(self.batch)?;
-        check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1))?;
-        check_range("dictionary_bytes_max", &self.dictionary_bytes_max, &(1024..=1 << 40))?;
-        let tokenizer = self.tokenizer()?;
-        let texts = TextInput::bind(&inputs[0], self.column.as_deref())?;
         let batch = self.batch;
-        let (carry, schema) = self.carried(&inputs[0])?;
+        let Checked { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
         Ok(match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);

@@ -28,6 +28,8 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
+use crate::parameters::Mistakes;
+
 /// Joins several inputs into one stream, batch by batch, as they arrive.
 ///
 /// # Ports
@@ -97,16 +99,20 @@ impl Union {
     /// Columns of the output: the columns of the first input, then further ones in the order of the
     /// inputs.
     fn output(&self, inputs: &[SchemaRef]) -> Result<SchemaRef, BindError> {
-        let mut columns: Vec<MergedColumn> = Vec::new();
+        let (mut mistakes, mut columns) = (Mistakes::default(), Vec::<MergedColumn>::new());
         for (number, input) in (1..).zip(inputs) {
-            check_names(number, input)?;
+            mistakes.check(check_names(number, input));
             for field in input.fields() {
                 match columns.iter_mut().find(|column| column.field.name() == field.name()) {
-                    Some(column) => column.merge(number, field)?,
+                    Some(column) if column.input == number => {}
+                    Some(column) => {
+                        mistakes.check(column.merge(number, field));
+                    }
                     None => columns.push(MergedColumn::new(number, field)),
                 }
             }
         }
+        mistakes.none()?;
         let fields = columns.into_iter().map(|MergedColumn { field, .. }| {
             let is_filled =
                 inputs.iter().any(|input| input.column_with_name(field.name()).is_none());
@@ -131,7 +137,10 @@ impl Union {
             })?;
             Ok((index, Constant(array)))
         };
-        self.fill.iter().map(constant).collect()
+        let mut mistakes = Mistakes::default();
+        let constants = self.fill.iter().filter_map(|fill| mistakes.check(constant(fill)));
+        let constants = constants.collect();
+        mistakes.all(|| Some(constants))
     }
 }
 
@@ -151,18 +160,23 @@ impl OperatorSpec for Union {
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let output = self.output(inputs)?;
-        let constants = self.constants(&output)?;
-        let ports = (1..).zip(inputs).map(|(number, input)| {
+        let mut mistakes = Mistakes::default();
+        let constants = mistakes.check(self.constants(&output));
+        let has_fill = |field: &Field| self.fill.contains_key(field.name());
+        let mut ports = Vec::with_capacity(inputs.len());
+        for (number, input) in (1..).zip(inputs) {
             let column = |(index, field): (usize, &Arc<Field>)| {
                 if let Some((column, _)) = input.column_with_name(field.name()) {
-                    return Ok(Column::Input(column));
+                    return Some(Column::Input(column));
                 }
-                let constant = constants.iter().position(|(column, _)| *column == index);
-                constant.map(Column::Constant).ok_or_else(|| lacks(number, field))
+                // A value that does not fit its column has been told.
+                mistakes.refuse(!has_fill(field), || lacks(number, field));
+                let mut constants = constants.iter().flatten();
+                constants.position(|(column, _)| *column == index).map(Column::Constant)
             };
-            output.fields().iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()
-        });
-        let ports = ports.collect::<Result<Vec<_>, _>>()?;
+            ports.push(output.fields().iter().enumerate().filter_map(column).collect());
+        }
+        let (constants, ports) = mistakes.all(|| Some((constants?, ports)))?;
         let constants = constants.into_iter().map(|(_, constant)| constant).collect();
         let joining = Joining { output: SchemaRef::clone(&output), ports, constants };
         Ok(Fragment::operator(Load::Light, joining, vec![output]))

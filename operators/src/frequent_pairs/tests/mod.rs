@@ -313,6 +313,20 @@ fn memory_has_a_limit() {
     assert!(error.contains("400000 allowed (`memory_max`)"), "{error}");
 }
 
+/// Transposed blocks take 2 bytes for each item of a transaction, and joined lists 4 more.
+#[test]
+fn joined_lists_count_as_memory_before_they_are_made() {
+    let transactions: Vec<Transaction> = vec![Some((0..50).collect()); 6_000];
+    let tuning = Tuning { block_items: 1 << 12, ..Tuning::default() };
+    let spec = FrequentPairs::new(Support::Count(6_000)).tuning(tuning);
+    let (blocks, lists) = (2 * 50 * 6_000, 4 * 50 * 6_000);
+    let (_, ended) = run(&transactions, spec.clone().memory_max(blocks + lists / 2), 100, 1);
+    let error = ended.unwrap_err();
+    assert!(error.contains("not enough memory for the joined lists"), "{error}");
+    let (_, ended) = run(&transactions, spec.memory_max(blocks + lists + 600_000), 100, 1);
+    ended.unwrap();
+}
+
 #[test]
 fn parameters_are_checked() {
     let schema = batch(&[]).schema();

@@ -44,7 +44,7 @@ use trommel_engine::registry::Configured;
 use crate::columns::find_column;
 use crate::expressions::ColumnInput;
 use crate::files::{Destination, FileError, Patience, terminal_width};
-use crate::parameters::{check_range, refuse};
+use crate::parameters::{Mistakes, check_range, refuse};
 pub use archive::RotateCompression;
 use archive::{Archive, ArchiveRules};
 pub use by::ValueError;
@@ -453,7 +453,9 @@ impl Write {
                 (index, _) => Ok((index, descends)),
             }
         };
-        self.sort.iter().map(column).collect()
+        let mut mistakes = Mistakes::default();
+        let sorted = self.sort.iter().filter_map(|name| mistakes.check(column(name))).collect();
+        mistakes.all(|| Some(sorted))
     }
 
     /// Encoding of each row, for the formats that have one.
@@ -591,6 +593,16 @@ impl Write {
         }
     }
 
+    /// Indices of the columns to write, their schema, and the bytes at the beginning of a file.
+    fn rows(&self, input: &SchemaRef) -> Result<(Vec<usize>, SchemaRef, Vec<u8>), BindError> {
+        let selection = self.selection(input)?;
+        let schema = Arc::new(input.project(&selection).expect("columns of the input"));
+        let mut mistakes = Mistakes::default();
+        mistakes.check(self.sort_columns(&schema));
+        let header = mistakes.check(self.header(&schema));
+        mistakes.all(|| Some((selection, schema, header?)))
+    }
+
     /// Indices of the columns to write.
     fn selection(&self, input: &SchemaRef) -> Result<Vec<usize>, BindError> {
         let Some(columns) = &self.columns else { return Ok((0..input.fields().len()).collect()) };
@@ -651,21 +663,20 @@ impl OperatorSpec for Write {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let cell_max = self.cell_max.unwrap_or(usize::MAX);
-        BindError::collect([
-            check_range("rows_max", &self.rows_max, &ROWS_RANGE),
-            check_range("cell_max", &cell_max, &(1..=usize::MAX)),
-            self.check_columns(&inputs[0]),
-            self.flush_after().map(drop),
-            self.check_row_groups(),
-            self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)),
-        ])?;
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_range("rows_max", &self.rows_max, &ROWS_RANGE));
+        mistakes.check(check_range("cell_max", &cell_max, &(1..=usize::MAX)));
+        let has_columns = mistakes.check(self.check_columns(&inputs[0])).is_some();
+        mistakes.check(self.flush_after());
+        mistakes.check(self.check_row_groups());
+        mistakes.check(self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)));
         if let Some(by) = &self.by {
-            return self.bind_by(by, &inputs[0], context);
+            let value = mistakes.check(self.value_of(by, &inputs[0]));
+            return self.bind_by(mistakes.all(|| value)?, &inputs[0], context);
         }
-        let selection = self.selection(&inputs[0])?;
-        let schema = Arc::new(inputs[0].project(&selection).expect("columns of the input"));
-        self.sort_columns(&schema)?;
-        let header = self.header(&schema)?;
+        // Without its columns, nothing is known of the rows.
+        let rows = if has_columns { mistakes.check(self.rows(&inputs[0])) } else { None };
+        let (selection, schema, header) = mistakes.all(|| rows)?;
         let flush_after = self.flush_after()?;
         let (target, claim) = self.target(&header, context.outputs)?;
         let form = self.form(&schema, target.is_live(), &context.memory)?;

@@ -20,7 +20,7 @@ use trommel_engine::operator::{
 use trommel_engine::registry::Configured;
 
 use crate::columns::{DIMS_MAX, column_batch, column_schema};
-use crate::parameters::{batch_items, check_batch, check_range, refuse};
+use crate::parameters::{Mistakes, batch_items, check_batch, check_range, refuse};
 use sets::{RandomSets, SIZE_MAX, Shape};
 use vectors::{RandomVectors, VectorSource};
 use zipf::SKEW_MAX;
@@ -260,37 +260,63 @@ impl OperatorSpec for Generate {
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
-        check_batch(self.batch)?;
-        if let Some(rate) = self.rate {
-            check_range("rate", &rate, &RATE_RANGE)?;
-        }
-        let zipf = Zipf::new(self.alphabet, self.skew, self.seed).map_err(|error| {
-            let parameter = error.parameter();
-            BindErrorKind::Other(Box::new(error)).at(parameter)
-        })?;
+        let (zipf, content) = self.checked()?;
         let pace = self.rate.map(|rate| Pace { rate, started: None, sent: 0 });
         let quota = Quota { left: self.items, batch: self.batch, pace };
-        self.check_kind()?;
-        match self.kind {
-            GenerateKind::Zipf => {
+        Ok(match content {
+            Content::Items => {
                 let schema = column_schema("item", DataType::UInt32);
                 let source = ItemSource { zipf, schema: SchemaRef::clone(&schema), quota };
-                Ok(Fragment::source(Load::Heavy, source, schema))
+                Fragment::source(Load::Heavy, source, schema)
             }
-            GenerateKind::Sets => {
-                let sets = RandomSets::new(zipf, &self.shape()?);
-                Ok(sets::fragment(sets, quota, context.threads))
+            Content::Sets(shape) => {
+                sets::fragment(RandomSets::new(zipf, &shape), quota, context.threads)
             }
-            GenerateKind::Vectors => {
-                let source = VectorSource::new(self.random_vectors()?, quota);
+            Content::Vectors(vectors) => {
+                let source = VectorSource::new(vectors, quota);
                 let schema = SchemaRef::clone(source.schema());
-                Ok(Fragment::source(Load::Heavy, source, schema))
+                Fragment::source(Load::Heavy, source, schema)
             }
-        }
+        })
     }
 }
 
+/// The content of the stream, with checked parameters.
+enum Content {
+    Items,
+    Sets(Shape),
+    Vectors(RandomVectors),
+}
+
 impl Generate {
+    /// Checks all parameters.
+    fn checked(&self) -> Result<(Zipf, Content), BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_batch(self.batch));
+        mistakes.check(check_range("rate", &self.rate.unwrap_or(1.0), &RATE_RANGE));
+        let zipf = self.items_of(self.alphabet);
+        if zipf.as_ref().is_err_and(|mistake| mistake.parameter != Some("skew")) {
+            // Of an alphabet that is wrong, the exponent has not been looked at.
+            mistakes.check(self.items_of(1));
+        }
+        let zipf = mistakes.check(zipf);
+        mistakes.check(self.check_kind());
+        let content = mistakes.check(match self.kind {
+            GenerateKind::Zipf => Ok(Content::Items),
+            GenerateKind::Sets => self.shape().map(Content::Sets),
+            GenerateKind::Vectors => self.random_vectors().map(Content::Vectors),
+        });
+        mistakes.all(|| Some((zipf?, content?)))
+    }
+
+    /// The generator of items of an alphabet.
+    fn items_of(&self, alphabet: u32) -> Result<Zipf, BindError> {
+        Zipf::new(alphabet, self.skew, self.seed).map_err(|error| {
+            let parameter = error.parameter();
+            BindErrorKind::Other(Box::new(error)).at(parameter)
+        })
+    }
+
     /// Refuses parameters of another kind.
     fn check_kind(&self) -> Result<(), BindError> {
         let (sets, vectors) = ((GenerateKind::Sets, "sets"), (GenerateKind::Vectors, "vectors"));
@@ -303,13 +329,14 @@ impl Generate {
             ("distribution", self.distribution.is_some(), vectors),
             ("clusters", self.clusters.is_some(), vectors),
         ];
+        let mut mistakes = Mistakes::default();
         for (parameter, is_given, (kind, name)) in given {
-            if is_given && self.kind != kind {
+            mistakes.refuse(is_given && self.kind != kind, || {
                 let allowed = format!("`{parameter}` is for `kind`: `{name}` only");
-                return Err(refuse(parameter, "a value", allowed));
-            }
+                refuse(parameter, "a value", allowed)
+            });
         }
-        Ok(())
+        mistakes.none()
     }
 
     /// Generator of vectors, with checked parameters.
@@ -317,12 +344,15 @@ impl Generate {
         let dims = self.dims.unwrap_or(8);
         let distribution = self.distribution.unwrap_or_default();
         let clusters = self.clusters.unwrap_or(5);
-        check_range("dims", &dims, &(1..=DIMS_MAX))?;
-        check_range("clusters", &clusters, &(1..=65_536))?;
-        if distribution == VectorDistribution::Uniform && self.clusters.is_some() {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_range("dims", &dims, &(1..=DIMS_MAX)));
+        mistakes.check(check_range("clusters", &clusters, &(1..=65_536)));
+        let is_uniform = distribution == VectorDistribution::Uniform;
+        mistakes.refuse(is_uniform && self.clusters.is_some(), || {
             let allowed = "`clusters` is for `distribution` `clusters` or `correlated` only";
-            return Err(refuse("clusters", "a value", allowed));
-        }
+            refuse("clusters", "a value", allowed)
+        });
+        mistakes.none()?;
         Ok(RandomVectors::new(dims, distribution, clusters, self.seed))
     }
 
@@ -335,11 +365,14 @@ impl Generate {
             duplicates: self.duplicates.unwrap_or(0.1),
             seed: self.seed,
         };
-        check_range("size_min", &shape.size_min, &(1..=SIZE_MAX))?;
-        check_range("size_max", &shape.size_max, &(shape.size_min..=SIZE_MAX))?;
-        check_range("size_skew", &shape.size_skew, &(0.0..=SKEW_MAX))?;
-        check_range("duplicates", &shape.duplicates, &(0.0..=1.0))?;
-        Ok(shape)
+        let mut mistakes = Mistakes::default();
+        let min = mistakes.check(check_range("size_min", &shape.size_min, &(1..=SIZE_MAX)));
+        // A minimum that is wrong is no bound of the maximum.
+        let least = min.map_or(1, |()| shape.size_min);
+        mistakes.check(check_range("size_max", &shape.size_max, &(least..=SIZE_MAX)));
+        mistakes.check(check_range("size_skew", &shape.size_skew, &(0.0..=SKEW_MAX)));
+        mistakes.check(check_range("duplicates", &shape.duplicates, &(0.0..=1.0)));
+        mistakes.all(|| Some(shape))
     }
 }
 

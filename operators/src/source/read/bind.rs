@@ -46,10 +46,12 @@ use super::vectors::{NpyVectors, RawVectors, npy_header};
 use super::{Read, ReadFormat, ReadFrom};
 use crate::columns::{DIMS_MAX, type_name};
 use crate::files::{input_claims, name_of};
-use crate::parameters::{check_batch, check_range, refuse};
+use crate::parameters::{Mistakes, check_batch, check_range, refuse};
 use crate::rejected::OnError;
 
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
+/// Seconds of quiet after which a followed file is closed.
+const QUIET: RangeInclusive<f64> = 0.0..=1e6;
 /// Files that are looked at for the columns of a table, where files without rows are left out.
 const FIRST_FILES: usize = 8;
 
@@ -91,12 +93,14 @@ impl Read {
 
     /// Rows of lines, with the columns that were asked for.
     fn text_lines(&self) -> Result<TextLines, BindError> {
-        let is_unknown = |name: &&String| !PLACE_COLUMNS.contains(&name.as_str());
-        if let Some(name) = self.columns.iter().find(is_unknown) {
-            let allowed = "lines have `path` and `line_number` beside `line`";
-            return Err(refuse("columns", format!("`{name}`"), allowed));
+        let mut mistakes = Mistakes::default();
+        for name in &self.columns {
+            mistakes.refuse(!PLACE_COLUMNS.contains(&name.as_str()), || {
+                let allowed = "lines have `path` and `line_number` beside `line`";
+                refuse("columns", format!("`{name}`"), allowed)
+            });
         }
-        Ok(TextLines::with_columns(&self.columns))
+        mistakes.all(|| Some(TextLines::with_columns(&self.columns)))
     }
 
     fn bind_lines(
@@ -144,20 +148,33 @@ impl Read {
         self.bind_lines(inputs, memory, joined.within(memory))
     }
 
-    /// Binds a source that follows files; refuses formats and paths that cannot be followed.
-    fn bind_following(&self, context: BindContext) -> Result<Fragment, BindError> {
-        let refuse = |value: &str, allowed: &str| {
-            let (value, allowed) = (value.to_owned(), allowed.to_owned());
-            Err(BindErrorKind::Value { value, allowed }.at("follow"))
-        };
-        if let Some(seconds) = &self.quiet_seconds {
-            check_range("quiet_seconds", seconds, &(0.0..=1e6))?;
-        }
+    /// The paths of followed files; refuses formats and paths that cannot be followed.
+    fn named(&self) -> Result<Vec<Named>, BindError> {
         if self.reads_stdin() {
-            return refuse("true with standard input", "only files can be followed");
+            let allowed = "only files can be followed";
+            return Err(refuse("follow", "true with standard input", allowed));
         }
-        let named = follow::named(&self.paths, !self.on_error.is_some_and(OnError::goes_on))
-            .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
+        let followed = [
+            ReadFormat::Lines,
+            ReadFormat::Sets,
+            ReadFormat::Csv,
+            ReadFormat::Jsonl,
+            ReadFormat::Log,
+        ];
+        if !followed.contains(&self.format) {
+            let allowed = "`format` must be `lines`, `sets`, `csv`, `jsonl` or `log`";
+            return Err(refuse("follow", "true", allowed));
+        }
+        let named = follow::named(&self.paths, !self.on_error.is_some_and(OnError::goes_on));
+        found(named)
+    }
+
+    /// Binds a source that follows files.
+    fn bind_following(
+        &self,
+        named: Vec<Named>,
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
         match self.format {
             ReadFormat::Lines => self.following_records(named, context, self.text_lines()?),
             ReadFormat::Sets => {
@@ -184,7 +201,7 @@ impl Read {
                     self.following(named, context, rows)
                 }
             }
-            _ => refuse("true", "`format` must be `lines`, `sets`, `csv`, `jsonl` or `log`"),
+            _ => unreachable!("refused before"),
         }
     }
 
@@ -219,12 +236,8 @@ impl Read {
         format: impl Growing + 'static,
     ) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(format.schema());
-        let decoding = self.decoding()?;
-        if !decoding.keeps_line_ends() {
-            let allowed = "`follow` reads encodings in which ASCII is one byte a character";
-            return Err(refuse("encoding", decoding.encoding.name(), allowed));
-        }
-        let inputs = Inputs::none(self.action()).decoding(decoding).leaving_out(context.outputs);
+        let inputs =
+            Inputs::none(self.action()).decoding(self.decoding()?).leaving_out(context.outputs);
         let claims: Vec<_> = named.iter().flat_map(Named::claims).collect();
         let lines = self.lines(&context.memory)?.skipping_zeros();
         let quiet = self.quiet_seconds.map_or(TIMES.quiet, Duration::from_secs_f64);
@@ -286,15 +299,16 @@ impl Read {
         })
     }
 
-    /// Refuses parameters of followed files.
+    /// Refuses parameters of followed files, where none is followed.
     fn check_not_followed(&self) -> Result<(), BindError> {
         let given =
             [("from", self.from == ReadFrom::End), ("quiet_seconds", self.quiet_seconds.is_some())];
         let allowed = "it is for followed files only, with `follow`: true";
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((parameter, _)) => Err(refuse(parameter, "a value", allowed)),
-            None => Ok(()),
+        let mut mistakes = Mistakes::default();
+        for (parameter, is_given) in given {
+            mistakes.refuse(is_given && !self.follow, || refuse(parameter, "a value", allowed));
         }
+        mistakes.none()
     }
 
     /// Refuses parameters of other formats.
@@ -338,21 +352,78 @@ impl Read {
             ("header", self.header.is_some(), &of_csv, "`csv`"),
             ("null", self.null.is_some(), &of_csv, "`csv`"),
         ];
+        let mut mistakes = Mistakes::default();
         for (parameter, is_given, formats, names) in given {
-            if is_given && !formats.contains(&self.format) {
+            mistakes.refuse(is_given && !formats.contains(&self.format), || {
                 let allowed = format!("`{parameter}` is for `format` {names} only");
-                return Err(refuse(parameter, "a value", allowed));
-            }
+                refuse(parameter, "a value", allowed)
+            });
         }
-        if self.on_error == Some(OnError::Reject) && !self.can_reject() {
+        mistakes.refuse(self.on_error == Some(OnError::Reject) && !self.can_reject(), || {
             let allowed = "`reject` is for `format` `lines`, `sets`, `csv`, `jsonl` and `log` only";
-            return Err(refuse("on_error", "reject", allowed));
-        }
-        if self.names.is_some() && self.action().goes_on() {
+            refuse("on_error", "reject", allowed)
+        });
+        let has_names = self.names.is_some() && of_rows.contains(&self.format);
+        mistakes.refuse(has_names && self.action().goes_on(), || {
             let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
-            return Err(refuse("names", "a file", allowed));
+            refuse("names", "a file", allowed)
+        });
+        mistakes.check(check_range("dims", &self.dims.unwrap_or(1), &(1..=DIMS_MAX)));
+        if of_text.contains(&self.format) {
+            mistakes.check(self.check_encoding());
         }
-        self.dims.map_or(Ok(()), |dims| check_range("dims", &dims, &(1..=DIMS_MAX)))
+        mistakes.none()
+    }
+
+    /// Refuses encodings that there are not, or that a followed file cannot have.
+    fn check_encoding(&self) -> Result<(), BindError> {
+        let decoding = self.decoding()?;
+        if self.follow && !decoding.keeps_line_ends() {
+            let allowed = "`follow` reads encodings in which ASCII is one byte a character";
+            return Err(refuse("encoding", decoding.encoding.name(), allowed));
+        }
+        Ok(())
+    }
+
+    /// Checks what the format needs, as far as that does not depend on the files.
+    fn check_content(&self) -> Result<(), BindError> {
+        let mut mistakes = Mistakes::default();
+        match self.format {
+            ReadFormat::Lines => {
+                mistakes.check(self.text_lines());
+                mistakes.check(self.beginning());
+            }
+            ReadFormat::Log => {
+                mistakes.check(self.log_pattern());
+                mistakes.check(self.beginning());
+            }
+            ReadFormat::Csv => {
+                mistakes.check(self.dialect());
+                if self.is_csv_table() {
+                    mistakes.check(self.check_table());
+                } else {
+                    mistakes.check(self.csv_columns());
+                }
+            }
+            ReadFormat::F32le => mistakes
+                .refuse(self.dims.is_none(), || refuse("dims", "no value", "`f32le` needs `dims`")),
+            _ => {}
+        }
+        if let (ReadFormat::Csv | ReadFormat::Jsonl, Some(TableSchema(columns))) =
+            (self.format, &self.schema)
+        {
+            mistakes.check(schema::choose(columns, &self.columns));
+        }
+        mistakes.none()
+    }
+
+    /// Refuses a table of CSV with vectors.
+    fn check_table(&self) -> Result<(), BindError> {
+        if self.vector.is_empty() {
+            return Ok(());
+        }
+        let allowed = "a table has no `vector`; leave out `schema`, or read lists of columns";
+        Err(refuse("vector", "a list", allowed))
     }
 
     /// Coordinates of the vectors of the files: `dims`, or those of the first file.
@@ -462,17 +533,27 @@ impl Read {
     /// The characters of CSV that have a meaning.
     fn dialect(&self) -> Result<Dialect, BindError> {
         let usual = Dialect::default();
-        let quote = Self::character("quote", self.quote.as_ref(), b"\r\n")?;
-        let quote = quote.unwrap_or(usual.quote);
-        let refused = [quote, b'\r', b'\n'];
-        let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused)?;
-        let comment = Self::character("comment", self.comment.as_ref(), &refused)?;
-        let delimiter = delimiter.unwrap_or(usual.delimiter);
-        if comment == Some(delimiter) {
+        let mut mistakes = Mistakes::default();
+        let quote = mistakes.check(Self::character("quote", self.quote.as_ref(), b"\r\n"));
+        let quote = quote.map(|quote| quote.unwrap_or(usual.quote));
+        // A quote that is wrong is no other character.
+        let refused = [quote.unwrap_or(b'\r'), b'\r', b'\n'];
+        let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused);
+        let delimiter = mistakes.check(delimiter);
+        let comment = Self::character("comment", self.comment.as_ref(), &refused);
+        let comment = mistakes.check(comment);
+        let delimiter = delimiter.map(|delimiter| delimiter.unwrap_or(usual.delimiter));
+        let is_same = delimiter.is_some() && comment.flatten() == delimiter;
+        mistakes.refuse(is_same, || {
             let allowed = "the delimiter, with which a record may begin, is the same character";
-            return Err(refuse("comment", format!("{:?}", char::from(delimiter)), allowed));
-        }
-        Ok(Dialect { delimiter, quote, comment, has_header: self.header.unwrap_or(true) })
+            let delimiter = char::from(delimiter.unwrap_or_default());
+            refuse("comment", format!("{delimiter:?}"), allowed)
+        });
+        let has_header = self.header.unwrap_or(true);
+        mistakes.all(|| {
+            let (delimiter, quote, comment) = (delimiter?, quote?, comment?);
+            Some(Dialect { delimiter, quote, comment, has_header })
+        })
     }
 
     /// Whether CSV is read as a table.
@@ -487,10 +568,6 @@ impl Read {
     /// Rows of a table of CSV, whose columns are given or are those of the first records of
     /// `files`.
     fn typed_rows(&self, files: &Files, demand: &Demand) -> Result<TypedRows, BindError> {
-        if !self.vector.is_empty() {
-            let allowed = "a table has no `vector`; leave out `schema`, or read lists of columns";
-            return Err(refuse("vector", "a list", allowed));
-        }
         let schema = match &self.schema {
             Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
             None => schema::choose(&self.first_csv_columns(files)?, &[])?,
@@ -519,23 +596,33 @@ impl Read {
         let Self { columns, vector, dims, .. } = self;
         let given = columns.iter().map(String::as_str);
         let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
-        let repeated = (2..names.len()).find(|&place| names[..place].contains(&names[place]));
-        if let Some(place) = repeated {
-            let allowed = "the columns of the rows need names of their own";
-            return Err(refuse("columns", format!("`{}`", names[place]), allowed));
+        let mut mistakes = Mistakes::default();
+        for place in 2..names.len() {
+            mistakes.refuse(names[..place].contains(&names[place]), || {
+                let allowed = "the columns of the rows need names of their own";
+                refuse("columns", format!("`{}`", names[place]), allowed)
+            });
         }
-        let dims = match (dims, u32::try_from(vector.len())) {
-            (Some(dims), Ok(0)) => {
-                return Err(refuse("dims", dims.to_string(), "name the `vector`"));
-            }
-            (Some(dims), _) => *dims,
+        let dims = mistakes.check(match (dims, u32::try_from(vector.len())) {
+            (Some(dims), Ok(0)) => Err(refuse("dims", dims.to_string(), "name the `vector`")),
+            // The range of `dims` is checked for all formats.
+            (Some(dims), _) => Ok(*dims),
             (None, _) if vector.iter().any(|name| labelled::is_pattern(name)) => {
-                return Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"));
+                Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"))
             }
-            (None, names) => names.unwrap_or(u32::MAX),
-        };
-        check_range("vector", &dims, &(0..=DIMS_MAX))?;
-        Ok(CsvColumns { texts: columns.clone(), vector: vector.clone(), dims })
+            (None, names) => {
+                let names = names.unwrap_or(u32::MAX);
+                check_range("vector", &names, &(0..=DIMS_MAX)).map(|()| names)
+            }
+        });
+        let (texts, vector) = (columns.clone(), vector.clone());
+        mistakes.all(|| Some(CsvColumns { texts, vector, dims: dims? }))
+    }
+
+    /// The files that are read.
+    fn files(&self) -> Result<Files, BindError> {
+        let files = found(paths::resolve(&self.paths, self.action()))?;
+        files.ok_or_else(|| refuse("paths", "an empty list", "name at least one file"))
     }
 
     /// Binds a source of `files`.
@@ -604,9 +691,7 @@ impl Read {
             ReadFormat::U32le => self.bind_rows(inputs(files), Integers::<UInt32Type>::new()),
             ReadFormat::U64le => self.bind_rows(inputs(files), Integers::<UInt64Type>::new()),
             ReadFormat::F32le => {
-                let Some(dims) = self.dims else {
-                    return Err(refuse("dims", "no value", "`f32le` needs `dims`"));
-                };
+                let dims = self.dims.expect("checked before");
                 self.bind_rows(inputs(files), RawVectors::new(dims, self.open_names()?))
             }
             ReadFormat::Npy => {
@@ -616,6 +701,18 @@ impl Read {
         };
         Ok(fragment.claiming(claims))
     }
+}
+
+/// The result of looking for the paths, or all mistakes in them.
+fn found<T>(named: Result<T, Vec<ReadError>>) -> Result<T, BindError> {
+    let mut mistakes = Mistakes::default();
+    let named = named.map_err(|errors| {
+        for error in errors {
+            let mistake: Result<(), _> = Err(BindErrorKind::Other(Box::new(error)).at("paths"));
+            mistakes.check(mistake);
+        }
+    });
+    mistakes.all(|| named.ok())
 }
 
 impl Configured for Read {
@@ -646,21 +743,19 @@ impl OperatorSpec for Read {
     }
 
     fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
-        check_batch(self.batch)?;
-        check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE)?;
-        self.check_format()?;
-        if !self.follow {
-            self.check_not_followed()?;
-        }
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_batch(self.batch));
+        mistakes.check(check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE));
+        mistakes.check(self.check_format());
+        mistakes.check(self.check_not_followed());
+        mistakes.check(check_range("quiet_seconds", &self.quiet_seconds.unwrap_or(0.0), &QUIET));
+        mistakes.check(self.check_content());
         let fragment = if self.follow && !self.paths.is_empty() {
-            self.bind_following(context)?
+            let named = mistakes.check(self.named());
+            self.bind_following(mistakes.all(|| named)?, context)?
         } else {
-            let files = paths::resolve(&self.paths, self.action())
-                .map_err(|error| BindErrorKind::Other(Box::new(error)).at("paths"))?;
-            let Some(files) = files else {
-                return Err(refuse("paths", "an empty list", "name at least one file"));
-            };
-            self.bind_files(files, context)?
+            let files = mistakes.check(self.files());
+            self.bind_files(mistakes.all(|| files)?, context)?
         };
         let outputs =
             fragment.outputs.iter().flat_map(|rows| self.action().outputs(Arc::clone(rows)));

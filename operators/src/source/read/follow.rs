@@ -93,7 +93,7 @@ impl Named {
 }
 
 /// Parses `paths`; checks files that are there if they `must_fit`. Others may come later.
-pub(super) fn named(paths: &[PathBuf], must_fit: bool) -> Result<Vec<Named>, ReadError> {
+pub(super) fn named(paths: &[PathBuf], must_fit: bool) -> Result<Vec<Named>, Vec<ReadError>> {
     let named = paths.iter().map(|path| {
         if is_pattern(path) {
             return Walk::new(path).map(Named::Pattern);
@@ -105,7 +105,9 @@ pub(super) fn named(paths: &[PathBuf], must_fit: bool) -> Result<Vec<Named>, Rea
             _ => Ok(Named::Path(path.clone())),
         }
     });
-    named.collect()
+    let (named, errors): (Vec<_>, Vec<_>) = named.partition(Result::is_ok);
+    let errors: Vec<ReadError> = errors.into_iter().filter_map(Result::err).collect();
+    if errors.is_empty() { Ok(named.into_iter().flatten().collect()) } else { Err(errors) }
 }
 
 /// Identity of the file if it can be followed.

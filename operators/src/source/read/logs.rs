@@ -19,20 +19,10 @@ impl Read {
         files: &Files,
         context: &BindContext,
     ) -> Result<LogRows, BindError> {
-        let Some(text) = &self.pattern else {
-            let allowed = "`log` needs the pattern of its lines, such as `combined`";
-            return Err(refuse("pattern", "no value", allowed));
-        };
-        let pattern =
-            Pattern::new(text).map_err(|reason| refuse("pattern", format!("{text:?}"), reason))?;
-        let scanner = match (pattern, &self.schema) {
+        let scanner = match (self.log_pattern()?, &self.schema) {
+            (Pattern::Fixed(scanner), _) => scanner,
             (Pattern::Pairs, Some(TableSchema(columns))) => Scanner::of_pairs(columns),
             (Pattern::Pairs, None) => Scanner::of_pairs(&self.first_pairs(files)?),
-            (Pattern::Fixed(scanner), None) => scanner,
-            (Pattern::Fixed(_), Some(_)) => {
-                let allowed = "the pattern has the types; a template has them as in `{status:u16}`";
-                return Err(refuse("schema", "a value", allowed));
-            }
         };
         let schema = schema::choose(&scanner.fields(), &self.columns)?;
         let demanded = schema::demanded(&schema, &context.demand);
@@ -41,6 +31,21 @@ impl Read {
             refuse("schema", value, "a line of a log has no such values; read a text")
         })?;
         Ok(rows.within(&context.memory))
+    }
+
+    /// The pattern of lines. A `schema` is for pairs, whose types no pattern has.
+    pub(super) fn log_pattern(&self) -> Result<Pattern, BindError> {
+        let Some(text) = &self.pattern else {
+            let allowed = "`log` needs the pattern of its lines, such as `combined`";
+            return Err(refuse("pattern", "no value", allowed));
+        };
+        let pattern =
+            Pattern::new(text).map_err(|reason| refuse("pattern", format!("{text:?}"), reason))?;
+        if let (Pattern::Fixed(_), Some(_)) = (&pattern, &self.schema) {
+            let allowed = "the pattern has the types; a template has them as in `{status:u16}`";
+            return Err(refuse("schema", "a value", allowed));
+        }
+        Ok(pattern)
     }
 
     fn first_pairs(&self, files: &Files) -> Result<Fields, BindError> {

@@ -53,22 +53,19 @@ pub(super) struct Files {
 /// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
 /// and [`OnError::Reject`] an inaccessible file stays in the list, so that opening it reports the
 /// reason.
-pub(super) fn resolve(patterns: &[PathBuf], on_error: OnError) -> Result<Option<Files>, ReadError> {
+pub(super) fn resolve(
+    patterns: &[PathBuf],
+    on_error: OnError,
+) -> Result<Option<Files>, Vec<ReadError>> {
     let mut finding = Finding {
         files: Files { bytes: Some(0), ..Files::default() },
         seen: HashSet::new(),
         skips: on_error.goes_on(),
     };
-    for pattern in patterns {
-        if pattern == Path::new(STDIN) {
-            finding.add_stdin();
-        } else if is_pattern(pattern) {
-            let walk = Walk::new(pattern)?;
-            finding.add_matches(pattern, &walk)?;
-        } else {
-            finding.files.claims.extend(input_claims(pattern, PATHS));
-            finding.add(pattern.clone())?;
-        }
+    let found = patterns.iter().map(|pattern| finding.add_named(pattern));
+    let errors: Vec<ReadError> = found.filter_map(Result::err).collect();
+    if !errors.is_empty() {
+        return Err(errors);
     }
     Ok((!finding.files.places.is_empty()).then_some(finding.files))
 }
@@ -93,6 +90,19 @@ enum Seen {
 }
 
 impl Finding {
+    /// Adds what a name or a pattern stands for.
+    fn add_named(&mut self, pattern: &Path) -> Result<(), ReadError> {
+        if pattern == Path::new(STDIN) {
+            self.add_stdin();
+            Ok(())
+        } else if is_pattern(pattern) {
+            self.add_matches(pattern, &Walk::new(pattern)?)
+        } else {
+            self.files.claims.extend(input_claims(pattern, PATHS));
+            self.add(pattern.to_owned())
+        }
+    }
+
     fn add_stdin(&mut self) {
         self.files.claims.extend(stdin_claims(PATHS));
         let seen = FileId::of_stdin().map_or(Seen::Unknown(Place::Stdin), Seen::File);

@@ -14,7 +14,7 @@ use trommel_engine::suggest::suggestion;
 
 use super::error::ReadError;
 use crate::columns::{TYPE_NAMES, type_named};
-use crate::parameters::refuse;
+use crate::parameters::{Mistakes, refuse};
 
 /// Columns that a message names.
 const NAMES_SHOWN: usize = 20;
@@ -39,22 +39,26 @@ pub(super) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindEr
     if names.is_empty() {
         return Ok(Arc::new(Schema::new(all.clone())));
     }
+    let mut mistakes = Mistakes::default();
     let mut chosen: Vec<Arc<Field>> = Vec::with_capacity(names.len());
     for name in names {
-        if chosen.iter().any(|field| field.name() == name) {
-            return Err(refuse("columns", format!("`{name}` twice"), "name each column once"));
-        }
-        let Some((_, field)) = all.find(name) else {
-            let found = all.iter().map(|field| field.name().as_str());
-            let near = suggestion(name, found.clone())
-                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            let found: Vec<_> = found.take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
-            let allowed = format!("the table has the columns {}{near}", found.join(", "));
-            return Err(refuse("columns", format!("`{name}`"), allowed));
-        };
-        chosen.push(Arc::clone(field));
+        mistakes.refuse(chosen.iter().any(|field| field.name() == name), || {
+            refuse("columns", format!("`{name}` twice"), "name each column once")
+        });
+        let field = all.find(name).map(|(_, field)| Arc::clone(field));
+        chosen.extend(mistakes.check(field.ok_or_else(|| missing(all, name))));
     }
-    Ok(Arc::new(Schema::new(chosen)))
+    mistakes.all(|| Some(Arc::new(Schema::new(chosen))))
+}
+
+/// The error of a column that a table does not have.
+fn missing(all: &Fields, name: &str) -> BindError {
+    let found = all.iter().map(|field| field.name().as_str());
+    let near = suggestion(name, found.clone())
+        .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let found: Vec<_> = found.take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
+    let allowed = format!("the table has the columns {}{near}", found.join(", "));
+    refuse("columns", format!("`{name}`"), allowed)
 }
 
 /// The columns that later stages look at.

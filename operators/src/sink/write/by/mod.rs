@@ -35,7 +35,7 @@ use super::columnar::ColumnFormat;
 use super::{ROW_GROUP_BYTES, Write, WriteFormat, check_types};
 use crate::expressions::{Chosen, ColumnInput, choose};
 use crate::files::{Destination, FileError, FileId, existing_folder_of};
-use crate::parameters::refuse;
+use crate::parameters::{Mistakes, refuse};
 use names::Names;
 use sheets::{Layout, Rules, Sheets};
 use values::Values;
@@ -82,16 +82,26 @@ pub enum ValueError {
 }
 
 impl Write {
-    /// Makes the operator that writes a file for each value of `by`.
-    pub(super) fn bind_by(
+    /// The values of `by`, and their name in the path.
+    pub(super) fn value_of(
         &self,
         by: &str,
         input: &SchemaRef,
+    ) -> Result<(ColumnInput, String), BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(self.refuse_with_by());
+        mistakes.check(self.sort_columns(input));
+        let value = mistakes.check(bind_value(by, input));
+        mistakes.all(|| value)
+    }
+
+    /// Makes the operator that writes a file for each value of `by`, which have this name.
+    pub(super) fn bind_by(
+        &self,
+        (by, name): (ColumnInput, String),
+        input: &SchemaRef,
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        self.refuse_with_by()?;
-        self.sort_columns(input)?;
-        let (by, name) = bind_value(by, input)?;
         let names = self.names(&name)?;
         let claim = claim(&names)?;
         let selection = self.selection_without(input, by.column().filter(|_| names.is_hive()))?;
@@ -125,26 +135,23 @@ impl Write {
 
     /// Refuses what does not go together with `by`.
     fn refuse_with_by(&self) -> Result<(), BindError> {
-        if self.rotate.is_some() {
+        let mut mistakes = Mistakes::default();
+        mistakes.refuse(self.rotate.is_some(), || {
             let allowed = "the files of values do not rotate; use `append`, or write by the day: \
                            \"by\": \"date_trunc('day', time) as day\"";
-            return Err(refuse("rotate", "`rotate` with `by`", allowed));
-        }
-        if self.format == WriteFormat::Table {
+            refuse("rotate", "`rotate` with `by`", allowed)
+        });
+        mistakes.refuse(self.format == WriteFormat::Table, || {
             let allowed =
                 "a table is one text for reading; use `jsonl`, `csv`, `parquet` or `arrow`";
-            return Err(refuse("by", "`by` with a table", allowed));
-        }
+            refuse("by", "`by` with a table", allowed)
+        });
         let is_column = matches!(self.format, WriteFormat::Parquet | WriteFormat::Arrow);
-        if self.append && is_column {
+        mistakes.refuse(self.append && is_column, || {
             let allowed = "a file of columns is complete at its end; use `jsonl` or `csv`";
-            return Err(refuse(
-                "append",
-                format!("the format {:?}", self.format).to_lowercase(),
-                allowed,
-            ));
-        }
-        Ok(())
+            refuse("append", format!("the format {:?}", self.format).to_lowercase(), allowed)
+        });
+        mistakes.none()
     }
 
     /// The form of the paths.
