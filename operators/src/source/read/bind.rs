@@ -625,6 +625,25 @@ impl Read {
         files.ok_or_else(|| refuse("paths", "an empty list", "name at least one file"))
     }
 
+    /// Binds a source of records of CSV: of a table, or of columns with an `id`.
+    fn bind_csv(
+        &self,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+    ) -> Result<Fragment, BindError> {
+        let (dialect, bytes_max, memory) = (self.dialect()?, self.line_bytes_max, &context.memory);
+        if self.is_csv_table() {
+            let rows = self.typed_rows(&files, &context.demand)?;
+            let ends = QuotedRecords::new(dialect.clone());
+            let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
+            self.bind_divided((files, inputs), context, rows, ends)
+        } else {
+            let rows = LabelledRows::new(self.csv_columns()?);
+            let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
+            self.bind_lines(inputs(files), memory, rows)
+        }
+    }
+
     /// Binds a source of `files`.
     fn bind_files(&self, mut files: Files, context: BindContext) -> Result<Fragment, BindError> {
         let is_text = !matches!(
@@ -647,11 +666,11 @@ impl Read {
         };
         let fragment = match self.format {
             ReadFormat::Lines => {
-                let (inputs, lines) = (inputs(files), self.text_lines()?);
+                let lines = self.text_lines()?;
                 match self.beginning()? {
-                    Some(beginning) => self.bind_joined(inputs, memory, lines, beginning)?,
+                    Some(beginning) => self.bind_joined(inputs(files), memory, lines, beginning)?,
                     // Finding the line ends is most of the work, which one thread does.
-                    None => self.bind_lines(inputs, memory, lines)?,
+                    None => self.bind_lines(inputs(files), memory, lines)?,
                 }
             }
             ReadFormat::Log => {
@@ -669,19 +688,7 @@ impl Read {
                 let sets = SetLines::new().within(memory);
                 self.bind_divided((files, inputs), &context, sets, EachLine)?
             }
-            ReadFormat::Csv => {
-                let dialect = self.dialect()?;
-                if self.is_csv_table() {
-                    let rows = self.typed_rows(&files, &context.demand)?;
-                    let ends = QuotedRecords::new(dialect.clone());
-                    let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
-                    self.bind_divided((files, inputs), &context, rows, ends)?
-                } else {
-                    let rows = LabelledRows::new(self.csv_columns()?);
-                    let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
-                    self.bind_lines(inputs(files), memory, rows)?
-                }
-            }
+            ReadFormat::Csv => self.bind_csv((files, inputs), &context)?,
             ReadFormat::Jsonl => {
                 let rows = self.json_rows(&files, &context)?;
                 self.bind_divided((files, inputs), &context, rows, EachLine)?

@@ -5,6 +5,7 @@
 //! file and large in memory is refused. Texts are decoded as views of their pages: a dictionary of
 //! long texts has small numbers for them, and plain texts are made of limited slices.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
@@ -202,29 +203,28 @@ impl ParquetTable {
     /// The chosen columns in at most `parts` ranges of about as many bytes in a row group each.
     fn column_ranges(&self, parts: usize, group: usize) -> Vec<Range<usize>> {
         let all = self.places.len();
-        if parts < 2 || all < 2 {
-            return vec![0..all];
-        }
         let columns = self.metadata.metadata().row_group(group).columns();
         let parquet = self.metadata.parquet_schema();
-        let mut bytes = vec![0_u64; all];
+        let by_root: HashMap<usize, usize> = self.places.iter().copied().zip(0..).collect();
+        let mut bytes = vec![0_u128; all];
         for (leaf, column) in columns.iter().enumerate() {
-            let root = parquet.get_column_root_idx(leaf);
-            if let Some(place) = self.places.iter().position(|&place| place == root) {
-                bytes[place] += u64::try_from(column.uncompressed_size()).unwrap_or(0).max(1);
+            if let Some(&place) = by_root.get(&parquet.get_column_root_idx(leaf)) {
+                bytes[place] += u128::try_from(column.uncompressed_size()).unwrap_or(0).max(1);
             }
         }
-        let total: u64 = bytes.iter().sum();
-        let mut ranges: Vec<Range<usize>> = Vec::new();
-        let (mut begin, mut before) = (0, 0_u64);
+        let total: u128 = bytes.iter().sum();
+        let mut ranges = Vec::new();
+        let (mut begin, mut before) = (0, 0_u128);
         for (place, bytes) in bytes.iter().enumerate() {
             before += bytes;
-            let due = u128::from(total) * (ranges.len() as u128 + 1);
-            if u128::from(before) * parts as u128 >= due || place + 1 == all {
+            let due = total * (ranges.len() as u128 + 1);
+            if before * parts as u128 >= due && place + 1 < all {
                 ranges.push(begin..place + 1);
                 begin = place + 1;
             }
         }
+        // A table of which no column is read has its rows, too.
+        ranges.push(begin..all);
         ranges
     }
 
