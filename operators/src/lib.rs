@@ -55,9 +55,7 @@ pub use trommel_kernels::{Isa, cuda};
 pub use crate::basic::{Filter, Map, Select, Union};
 pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
-pub use crate::epsilon_join::{
-    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite, VectorWindow,
-};
+pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, VectorWindow};
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;

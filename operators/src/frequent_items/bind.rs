@@ -30,6 +30,7 @@ use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::{check_range, refuse};
+use crate::rejected::OnError;
 use crate::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
@@ -60,14 +61,23 @@ impl OperatorSpec for FrequentItems {
         Self::NAME
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let weight = self.weight.iter();
         let demand = weight.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand));
-        match self.item.as_slice() {
+        let read = match self.item.as_slice() {
             several if several.iter().any(|text| has_all(text)) => Demand::all(),
             [one] => ColumnInput::demand(one, demand),
             several => several.iter().fold(demand, |demand, text| demand_of(text, demand)),
-        }
+        };
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -81,16 +91,18 @@ impl OperatorSpec for FrequentItems {
         let weight = self.weight_input(&inputs[0])?;
         check_range("item_bytes_max", &self.item_bytes_max, &(ITEM_BYTES_MIN..=1 << 30))?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
+        let input = input.on_error(self.on_error);
         let input = if self.fades() { input.fading() } else { input };
         let algorithm = self.chosen_algorithm();
         let shards = self.shards(algorithm, context.cores)?;
         let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
-        match native_type(&result_type(&item_type)) {
+        let fragment = match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
             Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
             // Texts, and rows of several columns, which are counted as texts.
             _ => self.bind_items::<Text>(input, algorithm, &sharing),
-        }
+        };
+        Ok(fragment?.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 

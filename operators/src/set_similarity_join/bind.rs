@@ -26,6 +26,7 @@ use crate::columns::column_schema;
 use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
 use crate::parameters::{check_range, refuse};
+use crate::rejected::{BadRows, OnError};
 use crate::sets::{SetCollector, SetSource};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 use crate::window::Extent;
@@ -58,12 +59,21 @@ impl OperatorSpec for SetSimilarityJoin {
         1..=2
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, output: &Demand) -> Demand {
         let whole = match self.mode {
             JoinMode::Deduplicate => output.clone().unconditional(),
             JoinMode::Join => carried_demand(&self.carry, Demand::none()),
         };
-        ColumnInput::demand(&self.set, IdInput::demand(self.id.as_deref(), whole))
+        let read = ColumnInput::demand(&self.set, IdInput::demand(self.id.as_deref(), whole));
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -82,7 +92,8 @@ impl OperatorSpec for SetSimilarityJoin {
         self.check_carry()?;
         let mut sources = SetSource::bind(inputs, self.id.as_deref(), &self.set, &self.carry)?;
         let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        Ok(match self.stream(inputs.len(), &memory, (bounds, isa, plan))? {
+        let rejected = OnError::rejected(self.on_error);
+        let fragment = match self.stream(inputs.len(), &memory, (bounds, isa, plan))? {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 let source = sources.remove(0).with_unseen_ids(&inputs[0]);
                 stream::deduplicate(rules, source, inputs)
@@ -100,7 +111,8 @@ impl OperatorSpec for SetSimilarityJoin {
                 let means = Means { isa, plan, session, cores, memory };
                 self.in_waves(self.producer(sources, &means), rows, means)
             }
-        })
+        };
+        Ok(fragment.with_early_outputs(rejected))
     }
 }
 
@@ -142,6 +154,7 @@ impl SetSimilarityJoin {
             isa,
             window: self.window.map_or(Ok(Extent::Endless), JoinWindow::resolve)?,
             is_each_pair,
+            on_error: self.on_error,
             size_min: self.size_min,
             memory: memory.clone(),
             tuning: self.tuning,
@@ -205,8 +218,9 @@ impl SetSimilarityJoin {
         let tiling = plan.tiling(session);
         let opening = Opening::new(plan, session, cores);
         let (size_min, is_count) = (self.size_min, self.output == JoinOutput::Count);
+        let bad = BadRows::new(self.on_error, sources.len());
         let producer =
-            CollectionProducer::new(collector, sources, question, size_min, tiling, opening);
+            CollectionProducer::new(collector, sources, bad, question, size_min, (tiling, opening));
         let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
         match is_count {
             true if is_free => producer.merging_copies(),

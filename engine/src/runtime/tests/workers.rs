@@ -325,7 +325,7 @@ fn rows_leave_the_first_part_beside_its_chunks() {
         run(graph, SMALL).unwrap();
         let mut found = lock(&kept).clone();
         found.sort_unstable();
-        let is_first = |n: &u64| n % 100 == 0;
+        let is_first = |n: &u64| n.is_multiple_of(100);
         let others = (0..3_000).filter(|n| !is_first(n)).map(|n| 2 * n);
         assert!(found.into_iter().eq(others), "{workers} workers");
         assert!(lock(&selected).iter().copied().eq((0..3_000).filter(is_first)));
