@@ -17,8 +17,8 @@
 //! same chain, and queries follow the chunks. With [workers](Shape::Workers), the first part sends
 //! each chunk to one of several parts side by side, and the last part, which gets the chunks of
 //! all, replies to the first. Rows leave the last part, and those of [early
-//! outputs](Fragment::early_outputs) the first. Parts may run on different cores or be fused on one;
-//! they cannot tell.
+//! outputs](Fragment::early_outputs) the first. Parts may run on different cores or be fused on
+//! one; they cannot tell.
 
 use std::borrow::Cow;
 use std::fmt;

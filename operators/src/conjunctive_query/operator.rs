@@ -157,9 +157,9 @@ pub struct ConjunctiveQuery {
     #[serde(default = "default_set")]
     pub(super) set: String,
     /// Action for a row that cannot be used: the set, an item of it or the name is null, or an
-    /// expression has no value for the row. A document of such a row keeps its position, and a query
-    /// has no answer. When left out, a null is a set without terms, null items are left out, and a
-    /// null name or an expression without a value ends the run.
+    /// expression has no value for the row. A document of such a row keeps its position, and a
+    /// query has no answer. When left out, a null is a set without terms, null items are left out,
+    /// and a null name or an expression without a value ends the run.
     #[serde(default)]
     pub(super) on_error: Option<OnError>,
     /// Maximum bytes of the index and of the queries that wait.

@@ -1,5 +1,6 @@
 //! The vectors of an input: a column of lists, an expression, or a column for each coordinate.
 
+use std::fmt::Display;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -144,17 +145,15 @@ impl VectorInput {
                 continue;
             }
             match self.dims {
-                Some(dims) if dims != found => {
-                    let expected = format_args!("expected {dims}, as others");
-                    let said = format_args!("the vector has {found} coordinates; {expected}");
+                Some(dims) if dims == found => continue,
+                Some(dims) => {
+                    let said = wrong_length(found, format_args!("{dims}, as others"));
                     faults.note(row, name, said);
                 }
                 None if !(1..=DIMS_MAX as usize).contains(&found) => {
-                    let expected = format_args!("expected 1 to {DIMS_MAX}");
-                    let said = format_args!("the vector has {found} coordinates; {expected}");
+                    let said = wrong_length(found, format_args!("1 to {DIMS_MAX}"));
                     faults.note(row, name, said);
                 }
-                Some(_) => continue,
                 None => {
                     note_fault(isa, &values, (row, range), name, faults);
                     self.dims = (!faults.has(row)).then_some(found);
@@ -166,9 +165,7 @@ impl VectorInput {
             // No vector that could be joined has come yet.
             return Ok(vec![0.0; vectors.len()].into());
         };
-        let usable = |(row, _): &(usize, Range<usize>)| !faults.has(*row);
-        let whole: Vec<_> = ends.clone().enumerate().filter(usable).collect();
-        note_faults(isa, &values, whole, name, faults);
+        note_faults(isa, &values, ends.clone().enumerate(), name, faults);
         if is_dense {
             return Ok(values.values().clone());
         }
@@ -212,6 +209,10 @@ fn note_fault(
     if let Some(at) = first_not_finite(isa, vector) {
         faults.note(row, name, not_finite(at, vector[at]));
     }
+}
+
+fn wrong_length(found: usize, expected: impl Display) -> String {
+    format!("the vector has {found} coordinates; expected {expected}")
 }
 
 fn not_finite(coordinate: usize, value: f32) -> String {

@@ -104,7 +104,8 @@ impl Input {
     /// of rejected rows if there is one. Long items have become their names.
     ///
     /// # Errors
-    /// If a row has a fault and the run ends with it; or if all weights so far add up to more than a count holds.
+    /// If a row has a fault and the run ends with it; or if all weights so far add up to more than
+    /// a count holds.
     pub(super) fn read(
         &mut self,
         records: &RecordBatch,

@@ -84,13 +84,13 @@ impl Faults {
         self.rows.entry(row).or_insert_with(fault);
     }
 
-    /// Notes the rows that are null, if a null is a fault. `what` is null in these rows.
-    pub(crate) fn note_nulls(&mut self, nulls: Option<&NullBuffer>, column: &str, what: &str) {
+    /// Notes the rows that are null, if a null is a fault; `value` names the thing that is null.
+    pub(crate) fn note_nulls(&mut self, nulls: Option<&NullBuffer>, column: &str, value: &str) {
         let Some(nulls) = nulls.filter(|nulls| self.have_nulls() && nulls.null_count() > 0) else {
             return;
         };
         let rows = (0..nulls.len()).filter(|&row| nulls.is_null(row));
-        rows.for_each(|row| self.note(row, column, format_args!("{what} is null")));
+        rows.for_each(|row| self.note(row, column, format_args!("{value} is null")));
     }
 
     /// The values of a column or an expression; null in the rows for which it has none, whose
