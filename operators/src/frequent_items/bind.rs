@@ -19,6 +19,7 @@ use super::counting::{Counter, Counting, restore_like};
 use super::emission::Emission;
 use super::input::{Input, ItemInput, WeightsFull};
 use super::keys::{KeyPart, KeyedCounting};
+use super::labels::{label_of, parts_of};
 use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
@@ -455,7 +456,7 @@ impl FrequentItems {
 
     /// The name of what is counted, with the type of items that are counted as another one.
     fn state_label<K: Column>(&self, item: &DataType) -> String {
-        if *item == K::TYPE { self.label.clone() } else { format!("{}{TYPE}{item})", self.label) }
+        label_of(&self.label, item, &K::TYPE)
     }
 
     /// The file that the state is written to at the end, and the claim to it.
@@ -484,15 +485,6 @@ impl FrequentItems {
         }
         Ok(())
     }
-}
-
-/// Words before the type of items in a label.
-const TYPE: &str = " (items of type ";
-
-/// The name and the type of items in a label.
-fn parts_of(label: &str) -> (&str, Option<&str>) {
-    let typed = label.strip_suffix(')').and_then(|label| label.rsplit_once(TYPE));
-    typed.map_or((label, None), |(label, kind)| (label, Some(kind)))
 }
 
 fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {
