@@ -450,6 +450,7 @@ fn exits(
     chunk_ports: &[usize],
 ) -> Vec<(usize, usize)> {
     let late = outputs.len() - early;
+    // An operator of one part has no ports for chunks, so that both cases are the same.
     let exit = |port: usize| match port < late {
         true => (first + chunk_ports.len() - 1, port),
         false => (first, chunk_ports[0] + port),

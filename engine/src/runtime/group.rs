@@ -327,6 +327,7 @@ impl RunningGroup {
         for (mut port, payload) in sent.drain(..) {
             if let Payload::Batch(batch) = &payload {
                 self.nodes[index].check_columns(port, &batch.records)?;
+                // Ports for chunks come first; a part that sends both numbers each kind from 0.
                 port += self.nodes[index].chunk_ports();
             }
             self.nodes[index].count_out(payload.items());

@@ -79,6 +79,7 @@ impl Components {
             members[starts[group] as usize] = number;
             starts[group] += 1;
         }
+        // Each start is now the end of its group, and the last entry is the end twice.
         starts.pop();
         starts.insert(0, 0);
         Groups { members, starts }

@@ -114,6 +114,7 @@ impl Clustering {
         self.grow()?;
         let [left, right] = &self.numbers;
         for (&left, &right) in left.iter().zip(right) {
+            // A row that is paired with itself has no earlier partner.
             self.components.join(left, right);
             self.are_right[right as usize] |= left != right;
         }
@@ -146,6 +147,7 @@ impl Clustering {
         let len = u32::try_from(len).expect("numbers of items have 32 bits");
         let mut order: Vec<u32> = (0..len).collect();
         self.ids.names.sort(&mut order);
+        // The order of the ids makes the rows the same, whatever the order of the pairs was.
         let groups = mem::take(&mut self.components).grouped(&order);
         self.clusters = groups.len() as u64;
         Ok(Rows { groups, group: 0, place: 0 })
@@ -161,6 +163,7 @@ impl Clustering {
             let first = groups.members()[places.start];
             let taken = *place..places.end.min(*place + BATCH_ITEMS - firsts.len());
             let size = u32::try_from(places.len()).expect("numbers of items have 32 bits");
+            // A large cluster goes on in the next batch.
             firsts.extend(taken.clone().map(|_| first));
             sizes.extend(taken.clone().map(|_| size));
             kept.extend(taken.clone().map(|at| match self.keep {

@@ -87,6 +87,7 @@ impl WaitingQueries {
             let Some(Current { arrived, index, row, terms }) = &mut self.current else { return };
             buckets.switch_to(index);
             while *row < arrived.sets.len() && !buckets.is_full() {
+                // A rejected query keeps its number, and gets no answer.
                 if arrived.has_null_queries || !arrived.sets.is_null(*row) {
                     buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
                 }

@@ -138,6 +138,7 @@ impl VectorInput {
         let values = to_floats(vectors.values())?;
         let place = |end: i32| usize::try_from(end).expect("offsets are not negative");
         let ends = vectors.value_offsets().windows(2).map(|ends| place(ends[0])..place(ends[1]));
+        // Whether the places of the coordinates follow from the numbers of the rows.
         let mut is_dense = true;
         for (row, range) in ends.clone().enumerate() {
             let found = range.len();

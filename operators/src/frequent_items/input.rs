@@ -118,6 +118,7 @@ impl Input {
         let mut weights = weights.transpose()?;
         self.bad.settle(0, records, &faults)?;
         self.bad.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
+        // Nulls are left out below, with those of the input.
         if !faults.are_none() {
             items = faults.hide(&items);
         }

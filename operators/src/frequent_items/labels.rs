@@ -35,6 +35,7 @@ fn parse_type(text: &str) -> Option<DataType> {
         }
         other => other,
     };
+    // A type that is not the one that was written would be refused with a message about itself.
     (parsed.to_string() == text).then_some(parsed)
 }
 

@@ -81,6 +81,7 @@ impl Faults {
     /// Notes that the row cannot be used, because of `column`.
     pub(crate) fn note(&mut self, row: usize, column: &str, reason: impl Display) {
         let fault = || Fault { column: column.to_owned(), reason: reason.to_string() };
+        // The first fault of a row is told: a later one may follow from the null in its place.
         self.rows.entry(row).or_insert_with(fault);
     }
 
@@ -141,6 +142,7 @@ impl Faults {
         for failed in &evaluated.failed {
             self.note(failed.index, expression.text(), &failed.error);
         }
+        // A column without values has none that could be taken, not even for nulls.
         let values = &evaluated.columns[0];
         if values.is_empty() { Ok(nulls(count)) } else { take(values, &places, None) }
     }
@@ -159,6 +161,7 @@ impl Faults {
     /// `values`, null in the rows that have a fault.
     pub(crate) fn hide(&self, values: &dyn Array) -> ArrayRef {
         let usable = self.usable(values.len()).map(|usable| NullBuffer::new(usable.into_parts().0));
+        // A column of nulls alone has no bits that could say so.
         if usable.is_none() || *values.data_type() == DataType::Null {
             return make_array(values.to_data());
         }
@@ -214,6 +217,7 @@ impl BadRows {
             let hint = "; `on_error` leaves such rows out or rejects them";
             return Err(BadRow { row, input, reason, hint }.into());
         }
+        // Texts are made of bad rows only, so that good rows cost a look at the empty map.
         let mut rejected = Rejected::default();
         for (&row, Fault { column, reason }) in &faults.rows {
             if self.first.len() < NAMED_MAX {

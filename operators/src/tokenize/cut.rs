@@ -108,6 +108,7 @@ impl Parts {
         while pending.unusable.front() == Some(&pending.begin) {
             pending.unusable.pop_front();
             pending.begin += 1;
+            // The position of a row that is left out is not given to another one.
             self.next_id.iter_mut().for_each(|id| *id += 1);
         }
         let Pending { records, texts: all, begin, unusable } = &pending;

@@ -147,6 +147,7 @@ impl Batcher {
     /// The micro-batch that has just settled.
     fn settled(&self) -> Option<SettledRows> {
         let OpenBatch { records, sets, begin, end, rows, .. } = self.batch.as_ref()?;
+        // Without an action, rows with nulls pass: nothing is similar to them.
         let is_usable = |row| !self.bad.have_nulls() || sets.get(row).is_some();
         Some(SettledRows {
             records: records.slice(*begin, end - begin),
