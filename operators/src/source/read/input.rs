@@ -37,7 +37,7 @@ pub(super) struct Inputs {
     refused: Refused,
     /// Rows to be sent to the output `rejected`.
     rejected: Rejected,
-    /// What is refused is told by another one, which takes it.
+    /// Another one takes and tells the refused rows.
     is_silent: bool,
     decoding: Decoding,
     /// Converts the open file if lines cannot be cut before.
