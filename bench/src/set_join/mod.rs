@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     /// Thresholds in percent, or in tokens for the overlap.
     #[arg(long, value_delimiter = ',', default_value = "95,90,85,80,75,70,60,50")]
     thresholds: Vec<u32>,
-    /// Algorithms: `auto`, `all_pairs`, `pp_join`, `pp_join_bitmap`, `mp_join_pel`, `group_join`,
+    /// Algorithms: `auto`, `all_pairs`, `pp_join`, `pp_join_bitmap`, `group_join`,
     /// `gpu_signatures`; by default all.
     #[arg(long, value_delimiter = ',', value_parser = algorithm)]
     algorithms: Vec<JoinAlgorithm>,

@@ -11,7 +11,7 @@ use super::candidates::tiles::{TileList, TiledSets, Tiler};
 use super::cost::tiling::{TiledRanks, Tiling};
 use super::error::JoinError;
 use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
-use super::find::filters::{MinimalPrefixes, Positions, PositionsAndSignatures, SizesOnly};
+use super::find::filters::{Positions, PositionsAndSignatures, SizesOnly};
 use super::find::group_join::GroupJoin;
 use super::find::planning::{Planning, Slicing};
 use super::find::posting_index::{PostingIndex, PostingOptions};
@@ -183,9 +183,6 @@ impl SetJoin {
             JoinAlgorithm::PpJoinBitmap => Box::new(PrefixJoin::<PositionsAndSignatures>::new(
                 collection, bounds, isa, budget,
             )?),
-            JoinAlgorithm::MpJoinPel => {
-                Box::new(PrefixJoin::<MinimalPrefixes>::new(collection, bounds, isa, budget)?)
-            }
             JoinAlgorithm::GroupJoin => Box::new(GroupJoin::new(collection, bounds, isa, budget)?),
             JoinAlgorithm::GpuSignatures => {
                 let ranks = TiledRanks::all(collection).ranks;

@@ -43,8 +43,6 @@ pub enum JoinAlgorithm {
     PpJoin,
     /// PPJoin that tests signatures, too (bitmap filter).
     PpJoinBitmap,
-    /// Prefixes of each pair as short as possible, and sizes bounded by position (MPJoin-PEL).
-    MpJoinPel,
     /// PPJoin over groups of sets with equal prefixes (GroupJoin).
     GroupJoin,
     /// No index: all pairs whose sizes fit are tested by signatures. Made for a GPU, where it
@@ -54,12 +52,11 @@ pub enum JoinAlgorithm {
 
 impl JoinAlgorithm {
     /// All algorithms.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Auto,
         Self::AllPairs,
         Self::PpJoin,
         Self::PpJoinBitmap,
-        Self::MpJoinPel,
         Self::GroupJoin,
         Self::GpuSignatures,
     ];
@@ -72,7 +69,6 @@ impl JoinAlgorithm {
             Self::AllPairs => "all_pairs",
             Self::PpJoin => "pp_join",
             Self::PpJoinBitmap => "pp_join_bitmap",
-            Self::MpJoinPel => "mp_join_pel",
             Self::GroupJoin => "group_join",
             Self::GpuSignatures => "gpu_signatures",
         }

@@ -9,10 +9,6 @@ pub(crate) trait Filters: Send + 'static {
     const TESTS_POSITIONS: bool = false;
     /// Whether the signatures of a pair are tested at its first common token (bitmap filter).
     const TESTS_SIGNATURES: bool = false;
-    /// Whether each pair has prefixes of its own, as short as its required overlap allows. In the
-    /// probe, they bound the sizes of partners by position (PEL). In the partner, they shrink as
-    /// probes grow, so that postings leave their lists (MPJoin).
-    const HAS_MINIMAL_PREFIXES: bool = false;
 }
 
 /// AllPairs: no more filters.
@@ -24,9 +20,6 @@ pub(crate) struct Positions;
 /// PPJoin with the bitmap filter.
 pub(crate) struct PositionsAndSignatures;
 
-/// MPJoin with PEL.
-pub(crate) struct MinimalPrefixes;
-
 impl Filters for SizesOnly {}
 
 impl Filters for Positions {
@@ -36,8 +29,4 @@ impl Filters for Positions {
 impl Filters for PositionsAndSignatures {
     const TESTS_POSITIONS: bool = true;
     const TESTS_SIGNATURES: bool = true;
-}
-
-impl Filters for MinimalPrefixes {
-    const HAS_MINIMAL_PREFIXES: bool = true;
 }

@@ -5,7 +5,7 @@
 //! | `prefix` | prefix lengths, ranges of partner sizes, posting lists |
 //! | `filters` | the filters of published joins, as constants of one loop |
 //! | `prefix_index` | the index of the published joins |
-//! | `prefix_join` | AllPairs, PPJoin, PPJoin with the bitmap filter, MPJoin-PEL |
+//! | `prefix_join` | AllPairs, PPJoin, PPJoin with the bitmap filter |
 //! | `group_join` | GroupJoin |
 //! | `signatures` | signatures of all sets, and their length |
 //! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |

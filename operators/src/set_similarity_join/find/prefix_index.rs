@@ -152,33 +152,16 @@ impl<F: Filters> PrefixIndex<F> {
         collection.prefetch(set + SETS_AHEAD);
         let partner_side = collection.partner_side(collection.side(set));
         let rank_min = narrow(range.rank_min);
-        // Exclusive. The largest partner shrinks along the prefix, as fewer tokens are left.
-        let mut rank_end = range.rank + 1;
         for (left, &token) in (0..=range.size).rev().zip(&collection.set(set)[..range.probe_prefix])
         {
-            while F::HAS_MINIMAL_PREFIXES
-                && rank_end > range.rank_min
-                && range.required[rank_end - 1] > left
-            {
-                rank_end -= 1;
-            }
             let list = &mut lists[list_of(collection, partner_side, token)];
             let of_list = &postings[list.begin as usize..list.end as usize];
             // Entries are added and looked up by ascending size. So the entries that are too
             // small are at the front of the list, and too small for all that follow: they are
             // dropped.
             let small = of_list.iter().take_while(|posting| posting.rank < rank_min).count();
-            let (mut read, mut obsolete) = (small, 0);
             for posting in &of_list[small..] {
-                if F::HAS_MINIMAL_PREFIXES && posting.rank as usize >= rank_end {
-                    break;
-                }
-                read += 1;
                 let required = range.required[posting.rank as usize];
-                if F::HAS_MINIMAL_PREFIXES && posting.left < required {
-                    obsolete += 1;
-                    continue;
-                }
                 let matches = &mut matches[posting.entry as usize];
                 // These filters are applied at the first common token only. A pair that passes
                 // goes on being counted, because its verification begins after the counted
@@ -202,14 +185,9 @@ impl<F: Filters> PrefixIndex<F> {
                 }
                 *matches += 1;
             }
-            counters.postings += read as u64;
-            counters.pre_candidates += (read - small - obsolete) as u64;
-            let first = list.begin as usize + small;
-            let end = list.begin as usize + read;
-            list.begin = narrow(first + obsolete);
-            if obsolete > 0 {
-                drop_obsolete(&mut postings[first..end], &range.required);
-            }
+            counters.postings += of_list.len() as u64;
+            counters.pre_candidates += (of_list.len() - small) as u64;
+            list.begin += narrow(small);
         }
         for entry in ruled_out.drain(..) {
             matches[entry as usize] = 0;
@@ -236,12 +214,7 @@ impl<F: Filters> PrefixIndex<F> {
         let matches = std::mem::take(&mut self.matches[candidate.entry as usize]);
         let rank = candidate.rank as usize;
         let required = self.range.required[rank];
-        let lens = if F::HAS_MINIMAL_PREFIXES {
-            let minimal = |size: u32| (size - required + 1) as usize;
-            [self.range.size, self.collection.sizes()[rank].size].map(minimal)
-        } else {
-            [self.range.probe_prefix, self.prefixes[rank]]
-        };
+        let lens = [self.range.probe_prefix, self.prefixes[rank]];
         let start = start_after_prefix(
             Prefix { set: self.collection.set(probe), len: lens[0] },
             Prefix { set: self.collection.set(set), len: lens[1] },
@@ -253,20 +226,6 @@ impl<F: Filters> PrefixIndex<F> {
 
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("sets and postings have 32-bit numbers")
-}
-
-/// Moves the postings that stay to the end, in their order. The others have fewer tokens left
-/// than the pair requires; larger probes require no fewer.
-#[inline(always)]
-fn drop_obsolete(postings: &mut [PrefixPosting], required: &[u32]) {
-    let mut to = postings.len();
-    for from in (0..postings.len()).rev() {
-        let posting = postings[from];
-        if posting.left >= required[posting.rank as usize] {
-            to -= 1;
-            postings[to] = posting;
-        }
-    }
 }
 
 /// A set and the length of its prefix.

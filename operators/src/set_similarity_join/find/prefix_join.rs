@@ -1,5 +1,5 @@
-//! AllPairs, PPJoin with and without the bitmap filter, and MPJoin-PEL: each set is looked up in an
-//! index of the prefixes of all sets before it, and then added to it.
+//! AllPairs, and PPJoin with and without the bitmap filter: each set is looked up in an index of the
+//! prefixes of all sets before it, and then added to it.
 //!
 //! ```text
 //! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► size filter ──► PPJoin: positional filter
@@ -12,13 +12,10 @@
 //! §2: matches in the prefixes are counted, and verification begins after the prefix that ends
 //! first (§3). The bitmap filter is that of Sandes, Teodoro, Melo, *Bitmap Filter: Speeding up
 //! Exact Set Similarity Joins with Bitwise Operations*, Information Systems 88, 2020, with
-//! parities (Bitmap-Xor), in the generation of candidates. MPJoin: Ribeiro, Härder, *Generalizing
-//! Prefix Filtering to Improve Set Similarity Joins*, Information Systems 36(1), 2011; PEL: Mann,
-//! Augsten, *PEL: Position-Enhanced Length Filter for Set Similarity Joins*, GvD 2014.
+//! parities (Bitmap-Xor), in the generation of candidates.
 //!
 //! Departures: all posting lists lie in one array; a first pass counts their lengths. Signatures
-//! are as long as `auto` makes them. MPJoin keeps its lists in the order of sizes: postings that
-//! stay are moved towards the end of the part that has been read.
+//! are as long as `auto` makes them.
 
 use std::sync::Arc;
 

@@ -182,12 +182,11 @@ const JACCARD_HALF: Question = Question::jaccard(50);
 const OUTPUTS: [JoinOutput; 2] = [JoinOutput::Pairs, JoinOutput::Count];
 
 /// Algorithms whose chunks are candidate pairs.
-const PAIRWISE: [JoinAlgorithm; 6] = [
+const PAIRWISE: [JoinAlgorithm; 5] = [
     JoinAlgorithm::Auto,
     JoinAlgorithm::AllPairs,
     JoinAlgorithm::PpJoin,
     JoinAlgorithm::PpJoinBitmap,
-    JoinAlgorithm::MpJoinPel,
     JoinAlgorithm::GroupJoin,
 ];
 
