@@ -466,7 +466,7 @@ fn weights_may_be_an_expression() {
     assert_eq!(run("bytes").unwrap(), [7, 5]);
     assert_eq!(run("bytes * 2").unwrap(), [14, 10]);
     let error = run("bytes - 4").unwrap_err().to_string();
-    assert!(error.contains("a weight is no whole number from 0"), "{error}");
+    assert!(error.contains("the weight -1 is no whole number from 0"), "{error}");
 }
 
 /// The stream goes on, but nothing more comes.

@@ -241,16 +241,20 @@ pub(crate) struct InputArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("rows_named").multiple(true))]
 #[command(after_help = "\
 Examples:
   trommel dedup titles.txt > kept.txt
   trommel dedup --by 'words(text)' --threshold 0.8 corpus.jsonl > kept.jsonl
   trommel dedup --by 'qgrams(title, 3)' corpus.csv --output kept.parquet --report
   trommel dedup --by 'words(text)' corpus.jsonl --pairs pairs.csv --id title
+  trommel dedup --by 'words(text)' corpus.jsonl --clusters clusters.csv
 
 The first row of similar ones stays. A row with an empty set, or without one, is similar to no row \
 and stays. Each row is compared with all rows before it, also with those that do not stay. All sets \
-are kept in memory.")]
+are kept in memory. A cluster of --clusters has the rows that a chain of similar rows connects, and \
+the name of the smallest of them; several of its rows stay if none of these is similar to an \
+earlier one.")]
 pub(crate) struct DedupArguments {
     /// The set of a row, an expression that makes a list, such as 'words(text)'; of lines,
     /// words(line)
@@ -270,10 +274,14 @@ pub(crate) struct DedupArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<String>,
     /// Write all pairs of similar rows to this file, by their positions, which begin with 0
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "rows_named")]
     pub(crate) pairs: Option<String>,
-    /// Name the rows of --pairs by this column
-    #[arg(long, value_name = "COLUMN", requires = "pairs")]
+    /// Write the clusters of similar rows to this file: each row that is similar to another one,
+    /// with its cluster, its size, and whether the row stays
+    #[arg(long, value_name = "FILE", group = "rows_named")]
+    pub(crate) clusters: Option<String>,
+    /// Name the rows of --pairs and --clusters by this column, of integers or texts
+    #[arg(long, value_name = "COLUMN", requires = "rows_named")]
     pub(crate) id: Option<String>,
     /// Print the numbers of rows as JSON to standard error
     #[arg(long)]

@@ -88,7 +88,7 @@ impl PartCounters {
         *lock(&self.operator) = counters;
     }
 
-    /// Shows readers the inputs that a source names.
+    /// Shows readers the inputs that a source or an operator names.
     pub(crate) fn publish_inputs(&self, inputs: NamedInputs) {
         *lock(&self.inputs) = inputs;
     }

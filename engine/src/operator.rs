@@ -16,8 +16,9 @@
 //! a [chain](Shape::Chain), each part sends chunks to the next one, replies travel back along the
 //! same chain, and queries follow the chunks. With [workers](Shape::Workers), the first part sends
 //! each chunk to one of several parts side by side, and the last part, which gets the chunks of
-//! all, replies to the first. Parts may run on different cores or be fused on one; they cannot
-//! tell.
+//! all, replies to the first. Rows leave the last part, and those of [early
+//! outputs](Fragment::early_outputs) the first. Parts may run on different cores or be fused on
+//! one; they cannot tell.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -141,10 +142,10 @@ pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 /// `overlap_ppm`, a share in millionths, as the fraction `overlap`.
 pub type Counters = Vec<(&'static str, u64)>;
 
-/// Inputs of a source that are named in reports.
+/// Inputs of a source or an operator that are named in reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedInputs {
-    /// The first inputs that were left out, each with the reason.
+    /// The first inputs or rows that were left out, each with the reason.
     pub left_out: Vec<Arc<str>>,
     /// Byte positions up to which followed inputs have been read.
     pub positions: Vec<(Arc<str>, u64)>,
@@ -396,7 +397,8 @@ pub trait Operator: Send {
         Counters::new()
     }
 
-    /// As [`Source::named_inputs`], for a part after a source.
+    /// Rows, or inputs of a part after a source, that are named in the run report. Called like
+    /// [`Operator::counters`].
     fn named_inputs(&self) -> NamedInputs {
         NamedInputs::default()
     }
@@ -594,12 +596,14 @@ pub enum Shape {
 /// An operator that is bound to its inputs, ready to be placed and run.
 #[derive(Debug)]
 pub struct Fragment {
-    /// The parts; external inputs enter the first, external outputs leave the last. Never empty.
+    /// The parts; external inputs enter the first. Never empty.
     pub parts: Vec<Part>,
     /// The way of chunks between them.
     pub shape: Shape,
-    /// Schema of each output port; none for a sink.
+    /// Schema of each output port; none for a sink. Rows leave the last part.
     pub outputs: Vec<SchemaRef>,
+    /// Number of output ports, the last ones of `outputs`, whose rows leave the first part.
+    pub early_outputs: usize,
     /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
     /// Whether a later run of the same source reads this run's input once more, from its beginning.
@@ -610,7 +614,8 @@ impl Fragment {
     /// A chain of parts that claims nothing.
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        Self { parts, shape: Shape::Chain, outputs, claims: Vec::new(), rereads: false }
+        let (early_outputs, claims, rereads) = (0, Vec::new(), false);
+        Self { parts, shape: Shape::Chain, outputs, early_outputs, claims, rereads }
     }
 
     /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
@@ -650,6 +655,16 @@ impl Fragment {
     ) -> Self {
         let body = Body::Operator(Box::new(operator));
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
+    }
+
+    /// Adds output ports whose rows leave the first part, such as rows that it cannot use. The part
+    /// [sends](Output::send_to) them by their numbers among all ports.
+    #[must_use]
+    pub fn with_early_outputs(mut self, outputs: impl IntoIterator<Item = SchemaRef>) -> Self {
+        let before = self.outputs.len();
+        self.outputs.extend(outputs);
+        self.early_outputs += self.outputs.len() - before;
+        self
     }
 
     /// Claims things outside of the pipeline for this stage.

@@ -17,6 +17,7 @@ use trommel_engine::operator::{Demand, OperatorError};
 
 use crate::expressions::ColumnInput;
 use crate::parameters::Mistakes;
+use crate::rejected::Faults;
 
 /// Name of the column that has the ids when none is named.
 const ID: &str = "id";
@@ -103,12 +104,21 @@ impl IdInput {
         Some(Field::new(ID, kind, true))
     }
 
-    /// The ids of the next batch.
+    /// The ids of the next batch, whose faults are noted.
     ///
     /// # Errors
-    /// If the expression has no value for a row, or a position exceeds 32 bits.
-    pub(crate) fn of(&mut self, records: &RecordBatch) -> Result<RowIds, OperatorError> {
-        let ids = self.column.as_ref().map(|column| column.of(records)).transpose()?;
+    /// If a position exceeds 32 bits.
+    pub(crate) fn of(
+        &mut self,
+        records: &RecordBatch,
+        faults: &mut Faults,
+    ) -> Result<RowIds, OperatorError> {
+        let column = self.column.as_ref();
+        let ids = column.map(|column| faults.values(column, records)).transpose()?;
+        if let (Some(ids), Some(column)) = (&ids, column) {
+            let nulls = ids.logical_nulls();
+            faults.note_nulls(nulls.as_ref(), column.text(records.schema_ref()), "the id");
+        }
         if let (Some(ids), None) = (&ids, &self.carried)
             && let Some(numbers) = ids.as_primitive_opt::<UInt32Type>()
         {
@@ -145,6 +155,7 @@ mod tests {
     use arrow_array::StringArray;
 
     use super::*;
+    use crate::rejected::BadRows;
 
     fn texts() -> RecordBatch {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
@@ -157,16 +168,23 @@ mod tests {
         let mut input = IdInput::bind(&[records.schema()], None).unwrap().remove(0);
         assert!(input.are_positions() && input.carried_field().is_none());
         for first in [0, 3] {
-            let ids = input.of(&records).unwrap();
+            let ids = input.of(&records, &mut BadRows::new(None, 1).faults()).unwrap();
             assert_eq!(ids.numbers.values()[..], [first, first + 1, first + 2]);
         }
         input.rows = (1 << 32) - 3;
-        assert_eq!(input.of(&records).unwrap().numbers.value(2), u32::MAX);
-        let error = input.of(&records).unwrap_err().to_string();
+        assert_eq!(
+            input.of(&records, &mut BadRows::new(None, 1).faults()).unwrap().numbers.value(2),
+            u32::MAX
+        );
+        let error =
+            input.of(&records, &mut BadRows::new(None, 1).faults()).unwrap_err().to_string();
         let said = "row 4294967296 of input 1 has no position of 32 bits";
         assert_eq!(error, format!("{said}; name a column of ids as `id`"));
         let mut unseen = input.unseen();
-        assert_eq!(unseen.of(&records).unwrap().numbers.len(), 3);
+        assert_eq!(
+            unseen.of(&records, &mut BadRows::new(None, 1).faults()).unwrap().numbers.len(),
+            3
+        );
     }
 
     #[test]
@@ -174,7 +192,7 @@ mod tests {
         let (records, schema) = (texts(), texts().schema());
         let empty = Arc::new(arrow_schema::Schema::empty());
         let mut inputs = IdInput::bind(&[Arc::clone(&schema)], Some("upper(key)")).unwrap();
-        let ids = inputs[0].of(&records).unwrap();
+        let ids = inputs[0].of(&records, &mut BadRows::new(None, 1).faults()).unwrap();
         assert_eq!((ids.numbers.value(2), ids.numbers.null_count()), (2, 1));
         let carried = ids.carried.unwrap();
         assert_eq!(carried.as_string::<i32>().value(2), "C");

@@ -8,7 +8,7 @@
 //! | | |
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program · [`Feed`] batches that another thread hands over |
-//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets |
+//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets · [`Clusters`] of pairs |
 //! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@
 mod basic;
 mod budget;
 mod carry;
+mod clusters;
 mod columns;
 pub mod conjunctive_query;
 pub mod epsilon_join;
@@ -53,11 +54,10 @@ use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};
 
 pub use crate::basic::{Filter, Map, Select, Union};
+pub use crate::clusters::{Clusters, Keep};
 pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
-pub use crate::epsilon_join::{
-    EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite, VectorWindow,
-};
+pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, VectorWindow};
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
@@ -91,6 +91,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<FrequentPairs>()
         .register::<ConjunctiveQuery>()
         .register::<EpsilonJoin>()
+        .register::<Clusters>()
         .register::<Filter>()
         .register::<Select>()
         .register::<Union>()

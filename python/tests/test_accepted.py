@@ -230,7 +230,7 @@ def of_rows(data, column):
 
 
 def vectors(data, column, values):
-    found = trommel.epsilon_join(data, epsilon=1.5, column=column, not_finite="skip")
+    found = trommel.epsilon_join(data, epsilon=1.5, column=column, on_error="skip")
     numbers = [row if row is None else [float(x) for x in row] for row in values]
     kept = [row for row in numbers if row is not None]
     places = [n for n, row in enumerate(numbers) if row is not None]

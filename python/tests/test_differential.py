@@ -252,7 +252,7 @@ def check_vectors(rng):
         epsilon = oracle.distance(short[places[0]], short[places[-1]])
     near = oracle.near([short[place] for place in places], epsilon)
     expected = {(places[i], places[j]): distance for (i, j), distance in near.items()}
-    ask = {"epsilon": epsilon, "column": column, "not_finite": "skip", "algorithm": rng.choice([None, "nested_loop", "directory"])}
+    ask = {"epsilon": epsilon, "column": column, "on_error": "skip", "algorithm": rng.choice([None, "nested_loop", "directory"])}
     way = rng.choice(["pairs", "count", "partners", "first", "stream", "fail"])
     if way == "pairs":
         assert oracle.pairs_of(trommel.epsilon_join(data, **ask), "distance") == expected
@@ -268,10 +268,10 @@ def check_vectors(rng):
         assert found["id"] == [place for place in places if place not in later]
     elif way == "fail" and len(places) < len(rows):
         with pytest.raises(trommel.PipelineError, match=f"row {short.index(None)} of input 1: "):
-            trommel.epsilon_join(data, **{**ask, "not_finite": "fail"})
+            trommel.epsilon_join(data, **{**ask, "on_error": "fail"})
     elif way == "stream" and places:
         window = rng.randint(1, 40)
-        with trommel.EpsilonStream(epsilon, window={"vectors": window}, not_finite="skip") as stream:
+        with trommel.EpsilonStream(epsilon, window={"vectors": window}, on_error="skip") as stream:
             found = []
             for begin in range(0, len(rows), 13):
                 found += stream.add(make(rows[begin : begin + 13])).to_pylist()

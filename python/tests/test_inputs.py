@@ -123,7 +123,7 @@ def test_vectors_of_every_layout():
         for output in ("pairs", "count", "partners", "first"):
             with pytest.raises(trommel.PipelineError, match="row 1 of input 1: .* null"):
                 trommel.epsilon_join(with_null, epsilon=1, output=output)
-        found = trommel.epsilon_join(with_null, epsilon=1, not_finite="skip").to_pylist()
+        found = trommel.epsilon_join(with_null, epsilon=1, on_error="skip").to_pylist()
         assert [(pair["left"], pair["right"]) for pair in found] == [(0, 2)]
 
 

@@ -71,6 +71,64 @@ fn the_first_of_similar_rows_stays_whole() {
     assert_eq!(objects(&trommel(["run", "configs/dedup-jsonl.json"]).end().ok()), kept);
 }
 
+/// Components of the pairs by marking: the smallest row of that of each row in a pair.
+fn clusters(pairs: &[(usize, usize)], rows: usize) -> Vec<usize> {
+    let mut smallest: Vec<usize> = (0..rows).collect();
+    loop {
+        let before = smallest.clone();
+        for &(left, right) in pairs {
+            let least = smallest[left].min(smallest[right]);
+            (smallest[left], smallest[right]) = (least, least);
+        }
+        if before == smallest {
+            return smallest;
+        }
+    }
+}
+
+#[test]
+fn clusters_name_the_rows_that_stay() {
+    let rows = corpus();
+    let pairs = pairs(&rows);
+    let cluster_of = clusters(&pairs, rows.len());
+    let dropped: HashSet<usize> = pairs.iter().map(|pair| pair.1).collect();
+    let mut expected = Vec::new();
+    for cluster in 0..rows.len() {
+        let members: Vec<usize> =
+            (0..rows.len()).filter(|&row| cluster_of[row] == cluster).collect();
+        if members.len() > 1 {
+            expected.extend(members.iter().map(|row| {
+                let kept = !dropped.contains(row);
+                json!({ "id": row, "cluster": cluster, "size": members.len(), "kept": kept })
+            }));
+        }
+    }
+    assert!(expected.len() > 10);
+    let files = Files::new();
+    // The file has the column `id`, which is the position; of 32 bits, in the other order.
+    let reversed: Vec<Value> = rows
+        .iter()
+        .map(|row| json!({ "id": 1_000 - row["id"].as_u64().expect("a number"), "text": row["text"] }))
+        .collect();
+    let lines: String = reversed.iter().map(|row| format!("{row}\n")).collect();
+    let narrow = files.write("narrow.jsonl", &lines);
+    let found = files.path("clusters.jsonl");
+    let by = ["dedup", "--by", "words(text)", "--report", "--clusters", &found];
+    let ended = trommel(by.into_iter().chain(["configs/data/corpus.jsonl"])).end();
+    assert_eq!(objects(&fs::read_to_string(&found).expect("a file")), expected);
+    let names: HashSet<&Value> = expected.iter().map(|row| &row["cluster"]).collect();
+    assert!(ended.stderr.contains(&format!("\"clusters\":{}", names.len())), "{}", ended.stderr);
+    let schema = ["--schema", "{\"id\": \"u32\", \"text\": \"text\"}", &narrow];
+    assert_eq!(trommel(by.into_iter().chain(schema)).end().status, 0);
+    let found = objects(&fs::read_to_string(&found).expect("a file"));
+    let row_of = |row: &Value| 1_000 - row["id"].as_u64().expect("a number");
+    let kept = |rows: &[Value], row_of: &dyn Fn(&Value) -> u64| -> HashSet<(u64, bool)> {
+        rows.iter().map(|row| (row_of(row), row["kept"] == true)).collect()
+    };
+    let by_id = |row: &Value| row["id"].as_u64().expect("a number");
+    assert_eq!(kept(&found, &row_of), kept(&expected, &by_id));
+}
+
 #[test]
 fn every_format_keeps_the_same_rows() {
     let text = "a b c\nx y\n\nc b a\n\nx z\n";

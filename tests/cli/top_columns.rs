@@ -64,3 +64,43 @@ fn states_are_added_up() {
     let said = trommel(both).end().refused(2);
     assert!(said.contains("two: ") && said.contains('7'), "{said}");
 }
+
+#[test]
+fn states_of_items_of_every_type_are_added_up() {
+    let folder = Files::new();
+    let [one, two] = ["one", "two"].map(|name| folder.path(name));
+    let schema = "{\"n\": \"i64\", \"t\": \"timestamp\", \"s\": \"text\", \"b\": \"bool\"}";
+    let first = "{\"n\":-5,\"t\":\"2026-01-02T03:04:05Z\",\"s\":\"x\",\"b\":true}\n";
+    let rows = [first.repeat(3), format!("{first}{}", first.replace("-5", "7").replace('x', "y"))];
+    for (by, row) in [
+        (&["n"][..], "-5"),
+        (&["(n + 9)::u32"], "4"),
+        (&["n::i16"], "-5"),
+        (&["s"], "x"),
+        (&["b"], "true"),
+        (&["t"], "2026-01-02T03:04:05"),
+        (&["t::date"], "2026-01-02"),
+        (&["n::double / 2"], "-2.5"),
+        (&["n", "s"], "-5,x"),
+        (&["n::i8 as n", "t", "b as \"b, )\"\"x\""], "-5,2026-01-02T03:04:05"),
+    ] {
+        let by: Vec<&str> = by.iter().flat_map(|by| ["--by", by]).collect();
+        for (file, rows) in [&one, &two].into_iter().zip(&rows) {
+            let options = ["top", "-q", "--format", "jsonl", "--schema", schema, "--save", file];
+            trommel(options.into_iter().chain(by.iter().copied())).input(rows.as_str()).end().ok();
+        }
+        let sum = trommel(["top", "--csv", "--load", &one, "--load", &two]).end().ok();
+        let first = sum.lines().nth(1).expect("a row");
+        let count = if by == ["--by", "b"] || by == ["--by", "t"] || by == ["--by", "t::date"] {
+            5
+        } else {
+            4
+        };
+        assert!(first.starts_with(&format!("1,{row}")), "{by:?}: {sum}");
+        assert!(first.ends_with(&format!(",{count},0")), "{by:?}: {sum}");
+        let both = ["top", "--csv", "--load", &one, "--load", &two];
+        assert_eq!(trommel(both.into_iter().chain(by.iter().copied())).end().ok(), sum);
+        let other = trommel(both.into_iter().chain(["--by", "words"])).end().refused(2);
+        assert!(other.contains("not of words"), "{other}");
+    }
+}

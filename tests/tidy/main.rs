@@ -284,6 +284,7 @@ const SHARED: &[&str] = &[
 /// Operators, sources and sinks.
 const OPERATORS: &[&str] = &[
     "basic",
+    "clusters",
     "conjunctive_query",
     "epsilon_join",
     "frequent_items",

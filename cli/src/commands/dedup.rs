@@ -3,14 +3,18 @@
 //! ```text
 //! read ──► set_similarity_join, deduplicate ──► write
 //!     └──► set_similarity_join              ──► write the pairs
+//!                                          └──► clusters ──► write the clusters
 //! ```
 
 use std::path::Path;
 
+use arrow_schema::DataType;
 use serde_json::json;
 use trommel::files::Destination;
 use trommel::set_similarity_join::Similarity;
-use trommel::{Graph, Metrics, RunOptions, SetSimilarityJoin, Topology, Write, WriteFormat};
+use trommel::{
+    Clusters, Graph, Keep, Metrics, RunOptions, SetSimilarityJoin, Topology, Write, WriteFormat,
+};
 
 use super::inputs::{self, READ, STDIN, mistakes};
 use crate::args::{DedupArguments, FileFormat, SimilarityName};
@@ -24,6 +28,8 @@ use crate::units::{counted, grouped};
 const DEDUP: &str = "dedup";
 /// The id of the stage that finds pairs.
 const PAIRS: &str = "pairs";
+/// The id of the stage that makes clusters of them.
+const CLUSTERS: &str = "clusters";
 
 pub(super) fn run(arguments: &DedupArguments) -> Result<u8, Failure> {
     let mut topology = graph(arguments)?;
@@ -44,7 +50,23 @@ pub(super) fn run(arguments: &DedupArguments) -> Result<u8, Failure> {
     Ok(if status == 0 && inputs::has_left_out(metrics) { RUN_FAILED } else { status })
 }
 
+/// The pipeline. A pair has the earlier row as `left`, which the clusters need, but for ids of 32
+/// bits, which are in the order of their values: these are widened.
 fn graph(arguments: &DedupArguments) -> Result<Topology, Failure> {
+    let topology = graph_of(arguments, arguments.id.clone())?;
+    let pairs = topology.stages().iter().find(|stage| stage.id == PAIRS);
+    let has_narrow_ids =
+        pairs.is_some_and(|pairs| *pairs.outputs[0].field(0).data_type() == DataType::UInt32);
+    let read = topology.stages().iter().find(|stage| stage.id == READ);
+    let has_column = read.is_some_and(|read| read.outputs[0].column_with_name("id").is_some());
+    let id = arguments.id.clone().or_else(|| has_column.then(|| "id".to_owned()));
+    match id.filter(|_| arguments.clusters.is_some() && has_narrow_ids) {
+        Some(id) => graph_of(arguments, Some(format!("({id})::bigint"))),
+        None => Ok(topology),
+    }
+}
+
+fn graph_of(arguments: &DedupArguments, id: Option<String>) -> Result<Topology, Failure> {
     let files = inputs::files(&arguments.input);
     let format = inputs::format_of(&arguments.input, &files, true);
     let set = match (&arguments.by, format) {
@@ -68,17 +90,19 @@ fn graph(arguments: &DedupArguments) -> Result<Topology, Failure> {
     let rows = graph.add(READ, inputs::reading(&arguments.input, files, format)?);
     let kept = graph.add_after(rows, DEDUP, similar().deduplicate());
     graph.add_after(kept, "rows", writing(arguments, format)?);
-    if let Some(path) = &arguments.pairs {
-        let pairs = match &arguments.id {
-            Some(id) => similar().id(id.clone()),
-            None => similar(),
-        };
+    if arguments.pairs.is_some() || arguments.clusters.is_some() {
+        let pairs = id.into_iter().fold(similar(), SetSimilarityJoin::id);
         let pairs = graph.add_after(rows, PAIRS, pairs);
-        graph.add_after(
-            pairs,
-            "pairs-rows",
-            Write::new(path.clone(), format_named("--pairs", path)?),
-        );
+        if let Some(path) = &arguments.pairs {
+            let write = Write::new(path.clone(), format_named("--pairs", path)?);
+            graph.add_after(pairs, "pairs-rows", write);
+        }
+        if let Some(path) = &arguments.clusters {
+            let clusters = Clusters::new().keep(Keep::Unmatched);
+            let clusters = graph.add_after(pairs, CLUSTERS, clusters);
+            let write = Write::new(path.clone(), format_named("--clusters", path)?);
+            graph.add_after(clusters, "clusters-rows", write);
+        }
     }
     graph.build().map_err(mistakes)
 }
@@ -125,6 +149,9 @@ fn say_counts(metrics: &Metrics, arguments: &DedupArguments) {
         let mut report = json!({ "rows": read, "kept": kept, "left_out": left_out });
         if arguments.pairs.is_some() {
             report["pairs"] = of(PAIRS).1.into();
+        }
+        if arguments.clusters.is_some() {
+            report["clusters"] = inputs::counter(metrics, CLUSTERS, "clusters").into();
         }
         crate::say(&report.to_string());
     } else if !arguments.quiet {

@@ -9,6 +9,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -17,6 +18,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel::files::Destination;
+use trommel::frequent_items::StoredItems;
 use trommel::graph::StageId;
 use trommel::operator::OperatorError;
 use trommel::{
@@ -74,12 +76,20 @@ fn has_states_only(arguments: &TopArguments) -> bool {
 
 fn counting(arguments: &TopArguments) -> Result<(Topology, Collected), Failure> {
     let mut graph = Graph::new();
+    let mut label = counted_things(&arguments.by);
     let (items, column) = match has_states_only(arguments) {
-        true => (no_items(&mut graph), Names::from("item")),
+        true => {
+            let stored = stored_items(arguments)?;
+            // Without --by, the first state says what is counted.
+            if arguments.by == [By::Line] && !stored.label.is_empty() {
+                label = stored.label;
+            }
+            no_items(&mut graph, stored.schema)
+        }
         false => items(&mut graph, arguments)?,
     };
     let mut top = FrequentItems::new().item(column).counters(arguments.k).n(arguments.n);
-    top = top.label(counted_things(&arguments.by));
+    top = top.label(label);
     if let [first, others @ ..] = &arguments.load[..] {
         top = top.restore(first).merge(others);
         // On the first day, a state that is saved there is not there yet.
@@ -96,10 +106,20 @@ fn counting(arguments: &TopArguments) -> Result<(Topology, Collected), Failure> 
     Ok((graph.build().map_err(mistakes)?, rows))
 }
 
-/// An input without items.
-fn no_items(graph: &mut Graph) -> StageId {
-    let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::Utf8, false)]));
-    graph.add(READ, Memory::new(schema, Vec::<RecordBatch>::new()))
+/// The items of the first state that is there; lines if none is.
+fn stored_items(arguments: &TopArguments) -> Result<StoredItems, Failure> {
+    let is_there = |file: &&PathBuf| arguments.save.as_ref() != Some(file) || file.exists();
+    let first = arguments.load.iter().find(is_there);
+    let first = first.map(|file| FrequentItems::stored_items(file));
+    let stored = first.unwrap_or_else(|| Ok(StoredItems::texts()));
+    stored.map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// An input without items, and the columns of these.
+fn no_items(graph: &mut Graph, schema: SchemaRef) -> (StageId, Names) {
+    let column = if schema.fields().len() == 1 { schema.field(0).name() } else { "*" };
+    let column = Names::from(column);
+    (graph.add(READ, Memory::new(schema, Vec::<RecordBatch>::new())), column)
 }
 
 /// Whether columns are asked for.

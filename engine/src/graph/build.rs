@@ -1,6 +1,7 @@
 //! The step from a described graph to a checked one.
 
 use std::collections::HashSet;
+use std::iter::repeat_n;
 
 use arrow_schema::SchemaRef;
 
@@ -8,7 +9,7 @@ use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, To
 use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
-use crate::operator::{BindContext, Body, Demand, Part, Shape};
+use crate::operator::{BindContext, Body, Demand, Fragment, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
 impl Graph {
@@ -301,9 +302,15 @@ impl Binding {
             self.claims.claim(Some(&id), claim).map_err(|conflict| error(&id, conflict.into()))?;
         }
         let inputs_read = self.link_inputs(&inputs, ports);
-        let parts = self.add_parts(&id, operator, fragment.parts, &fragment.outputs);
-        self.join_parts(&parts, fragment.shape);
-        let (inputs, outputs, claims) = (inputs_read, fragment.outputs, fragment.claims);
+        let Fragment { parts, shape, outputs, early_outputs, claims, .. } = fragment;
+        let (added, fed) = (self.parts.len(), sources_before(&parts, shape));
+        let own = parts.len() - fed;
+        let own_ports = (0..own).map(|part| chunk_ports(shape, own, part));
+        let chunk_ports: Vec<usize> = repeat_n(1, fed).chain(own_ports).collect();
+        let exits = exits(&outputs, early_outputs, added + fed, &chunk_ports[fed..]);
+        let parts = self.add_parts((&id, operator), parts, &chunk_ports, &outputs);
+        self.join_parts(&parts, shape, fed);
+        let inputs = inputs_read;
         self.stages.push(StageInfo {
             id,
             operator,
@@ -312,6 +319,7 @@ impl Binding {
             output_ports,
             reads_stdin,
             parts,
+            exits,
             claims,
         });
         Ok(Some(self.stages.len() - 1))
@@ -347,9 +355,9 @@ impl Binding {
         for (position, input) in inputs.iter().enumerate() {
             let source = self.bound[input.stage.0].expect("inputs are bound before their readers");
             let stage = &self.stages[source];
-            let from = stage.parts[stage.parts.len() - 1];
+            let (from, from_port) = stage.exits[input.port];
             let to_port = if ports == 1 { 0 } else { position };
-            self.links.push(Link { from, from_port: input.port, to, to_port });
+            self.links.push(Link { from, from_port, to, to_port });
             read.push(stage.output_name(input.port));
         }
         read
@@ -358,33 +366,30 @@ impl Binding {
     /// Adds the parts of a stage; returns their indices.
     fn add_parts(
         &mut self,
-        id: &str,
-        operator: &'static str,
+        (id, operator): (&str, &'static str),
         parts: Vec<Part>,
+        chunk_ports: &[usize],
         outputs: &[SchemaRef],
     ) -> Vec<usize> {
         let first = self.parts.len();
         let count = parts.len();
-        for (index, part) in parts.into_iter().enumerate() {
+        for (index, (part, &chunk_ports)) in parts.into_iter().zip(chunk_ports).enumerate() {
             let label = if count == 1 { id.to_owned() } else { format!("{id}/{}", part.name) };
-            let declared = if index + 1 == count { outputs.to_vec() } else { Vec::new() };
-            self.parts.push(PlacedPart { stage: id.to_owned(), label, operator, part, declared });
+            let sends_rows = index == 0 || index + 1 == count;
+            let declared = if sends_rows { outputs.to_vec() } else { Vec::new() };
+            let stage = id.to_owned();
+            self.parts.push(PlacedPart { stage, label, operator, part, declared, chunk_ports });
         }
         (first..self.parts.len()).collect()
     }
 
-    /// Joins the parts of a stage.
-    fn join_parts(&mut self, parts: &[usize], shape: Shape) {
+    /// Joins the parts of a stage, of which the first `fed` ones are a source before the others.
+    fn join_parts(&mut self, parts: &[usize], shape: Shape, fed: usize) {
         let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
-        let is_source = |part: usize| matches!(self.parts[part].part.body, Body::Source(_));
-        let parts = match (shape, parts) {
-            (Shape::Workers, &[source, first, ..]) if is_source(source) => {
-                self.links.push(link(source, 0, first));
-                &parts[1..]
-            }
-            _ => parts,
-        };
-        match (shape, parts) {
+        for pair in parts[..=fed].windows(2) {
+            self.links.push(link(pair[0], 0, pair[1]));
+        }
+        match (shape, &parts[fed..]) {
             (Shape::Workers, &[first, ref workers @ .., last]) if !workers.is_empty() => {
                 for (port, &worker) in workers.iter().enumerate() {
                     self.links.push(link(first, port, worker));
@@ -409,9 +414,8 @@ impl Binding {
             return;
         }
         for stage in &self.stages {
-            let last = stage.parts[stage.parts.len() - 1];
-            for port in 0..stage.outputs.len() {
-                if !self.links.iter().any(|l| l.from == last && l.from_port == port) {
+            for (port, &exit) in stage.exits.iter().enumerate() {
+                if !self.links.iter().any(|link| (link.from, link.from_port) == exit) {
                     let port = stage.output_ports.get(port).copied();
                     let port = port.filter(|name| !name.is_empty());
                     errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
@@ -419,6 +423,39 @@ impl Binding {
             }
         }
     }
+}
+
+/// Number of parts, 0 or 1, that are a source before the parts of an operator with workers.
+fn sources_before(parts: &[Part], shape: Shape) -> usize {
+    let is_fed = shape == Shape::Workers && matches!(parts[0].body, Body::Source(_));
+    usize::from(is_fed)
+}
+
+/// Number of ports for chunks to later parts, of one of `parts` parts.
+fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
+    match shape {
+        _ if part + 1 == parts => 0,
+        // Without workers, the two parts are a chain.
+        Shape::Workers if part == 0 => (parts - 2).max(1),
+        Shape::Chain | Shape::Workers => 1,
+    }
+}
+
+/// The part that each output of a stage leaves, and its port for that, which comes after its ports
+/// for chunks. The `early` last outputs leave the first part, which has the index `first`.
+fn exits(
+    outputs: &[SchemaRef],
+    early: usize,
+    first: usize,
+    chunk_ports: &[usize],
+) -> Vec<(usize, usize)> {
+    let late = outputs.len() - early;
+    // An operator of one part has no ports for chunks, so that both cases are the same.
+    let exit = |port: usize| match port < late {
+        true => (first + chunk_ports.len() - 1, port),
+        false => (first, chunk_ports[0] + port),
+    };
+    (0..outputs.len()).map(exit).collect()
 }
 
 /// The core of a part of a stage that names `cores`; further parts join the last one. The first

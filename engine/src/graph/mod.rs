@@ -193,6 +193,8 @@ pub struct StageInfo {
     pub reads_stdin: bool,
     /// Its parts, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
+    /// The part that each output leaves, and its port for that.
+    pub(crate) exits: Vec<(usize, usize)>,
     /// Things outside of the pipeline that it reads and writes.
     pub claims: Vec<Claim>,
 }
@@ -217,8 +219,10 @@ pub(crate) struct PlacedPart {
     pub(crate) label: String,
     pub(crate) operator: &'static str,
     pub(crate) part: Part,
-    /// The columns of its output ports, if it is the last part of the stage.
+    /// The columns of the output ports of the stage, if it sends rows to one of them.
     pub(crate) declared: Vec<SchemaRef>,
+    /// Ports for chunks to later parts of the stage, which come before those for rows.
+    pub(crate) chunk_ports: usize,
 }
 
 /// Data flows from an output port of one part to an input port of another.

@@ -324,9 +324,11 @@ impl RunningGroup {
     /// Moves the operator's output to its consumers.
     fn pass_on(&mut self, index: usize) -> Result<(), RunError> {
         let mut sent = mem::take(&mut self.output.sent);
-        for (port, payload) in sent.drain(..) {
+        for (mut port, payload) in sent.drain(..) {
             if let Payload::Batch(batch) = &payload {
                 self.nodes[index].check_columns(port, &batch.records)?;
+                // Ports for chunks come first; a part that sends both numbers each kind from 0.
+                port += self.nodes[index].chunk_ports();
             }
             self.nodes[index].count_out(payload.items());
             self.send(index, port, payload);

@@ -40,6 +40,8 @@ pub(super) struct Node {
     body: Body,
     /// The columns of each output port, and whether a batch has shown them.
     declared: Vec<(SchemaRef, bool)>,
+    /// Ports for chunks, which come before those for rows.
+    chunk_ports: usize,
     pub(super) inputs: Inputs,
     pub(super) outputs: Outputs,
     pub(super) tickets: Tickets,
@@ -63,7 +65,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(placed: PlacedPart, counters: Arc<PartCounters>) -> Self {
-        let PlacedPart { stage, label, operator, part, declared } = placed;
+        let PlacedPart { stage, label, operator, part, declared, chunk_ports } = placed;
         let takes_replies = match &part.body {
             Body::Source(_) => false,
             Body::Operator(operator) => operator.takes_replies(),
@@ -74,6 +76,7 @@ impl Node {
             operator,
             body: part.body,
             declared: declared.into_iter().map(|schema| (schema, false)).collect(),
+            chunk_ports,
             inputs: Inputs::default(),
             outputs: Outputs::default(),
             tickets: Tickets::default(),
@@ -113,6 +116,11 @@ impl Node {
     /// The answer to a query that finds too many others waiting.
     pub(super) fn busy(&self) -> QueryError {
         QueryError::Busy { stage: self.label.clone(), limit: MAILBOX_QUERIES_MAX }
+    }
+
+    /// Number of its ports for chunks, which come before those for rows.
+    pub(super) fn chunk_ports(&self) -> usize {
+        self.chunk_ports
     }
 
     pub(super) fn is_source(&self) -> bool {

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
-    BindContext, Counters, Demand, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec,
-    Output,
+    BindContext, Counters, Demand, Flow, Fragment, Load, NamedInputs, Operator, OperatorError,
+    OperatorSpec, Output,
 };
 use trommel_engine::registry::Configured;
 
@@ -98,11 +98,8 @@ impl OperatorSpec for Filter {
     }
 
     fn demand(&self, _: usize, output: &Demand) -> Demand {
-        // A rejected row is shown with all its columns.
-        match self.on_error {
-            Some(OnError::Reject) => Demand::all(),
-            _ => demand_of(&self.condition, output.clone()).condition(&self.condition),
-        }
+        let read = demand_of(&self.condition, output.clone()).condition(&self.condition);
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -146,5 +143,9 @@ impl Operator for Filtering {
 
     fn counters(&self) -> Counters {
         self.0.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.0.named()
     }
 }

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
-    BindContext, Counters, Demand, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec,
-    Output,
+    BindContext, Counters, Demand, Flow, Fragment, Load, NamedInputs, Operator, OperatorError,
+    OperatorSpec, Output,
 };
 use trommel_engine::registry::Configured;
 
@@ -129,14 +129,12 @@ impl OperatorSpec for Select {
     }
 
     fn demand(&self, _: usize, output: &Demand) -> Demand {
-        // A rejected row is shown with all its columns.
-        if self.on_error == Some(OnError::Reject) {
-            return Demand::all();
-        }
         let has_all = self.columns.iter().any(|text| text.trim_start().starts_with('*'));
         // A name of the output may be that of a computed column.
         let passed = if has_all { output.clone().of_words() } else { Demand::none() };
-        self.columns.iter().fold(passed.unconditional(), |demand, text| demand_of(text, demand))
+        let passed = passed.unconditional();
+        let read = self.columns.iter().fold(passed, |demand, text| demand_of(text, demand));
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
@@ -218,6 +216,10 @@ impl Operator for Selecting {
 
     fn counters(&self) -> Counters {
         self.evaluation.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.evaluation.named()
     }
 }
 

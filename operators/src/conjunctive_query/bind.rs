@@ -29,6 +29,7 @@ use crate::expressions::ColumnInput;
 use crate::items::result_type;
 use crate::names::ItemNames;
 use crate::parameters::{Mistakes, check_range, refuse};
+use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
@@ -45,11 +46,19 @@ impl OperatorSpec for ConjunctiveQuery {
         1..=2
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         // Documents have the names, and queries the carried columns.
         let carried = carried_demand(&self.carry, Demand::none());
         let named = self.name.iter().fold(carried, |all, name| ColumnInput::demand(name, all));
-        ColumnInput::demand(&self.set, named.of_words())
+        OnError::demand(self.on_error, ColumnInput::demand(&self.set, named.of_words()))
     }
 
     fn bind(
@@ -86,7 +95,8 @@ impl OperatorSpec for ConjunctiveQuery {
         let kernels = (0..kernels).map(kernel).collect();
         let consumer = AnswerConsumer::new(rows, tuning);
         let make = QueryChunk::default;
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claims))
+        let fragment = wave::parallel(producer, kernels, consumer, make, wave, outputs);
+        Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)).claiming(claims))
     }
 }
 
@@ -133,7 +143,8 @@ impl ConjunctiveQuery {
             let (mut sets, carry) = (sets?, carry?);
             let queries = sets.remove(inputs.len() - 1);
             let documents = sets.pop().zip(documents_names);
-            let columns = Columns { documents, queries, carry };
+            let bad = BadRows::new(self.on_error, inputs.len());
+            let columns = Columns { documents, queries, carry, bad };
             let ((destinations, claims), begin) = (files?, begin?);
             let (names, memory) = (names?, memory?);
             Some(Checked { columns, names, memory, begin, destinations, claims })

@@ -9,6 +9,7 @@ use trommel_engine::registry::Configured;
 use super::options::{AnswerOver, IndexSource, QueryOutput};
 use super::tuning::Tuning;
 use crate::parameters::Names;
+use crate::rejected::OnError;
 use crate::state::MissingState;
 use crate::wave::Device;
 
@@ -155,6 +156,12 @@ pub struct ConjunctiveQuery {
     /// expression such as `words(text)`.
     #[serde(default = "default_set")]
     pub(super) set: String,
+    /// Action for a row that cannot be used: the set, an item of it or the name is null, or an
+    /// expression has no value for the row. A document of such a row keeps its position, and a
+    /// query has no answer. When left out, a null is a set without terms, null items are left out,
+    /// and a null name or an expression without a value ends the run.
+    #[serde(default)]
+    pub(super) on_error: Option<OnError>,
     /// Maximum bytes of the index and of the queries that wait.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
@@ -222,6 +229,7 @@ impl ConjunctiveQuery {
             device: Device::Auto,
             device_memory_max: None,
             set: default_set(),
+            on_error: None,
             memory_max: None,
             index_path: None,
             index: IndexSource::Build,
@@ -305,6 +313,13 @@ impl ConjunctiveQuery {
     #[must_use]
     pub fn set(mut self, column: impl Into<String>) -> Self {
         self.set = column.into();
+        self
+    }
+
+    /// Sets the action for a row that cannot be used.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Ending, OperatorError};
+use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 use trommel_engine::query::{QueryError, Request, Response};
 use trommel_kernels::Isa;
 
@@ -26,7 +26,8 @@ use super::waiting::{Arrived, WaitingQueries};
 use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
-use crate::sets::SetInput;
+use crate::rejected::BadRows;
+use crate::sets::{SetInput, hide};
 use crate::wave::{Filled, Producer};
 
 /// The columns of the inputs.
@@ -38,6 +39,7 @@ pub(super) struct Columns {
     pub(super) queries: SetInput,
     /// Carried columns of queries.
     pub(super) carry: Vec<usize>,
+    pub(super) bad: BadRows,
 }
 
 /// Rules of the operator.
@@ -130,9 +132,8 @@ impl QueryProducer {
     }
 
     fn take_documents(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
-        let Some((set, name)) = &self.columns.documents else {
-            unreachable!("there is no input of documents")
-        };
+        let Columns { documents, bad, .. } = &mut self.columns;
+        let Some((set, name)) = documents else { unreachable!("there is no input of documents") };
         if self.rules.is_reused {
             return Ok(());
         }
@@ -142,8 +143,12 @@ impl QueryProducer {
         if end.is_none_or(|end| end > DOCUMENTS_MAX) {
             return Err(DocumentError::TooMany.into());
         }
-        let sets = Sets::new(&set.of(records)?);
-        let names = name.as_ref().map(|name| names_of(records, name, first)).transpose()?;
+        let mut faults = bad.faults();
+        let sets = set.of(records, &mut faults)?;
+        let names = name.as_ref().map(|name| names_of(records, name, first, &mut faults));
+        let names = names.transpose()?;
+        bad.settle(0, records, &faults)?;
+        let sets = Sets::new(&hide(sets, &faults));
         let budget = self.budget()?;
         self.names.number(&sets.values, &mut self.numbers, budget)?;
         let mut budget = self.budget()?;
@@ -171,7 +176,10 @@ impl QueryProducer {
         entered: Instant,
     ) -> Result<(), OperatorError> {
         let first = self.counters.queries;
-        let sets = Sets::new(&self.columns.queries.of(records)?);
+        let Columns { queries, documents, bad, .. } = &mut self.columns;
+        let input = usize::from(documents.is_some());
+        let sets = Sets::new(&queries.usable(input, records, bad)?);
+        let has_null_queries = !bad.have_nulls();
         let carried = records.project(&self.columns.carry)?;
         let number = self.counters.query_batches;
         self.counters.query_batches += 1;
@@ -187,7 +195,7 @@ impl QueryProducer {
         let index = self.index_of(documents);
         let origin = Origin { number, first, entered, carried };
         let bytes = records.get_array_memory_size();
-        self.waiting.push(Arrived { origin, sets, bytes, documents, index });
+        self.waiting.push(Arrived { origin, sets, has_null_queries, bytes, documents, index });
         Ok(())
     }
 
@@ -278,6 +286,10 @@ impl Producer for QueryProducer {
         }
         self.budget_with_terms()?;
         Ok(())
+    }
+
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.columns.bad.take_rejected()
     }
 
     fn port_ended(&mut self, port: usize, ending: Ending) {
@@ -375,7 +387,7 @@ impl Producer for QueryProducer {
     fn counters(&self) -> Counters {
         let index = self.index.index();
         let postings = index.segments().map(|segment| segment.lists.postings()).sum();
-        vec![
+        let mut counters = vec![
             ("documents", self.index.documents().into()),
             ("terms", self.counters.terms),
             ("queries", self.counters.queries),
@@ -384,6 +396,12 @@ impl Producer for QueryProducer {
             ("merges", self.index.merges()),
             ("postings", postings),
             ("index_bytes", index.bytes() as u64),
-        ]
+        ];
+        counters.extend(self.columns.bad.counters());
+        counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.columns.bad.named()
     }
 }

@@ -9,6 +9,7 @@ use trommel_engine::operator::OperatorError;
 
 use super::index::DOCUMENTS_MAX;
 use crate::expressions::ColumnInput;
+use crate::rejected::Faults;
 
 /// A document cannot be taken.
 #[derive(Debug, Error)]
@@ -55,16 +56,22 @@ impl Sets {
     }
 }
 
-/// The names of documents, the first of which has the number `first`.
+/// The names of documents, the first of which has the number `first`; empty where `faults` have
+/// the document.
 pub(super) fn names_of(
     records: &RecordBatch,
     names: &ColumnInput,
     first: u32,
+    faults: &mut Faults,
 ) -> Result<LargeStringArray, OperatorError> {
-    let names = cast(&names.of(records)?, &DataType::LargeUtf8)?;
+    let column = names.text(records.schema_ref());
+    let names = cast(&faults.values(names, records)?, &DataType::LargeUtf8)?;
+    faults.note_nulls(names.nulls(), column, "the name");
     let names = names.as_string::<i64>();
-    if let Some(row) = (0..).zip(names).find_map(|(row, name)| name.is_none().then_some(row)) {
+    let nameless = |&row: &usize| names.is_null(row) && !faults.has(row);
+    if let Some(row) = (0..names.len()).find(nameless) {
+        let row = u32::try_from(row).expect("documents have numbers of 32 bits");
         return Err(DocumentError::NullName(first + row).into());
     }
-    Ok(LargeStringArray::from_iter_values(names.iter().flatten()))
+    Ok(LargeStringArray::from_iter_values(names.iter().map(Option::unwrap_or_default)))
 }

@@ -13,6 +13,8 @@ use crate::names::ItemNames;
 pub(super) struct Arrived {
     pub(super) origin: Origin,
     pub(super) sets: Sets,
+    /// Whether a null is a query, without terms.
+    pub(super) has_null_queries: bool,
     /// Bytes of the batch.
     pub(super) bytes: usize,
     /// Documents that they are answered over; `None` for all.
@@ -85,7 +87,10 @@ impl WaitingQueries {
             let Some(Current { arrived, index, row, terms }) = &mut self.current else { return };
             buckets.switch_to(index);
             while *row < arrived.sets.len() && !buckets.is_full() {
-                buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
+                // A rejected query keeps its number, and gets no answer.
+                if arrived.has_null_queries || !arrived.sets.is_null(*row) {
+                    buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
+                }
                 *row += 1;
             }
             if *row == arrived.sets.len() {

@@ -29,6 +29,7 @@ use crate::columns::DIMS_MAX;
 use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
 use crate::parameters::{Mistakes, check_range, refuse};
+use crate::rejected::{BadRows, OnError};
 use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
@@ -42,10 +43,20 @@ impl OperatorSpec for EpsilonJoin {
         1..=2
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let carried = carried_demand(&self.carry, Demand::none());
         let ids = IdInput::demand(self.id.as_deref(), carried);
-        self.vector.as_slice().iter().fold(ids, |demand, text| ColumnInput::demand(text, demand))
+        let vectors = self.vector.as_slice().iter();
+        let read = vectors.fold(ids, |demand, text| ColumnInput::demand(text, demand));
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -63,13 +74,14 @@ impl OperatorSpec for EpsilonJoin {
             self.checked(inputs, &context)?;
         let choice = self.choice(device);
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        let Self { output, algorithm, tuning, not_finite, .. } = *self;
+        let Self { output, algorithm, tuning, on_error, .. } = *self;
         let rows = self.rows(&sources);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let rules = Rules { epsilon, output, algorithm, isa, kernels, memory, tuning };
-        let sides = sources.into_iter().zip(1..);
+        // A null is no vector that could be left out unseen.
+        let bad = BadRows::new(Some(on_error.unwrap_or_default()), inputs.len());
         let mut sides: Vec<Side> =
-            sides.map(|(source, input)| Side::new(source, input, not_finite)).collect();
+            (0..).zip(sources).map(|(input, source)| Side::new(source, input)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
         let in_flight = if device == Device::Cpu { 0 } else { BLOCKS };
         // The choice is made with the blocks, which are for a device only.
@@ -83,9 +95,10 @@ impl OperatorSpec for EpsilonJoin {
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
         let make = move || EpsilonChunk::new(output, &tuning);
-        Ok(match window {
+        let fragment = match window {
             Some(window) => {
-                let mut producer = StreamProducer::new(rules, window, sides.remove(0), file);
+                let side = (sides.remove(0), bad);
+                let mut producer = StreamProducer::new(rules, window, side, file);
                 if let Some((path, state)) = &state {
                     let named = |error| format!("{}: {error}", path.display());
                     producer.restore(state).map_err(|error| blame("restore", named(error)))?;
@@ -93,10 +106,11 @@ impl OperatorSpec for EpsilonJoin {
                 wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim)
             }
             None => {
-                let producer = EpsilonProducer::new(rules, sides, choice);
+                let producer = EpsilonProducer::new(rules, (sides, bad), choice);
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
-        })
+        };
+        Ok(fragment.with_early_outputs(OnError::rejected(on_error)))
     }
 }
 

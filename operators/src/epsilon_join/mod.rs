@@ -75,5 +75,5 @@ mod vectors;
 
 pub use self::error::EpsilonJoinError;
 pub use self::operator::EpsilonJoin;
-pub use self::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
+pub use self::options::{EpsilonAlgorithm, EpsilonOutput, VectorWindow};
 pub use trommel_kernels::vectors::VectorCells;

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
-use super::options::{EpsilonAlgorithm, EpsilonOutput, NotFinite, VectorWindow};
+use super::options::{EpsilonAlgorithm, EpsilonOutput, VectorWindow};
 use super::tuning::Tuning;
 use crate::parameters::Names;
+use crate::rejected::OnError;
 use crate::state::MissingState;
 use crate::wave::Device;
 
@@ -17,8 +18,10 @@ use crate::wave::Device;
 /// # Ports
 /// In: one input, which is joined to itself, or two with vectors of one length. `vector` is a list
 /// of 1 to 4,096 integers or floats, or a column for each coordinate; coordinates are rounded to
-/// float32. `id` has any type. A null id, vector or coordinate is like a coordinate that is no
-/// number: `not_finite` decides. A vector of another length than the first one is an error.
+/// float32. `id` has any type. A row cannot be used if its id, its vector or a coordinate is null,
+/// if a coordinate is infinite or not a number, if the vector has another length than the first one
+/// that can be used, or if an expression has no value for it: `on_error` decides. With `reject`,
+/// such rows go to a second output `rejected`.
 ///
 /// Out, by `output`: `left` and `right` (ids, of their type; UInt32 for positions), `distance`
 /// (Float64), and each column of `carry` twice; `count` (UInt64); `id`, `partners` (UInt32) and
@@ -135,9 +138,10 @@ pub struct EpsilonJoin {
     /// inputs have ended.
     #[serde(default)]
     pub(super) window: Option<VectorWindow>,
-    /// Action for a vector with a coordinate that is infinite or not a number.
+    /// Action for a row that cannot be used: a null, a coordinate that is infinite or not a number,
+    /// a vector of another length, or an expression without a value. When left out, `fail`.
     #[serde(default)]
-    pub(super) not_finite: NotFinite,
+    pub(super) on_error: Option<OnError>,
     /// Begin with the vectors of the window that this file holds, written by `snapshot`; the stage
     /// needs the same window and vectors of the same length.
     #[serde(default)]
@@ -183,7 +187,7 @@ impl EpsilonJoin {
             dims: None,
             carry: Names::default(),
             window: None,
-            not_finite: NotFinite::Fail,
+            on_error: None,
             restore: None,
             missing: MissingState::default(),
             snapshot: None,
@@ -262,10 +266,10 @@ impl EpsilonJoin {
         self
     }
 
-    /// Sets the action for a vector with a coordinate that is infinite or not a number.
+    /// Sets the action for a row that cannot be used.
     #[must_use]
-    pub fn not_finite(mut self, action: NotFinite) -> Self {
-        self.not_finite = action;
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 

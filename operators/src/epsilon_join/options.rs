@@ -37,18 +37,6 @@ pub enum EpsilonAlgorithm {
     Directory,
 }
 
-/// Action for a vector that is null, or has a coordinate that is null, infinite or not a number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum NotFinite {
-    /// End the run with an error that names the row.
-    #[default]
-    Fail,
-    /// Leave the vector out, and count it in `nulls` or `not_finite`.
-    Skip,
-}
-
 /// Length of the window of a streaming join: `{"vectors": 100000}` or `{"seconds": 60}`.
 ///
 /// `vectors` = N: a vector is joined to the N - 1 vectors before it. Rows that are not joined do

@@ -10,8 +10,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 use trommel_kernels::vectors::Partners;
 
 use super::answer::PartnerCounts;
@@ -32,6 +33,7 @@ use super::rules::Rules;
 use super::side::Side;
 use crate::budget::{Budget, BudgetFull};
 use crate::pairs::warn_of_copies;
+use crate::rejected::BadRows;
 use crate::wave::{Filled, Producer};
 
 /// Use of the memory to find equal vectors, as messages say it.
@@ -66,6 +68,7 @@ enum Phase {
 pub(super) struct EpsilonProducer {
     rules: Rules,
     sides: Vec<Side>,
+    bad: BadRows,
     budget: Budget,
     device: DeviceChoice,
     phase: Phase,
@@ -75,24 +78,29 @@ pub(super) struct EpsilonProducer {
     rest: (Kept, Option<PartnerCounts>),
     /// Whether each vector is looked up until it has an earlier partner.
     are_looked_up: bool,
-    counters: [u64; 3],
+    vectors: u64,
     /// Pairs of equal vectors, as far as they were looked for.
     pairs_of_copies: u64,
 }
 
 impl EpsilonProducer {
-    pub(super) fn new(rules: Rules, sides: Vec<Side>, device: DeviceChoice) -> Self {
+    pub(super) fn new(
+        rules: Rules,
+        (sides, bad): (Vec<Side>, BadRows),
+        device: DeviceChoice,
+    ) -> Self {
         let budget = rules.memory.budget();
         Self {
             rules,
             sides,
+            bad,
             budget,
             device,
             phase: Phase::Collecting,
             joining: 0,
             rest: (Kept::All, None),
             are_looked_up: false,
-            counters: [0; 3],
+            vectors: 0,
             pairs_of_copies: 0,
         }
     }
@@ -288,12 +296,17 @@ impl Producer for EpsilonProducer {
 
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError> {
         let side = &mut self.sides[port];
-        let vectors = side.accept(self.rules.isa, &batch.into_records())?;
+        let records = batch.into_records();
+        self.vectors += records.num_rows() as u64;
+        let vectors = side.accept(self.rules.isa, &records, &mut self.bad)?;
         side.append(vectors, &mut self.budget)
     }
 
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.bad.take_rejected()
+    }
+
     fn finish(&mut self) -> Result<(), OperatorError> {
-        self.counters = self.numbers();
         let sides = std::mem::take(&mut self.sides);
         let Self { rules, budget, .. } = self;
         let take = |mut side: Side| side.take(rules, false, Vec::new(), budget);
@@ -379,14 +392,14 @@ impl Producer for EpsilonProducer {
     }
 
     fn counters(&self) -> Counters {
-        let [rows, nulls, not_finite] =
-            if self.sides.is_empty() { self.counters } else { self.numbers() };
-        vec![
-            ("vectors", rows),
-            ("nulls", nulls),
-            ("not_finite", not_finite),
-            ("pairs_of_copies", self.pairs_of_copies),
-        ]
+        let mut counters =
+            vec![("vectors", self.vectors), ("pairs_of_copies", self.pairs_of_copies)];
+        counters.extend(self.bad.counters());
+        counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.bad.named()
     }
 }
 
@@ -416,15 +429,5 @@ fn shape_of(collected: &[Collected]) -> Shape {
         left: len(0).unwrap_or(0),
         right: len(1),
         dims: collected.first().map_or(1, |c| c.dims),
-    }
-}
-
-impl EpsilonProducer {
-    /// Numbers of rows, of null rows, and of rows that are not finite.
-    fn numbers(&self) -> [u64; 3] {
-        self.sides.iter().fold([0; 3], |sum, side| {
-            let of_side = side.numbers();
-            [sum[0] + of_side[0], sum[1] + of_side[1], sum[2] + of_side[2]]
-        })
     }
 }

@@ -1,21 +1,21 @@
 //! The vectors of one input while they are collected.
 
-use arrow_array::{Array, BooleanArray, Float32Array, RecordBatch, UInt32Array};
+use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 use trommel_engine::operator::OperatorError;
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{Directory, first_not_finite};
+use trommel_kernels::vectors::Directory;
 
 use super::built::Collected;
 use super::error::EpsilonJoinError;
-use super::options::NotFinite;
 use super::rules::Rules;
-use super::vectors::{Coordinates, VectorInput};
+use super::vectors::VectorInput;
 use crate::budget::Budget;
 use crate::carry::{CarriedColumns, CarriedRows};
 use crate::ids::IdInput;
+use crate::rejected::BadRows;
 
 /// Maximum vectors of an input.
 pub(super) const VECTORS_MAX: usize = Directory::POINTS_MAX;
@@ -86,36 +86,17 @@ impl VectorBatch {
 #[derive(Debug)]
 pub(super) struct Side {
     source: VectorSource,
-    /// Number of the input, from 1.
+    /// Number of the input, from 0.
     input: usize,
-    not_finite: NotFinite,
     coordinates: Vec<f32>,
     ids: Vec<u32>,
     carried: Vec<RecordBatch>,
-    /// Rows so far, with those that are not joined.
-    rows: u64,
-    nulls: u64,
-    left_out: u64,
 }
 
 impl Side {
-    pub(super) fn new(source: VectorSource, input: usize, not_finite: NotFinite) -> Self {
-        Self {
-            source,
-            input,
-            not_finite,
-            coordinates: Vec::new(),
-            ids: Vec::new(),
-            carried: Vec::new(),
-            rows: 0,
-            nulls: 0,
-            left_out: 0,
-        }
-    }
-
-    /// Numbers of rows, of null rows, and of rows that are not finite.
-    pub(super) fn numbers(&self) -> [u64; 3] {
-        [self.rows, self.nulls, self.left_out]
+    pub(super) fn new(source: VectorSource, input: usize) -> Self {
+        let (coordinates, ids, carried) = (Vec::new(), Vec::new(), Vec::new());
+        Self { source, input, coordinates, ids, carried }
     }
 
     /// Coordinates of each vector; 1 before there is one.
@@ -126,31 +107,22 @@ impl Side {
     /// The rows of a batch that are joined.
     ///
     /// # Errors
-    /// If a vector is null or not finite, and such vectors are not left out; or if one has another
-    /// length than others.
+    /// If a row cannot be used and the run ends with it.
     pub(super) fn accept(
         &mut self,
         isa: Isa,
         records: &RecordBatch,
+        bad: &mut BadRows,
     ) -> Result<VectorBatch, OperatorError> {
-        let begin = self.rows;
-        self.rows += records.num_rows() as u64;
         let VectorSource { ids, vectors, carried } = &mut self.source;
-        let ids = ids.of(records)?;
-        let mut read = vectors.of(records, begin)?;
-        if vectors.dims().is_none() {
-            // No row has a vector.
-            read.values = Float32Array::from(vec![0.0; records.num_rows()]);
-        }
+        let mut faults = bad.faults();
+        let ids = ids.of(records, &mut faults)?;
+        let coordinates = vectors.of(isa, records, &mut faults)?;
+        bad.settle(self.input, records, &faults)?;
         let carried = (!carried.is_empty()).then(|| carried.of(records, &ids)).transpose()?;
-        let usable = self.usable(isa, &ids.numbers, &read, begin)?;
-        let batch = VectorBatch {
-            ids: ids.numbers.values().clone(),
-            coordinates: read.values.values().clone(),
-            dims: self.dims(),
-            carried,
-        };
-        Ok(match usable {
+        let (ids, dims) = (ids.numbers.values().clone(), self.dims());
+        let batch = VectorBatch { ids, coordinates, dims, carried };
+        Ok(match faults.usable(records.num_rows()) {
             None => batch,
             Some(usable) => batch.filtered(&usable)?,
         })
@@ -189,46 +161,6 @@ impl Side {
         Ok(Collected { coordinates, dims, epsilon, ids, carried, copies, has_directory, stamps })
     }
 
-    /// Which rows are joined; `None` if all are.
-    fn usable(
-        &mut self,
-        isa: Isa,
-        ids: &UInt32Array,
-        read: &Coordinates,
-        begin: u64,
-    ) -> Result<Option<BooleanArray>, EpsilonJoinError> {
-        let Coordinates { values, nulls } = read;
-        let has_nulls = ids.null_count() + values.null_count() > 0 || nulls.is_some();
-        if !has_nulls && first_not_finite(isa, values.values()).is_none() {
-            return Ok(None);
-        }
-        let dims = self.dims();
-        let mut usable = Vec::with_capacity(ids.len());
-        for row in 0..ids.len() {
-            // The coordinates of a null may be anything.
-            let has_null = ids.is_null(row)
-                || nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
-                || (row * dims..(row + 1) * dims).any(|place| values.is_null(place));
-            if has_null && self.not_finite == NotFinite::Fail {
-                let (input, row) = (self.input, begin + row as u64);
-                return Err(EpsilonJoinError::Null { input, row });
-            }
-            self.nulls += u64::from(has_null);
-            let vector = &values.values()[row * dims..][..dims];
-            let fault = first_not_finite(isa, vector).filter(|_| !has_null);
-            if let Some(coordinate) = fault {
-                if self.not_finite == NotFinite::Fail {
-                    let (input, row) = (self.input, begin + row as u64);
-                    let value = vector[coordinate];
-                    return Err(EpsilonJoinError::NotFinite { input, row, coordinate, value });
-                }
-                self.left_out += 1;
-            }
-            usable.push(!has_null && fault.is_none());
-        }
-        Ok(Some(BooleanArray::from(usable)))
-    }
-
     /// Adds rows all of which are joined.
     ///
     /// # Errors
@@ -239,7 +171,7 @@ impl Side {
         budget: &mut Budget,
     ) -> Result<(), OperatorError> {
         if self.ids.len() + batch.len() > VECTORS_MAX {
-            let (input, most) = (self.input, VECTORS_MAX);
+            let (input, most) = (self.input + 1, VECTORS_MAX);
             return Err(EpsilonJoinError::TooManyVectors { input, most }.into());
         }
         let VectorBatch { ids, coordinates, carried, .. } = batch;

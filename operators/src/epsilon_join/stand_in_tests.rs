@@ -8,7 +8,8 @@ use trommel_shim::{Form, StandIn};
 use super::tests::{Row, Run, clusters, oracle, pairs_of, run};
 use super::tests::{check_count, check_first, check_pairs, check_partners};
 use super::tuning::Tuning;
-use super::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, NotFinite};
+use super::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput};
+use crate::rejected::OnError;
 use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 
@@ -22,7 +23,7 @@ const LARGE: Run = Run {
 };
 
 fn join(epsilon: f64, device: Device) -> EpsilonJoin {
-    EpsilonJoin::new(epsilon).device(device).not_finite(NotFinite::Skip)
+    EpsilonJoin::new(epsilon).device(device).on_error(OnError::Skip)
 }
 
 fn counted(metrics: &Metrics, name: &str) -> u64 {

@@ -19,9 +19,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Ending, OperatorError};
+use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 
 use super::built::{Built, Collected, Sides, directory_bytes};
 use super::chunk::{EpsilonChunk, Kept, Task};
@@ -35,6 +36,7 @@ use super::side::{Side, VECTORS_MAX, VectorBatch};
 use super::stored::StoredVectors;
 use crate::budget::{Budget, BudgetFull};
 use crate::panes::{Pane, Panes};
+use crate::rejected::BadRows;
 use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer};
 use crate::window::Extent;
@@ -90,6 +92,9 @@ pub(super) struct StreamProducer {
     rules: Rules,
     window: Extent,
     side: Side,
+    bad: BadRows,
+    /// Rows so far.
+    vectors: u64,
     panes: Panes<VectorPane>,
     merging: Merging,
     /// The failure of a merge, which ends the run.
@@ -112,7 +117,7 @@ impl StreamProducer {
     pub(super) fn new(
         rules: Rules,
         window: Extent,
-        side: Side,
+        (side, bad): (Side, BadRows),
         snapshot: Option<SnapshotFile>,
     ) -> Self {
         Self {
@@ -120,6 +125,8 @@ impl StreamProducer {
             rules,
             window,
             side,
+            bad,
+            vectors: 0,
             panes: Panes::default(),
             failed: None,
             batch: None,
@@ -339,9 +346,15 @@ impl Producer for StreamProducer {
         let since = entered.saturating_duration_since(start).as_nanos();
         let time = self.before.saturating_add(u64::try_from(since).unwrap_or(u64::MAX));
         self.time = self.time.max(time);
-        let vectors = self.side.accept(self.rules.isa, &batch.into_records())?;
+        let records = batch.into_records();
+        self.vectors += records.num_rows() as u64;
+        let vectors = self.side.accept(self.rules.isa, &records, &mut self.bad)?;
         self.batch = Some(OpenBatch { vectors, begin: 0 });
         Ok(())
+    }
+
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.bad.take_rejected()
     }
 
     fn fill(&mut self, chunk: &mut EpsilonChunk) -> Result<Filled, OperatorError> {
@@ -392,15 +405,18 @@ impl Producer for StreamProducer {
     }
 
     fn counters(&self) -> Counters {
-        let [rows, nulls, not_finite] = self.side.numbers();
-        vec![
-            ("vectors", rows),
-            ("nulls", nulls),
-            ("not_finite", not_finite),
+        let mut counters = vec![
+            ("vectors", self.vectors),
             ("panes", self.panes.len() as u64),
             ("merges", self.panes.merges()),
             ("state_bytes", (self.bytes() + self.merging.bytes()) as u64),
-        ]
+        ];
+        counters.extend(self.bad.counters());
+        counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.bad.named()
     }
 }
 

@@ -22,6 +22,7 @@ mod states;
 
 use super::tuning::Tuning;
 use super::*;
+use crate::rejected::OnError;
 use crate::testing::bind;
 use crate::wave::Device;
 use crate::{Collect, Memory};
@@ -173,7 +174,7 @@ pub(super) fn pairs_of(batches: &[RecordBatch]) -> Vec<NearRows> {
 fn check(inputs: &[&[Row]], dims: i32, epsilon: f64, how: Run) {
     let expected = oracle(inputs[0], inputs.get(1).copied(), epsilon);
     for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
-        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm).not_finite(NotFinite::Skip);
+        let join = || EpsilonJoin::new(epsilon).algorithm(algorithm).on_error(OnError::Skip);
         check_outputs(join, inputs, dims, &expected, how);
     }
 }
@@ -308,7 +309,7 @@ fn check_stream(rows: &[Row], dims: i32, epsilon: f64, length: u64, how: Run) {
         let window = VectorWindow::vectors(length);
         let join = || {
             let join = EpsilonJoin::new(epsilon).algorithm(algorithm).window(window);
-            join.not_finite(NotFinite::Skip)
+            join.on_error(OnError::Skip)
         };
         let (found, ended) = run(join().carry(["name"]), &[rows], dims, how);
         ended.unwrap();
@@ -518,21 +519,22 @@ fn numbers_that_are_not_finite_are_named_or_left_out() {
     rows[25] = Some(vec![f32::INFINITY, 0.0]);
     let (_, ended) = run(EpsilonJoin::new(1.0), &[&rows], 2, Run::small());
     let error = ended.unwrap_err();
-    let expected = "row 23 of input 1: coordinate 1 of the vector is NaN; expected finite numbers";
+    let expected =
+        "row 24 of the input: coordinate 1 of the vector is NaN; expected finite numbers";
     assert!(error.contains(expected), "{error}");
     rows[3] = None;
     let outputs = [EpsilonOutput::Pairs, EpsilonOutput::Count, EpsilonOutput::First];
     for output in outputs.into_iter().chain([EpsilonOutput::Partners]) {
         let (_, ended) = run(EpsilonJoin::new(1.0).output(output), &[&rows], 2, Run::small());
         let error = ended.unwrap_err();
-        let expected = "row 3 of input 1: the vector, a coordinate or the id is null";
+        let expected = "row 4 of the input: the vector is null";
         assert!(error.contains(expected), "{error}");
     }
-    let spec = EpsilonJoin::new(1.0).not_finite(NotFinite::Skip);
+    let spec = EpsilonJoin::new(1.0).on_error(OnError::Skip);
     let (found, ended) = run(spec, &[&rows], 2, Run::small());
     let metrics = ended.unwrap();
     let counters = &metrics.stage("join").unwrap().parts[0].counters;
-    assert!(counters.contains(&("nulls", 1)) && counters.contains(&("not_finite", 2)));
+    assert!(counters.contains(&("skipped", 3)), "{counters:?}");
     (rows[23], rows[25]) = (None, None);
     assert_eq!(pairs_of(&found), oracle(&rows, None, 1.0));
 }

@@ -1,19 +1,23 @@
 //! The vectors of an input: a column of lists, an expression, or a column for each coordinate.
 
+use std::fmt::Display;
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
-use arrow_array::{Array, ArrayRef, Float32Array, RecordBatch, UInt64Array};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_array::{Array, ArrayRef, Float32Array, RecordBatch};
+use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::{DataType, SchemaRef};
-use arrow_select::take::take;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::OperatorError;
+use trommel_kernels::Isa;
+use trommel_kernels::vectors::first_not_finite;
 
-use super::error::EpsilonJoinError;
 use crate::columns::DIMS_MAX;
 use crate::expressions::ColumnInput;
 use crate::parameters::{Mistakes, Names, check_range, refuse};
+use crate::rejected::Faults;
 use crate::sets::lists;
 
 /// Types of vectors, for messages.
@@ -32,17 +36,8 @@ enum Form {
 #[derive(Debug, Clone)]
 pub(super) struct VectorInput {
     form: Form,
-    /// Number of the input, from 1.
-    input: usize,
     /// Coordinates of each vector, once that is known.
     dims: Option<usize>,
-}
-
-/// The coordinates of some vectors, one vector after the other.
-pub(super) struct Coordinates {
-    pub(super) values: Float32Array,
-    /// Vectors that are null; their coordinates are any.
-    pub(super) nulls: Option<NullBuffer>,
 }
 
 impl VectorInput {
@@ -60,7 +55,7 @@ impl VectorInput {
         let is_in_range = mistakes.check(check_range("dims", &dims.unwrap_or(1), &(1..=DIMS_MAX)));
         let mut known = is_in_range.and(dims).map(|dims| dims as usize);
         let mut bound = Vec::with_capacity(inputs.len());
-        for (input, schema) in (1..).zip(inputs) {
+        for schema in inputs {
             let form = mistakes.check(bind_form(schema, names));
             let Some((form, of_type)) = form else { continue };
             let others = known.filter(|&known| of_type.is_some_and(|found| found != known));
@@ -71,7 +66,7 @@ impl VectorInput {
                 refuse(parameter, value, "all vectors need one length")
             });
             known = known.or(of_type);
-            bound.push(Self { form, input, dims: None });
+            bound.push(Self { form, dims: None });
         }
         mistakes.none()?;
         bound.iter_mut().for_each(|input| input.dims = known);
@@ -83,67 +78,147 @@ impl VectorInput {
         self.dims
     }
 
-    /// The vectors of a batch, the first of which is the row `begin` of the input. The first vector
-    /// says how many coordinates each has, unless the type has said so.
+    /// The coordinates of the vectors of a batch, one vector after the other; those of a row with a
+    /// fault are any. The first vector without a fault says how many coordinates each has, unless
+    /// the type has said so.
     ///
     /// # Errors
-    /// If a vector has another length, or an expression has no value for a row.
+    /// If the lists of a batch are too long for a column.
     pub(super) fn of(
         &mut self,
+        isa: Isa,
         records: &RecordBatch,
-        begin: u64,
-    ) -> Result<Coordinates, OperatorError> {
+        faults: &mut Faults,
+    ) -> Result<ScalarBuffer<f32>, OperatorError> {
+        let schema = records.schema_ref();
         match &self.form {
             Form::Coordinates(columns) => {
-                let columns = columns.iter().map(|column| to_floats(&column.of(records)?));
-                interleaved(&columns.collect::<Result<Vec<_>, OperatorError>>()?)
+                let dims = columns.len();
+                let mut floats = Vec::with_capacity(dims);
+                for input in columns {
+                    let column = to_floats(&faults.values(input, records)?)?;
+                    faults.note_nulls(column.nulls(), input.text(schema), "a coordinate");
+                    floats.push(column);
+                }
+                let values = interleaved(&floats);
+                if first_not_finite(isa, &values).is_some() {
+                    for row in 0..records.num_rows() {
+                        let vector = &values[row * dims..][..dims];
+                        if let Some(at) = first_not_finite(isa, vector) {
+                            faults.note(row, columns[at].text(schema), not_finite(at, vector[at]));
+                        }
+                    }
+                }
+                Ok(values)
             }
-            Form::Lists(column) => {
-                let column = column.of(records)?;
-                self.of_lists(&column, begin)
+            Form::Lists(input) => {
+                let column = faults.values(input, records)?;
+                let nulls = column.logical_nulls();
+                let name = input.text(schema).to_owned();
+                faults.note_nulls(nulls.as_ref(), &name, "the vector");
+                self.of_lists(isa, &column, &name, faults)
             }
         }
     }
 
-    fn of_lists(&mut self, column: &ArrayRef, begin: u64) -> Result<Coordinates, OperatorError> {
-        let nulls = column.logical_nulls().filter(|nulls| nulls.null_count() > 0);
-        if let Some(vectors) = column.as_fixed_size_list_opt() {
-            return Ok(Coordinates { values: to_floats(vectors.values())?, nulls });
+    fn of_lists(
+        &mut self,
+        isa: Isa,
+        column: &ArrayRef,
+        name: &str,
+        faults: &mut Faults,
+    ) -> Result<ScalarBuffer<f32>, OperatorError> {
+        if let (Some(vectors), Some(dims)) = (column.as_fixed_size_list_opt(), self.dims) {
+            let values = to_floats(vectors.values())?;
+            let whole = (0..vectors.len()).map(|row| (row, row * dims..(row + 1) * dims));
+            note_faults(isa, &values, whole, name, faults);
+            return Ok(values.values().clone());
         }
         let vectors = lists(column)?;
-        let offsets = vectors.offsets();
-        let valid = |row: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row));
-        let lengths = || offsets.lengths().enumerate().filter(|(row, _)| valid(row));
-        if let (None, Some((row, found))) = (self.dims, lengths().next()) {
-            if !(1..=DIMS_MAX as usize).contains(&found) {
-                return Err(self.wrong_length(begin + row as u64, found).into());
+        let values = to_floats(vectors.values())?;
+        let place = |end: i32| usize::try_from(end).expect("offsets are not negative");
+        let ends = vectors.value_offsets().windows(2).map(|ends| place(ends[0])..place(ends[1]));
+        // Whether the places of the coordinates follow from the numbers of the rows.
+        let mut is_dense = true;
+        for (row, range) in ends.clone().enumerate() {
+            let found = range.len();
+            if faults.has(row) {
+                is_dense = false;
+                continue;
             }
-            self.dims = Some(found);
+            match self.dims {
+                Some(dims) if dims == found => continue,
+                Some(dims) => {
+                    let said = wrong_length(found, format_args!("{dims}, as others"));
+                    faults.note(row, name, said);
+                }
+                None if !(1..=DIMS_MAX as usize).contains(&found) => {
+                    let said = wrong_length(found, format_args!("1 to {DIMS_MAX}"));
+                    faults.note(row, name, said);
+                }
+                None => {
+                    note_fault(isa, &values, (row, range), name, faults);
+                    self.dims = (!faults.has(row)).then_some(found);
+                }
+            }
+            is_dense &= !faults.has(row);
         }
         let Some(dims) = self.dims else {
-            // No vector has come yet.
-            let values = Float32Array::from(Vec::<f32>::new());
-            return Ok(Coordinates { values, nulls });
+            // No vector that could be joined has come yet.
+            return Ok(vec![0.0; vectors.len()].into());
         };
-        if let Some((row, found)) = lengths().find(|(_, found)| *found != dims) {
-            return Err(self.wrong_length(begin + row as u64, found).into());
+        note_faults(isa, &values, ends.clone().enumerate(), name, faults);
+        if is_dense {
+            return Ok(values.values().clone());
         }
-        let mut values = to_floats(vectors.values())?;
-        if vectors.null_count() > 0 {
-            // Each vector has its place, a null too.
-            let places = (0..vectors.len()).flat_map(|row| {
-                let first = valid(&row).then(|| u64::from(offsets[row].unsigned_abs()));
-                (0..dims as u64).map(move |coordinate| first.map(|first| first + coordinate))
-            });
-            let taken = take(&values, &places.collect::<UInt64Array>(), None)?;
-            values = taken.as_primitive::<Float32Type>().clone();
+        // Each vector has its place, also one with a fault.
+        let mut coordinates = vec![0.0; dims * vectors.len()];
+        for ((row, range), to) in ends.enumerate().zip(coordinates.chunks_exact_mut(dims)) {
+            if !faults.has(row) {
+                to.copy_from_slice(&values.values()[range]);
+            }
         }
-        Ok(Coordinates { values, nulls })
+        Ok(coordinates.into())
     }
+}
 
-    fn wrong_length(&self, row: u64, found: usize) -> EpsilonJoinError {
-        EpsilonJoinError::Length { input: self.input, row, found, expected: self.dims }
+/// Notes the vectors with a coordinate that is null or not finite: each `range` of `values` is the
+/// vector of a row.
+fn note_faults(
+    isa: Isa,
+    values: &Float32Array,
+    vectors: impl IntoIterator<Item = (usize, Range<usize>)>,
+    name: &str,
+    faults: &mut Faults,
+) {
+    if values.null_count() > 0 || first_not_finite(isa, values.values()).is_some() {
+        vectors.into_iter().for_each(|vector| note_fault(isa, values, vector, name, faults));
     }
+}
+
+/// As [`note_faults`], of one vector.
+fn note_fault(
+    isa: Isa,
+    values: &Float32Array,
+    (row, range): (usize, Range<usize>),
+    name: &str,
+    faults: &mut Faults,
+) {
+    if values.slice(range.start, range.len()).null_count() > 0 {
+        return faults.note(row, name, "a coordinate is null");
+    }
+    let vector = &values.values()[range];
+    if let Some(at) = first_not_finite(isa, vector) {
+        faults.note(row, name, not_finite(at, vector[at]));
+    }
+}
+
+fn wrong_length(found: usize, expected: impl Display) -> String {
+    format!("the vector has {found} coordinates; expected {expected}")
+}
+
+fn not_finite(coordinate: usize, value: f32) -> String {
+    format!("coordinate {coordinate} of the vector is {value}; expected finite numbers")
 }
 
 /// The columns `names` of an input, and the coordinates of a vector if their types say so.
@@ -200,17 +275,14 @@ fn to_floats(numbers: &ArrayRef) -> Result<Float32Array, OperatorError> {
 }
 
 /// Vectors of columns of coordinates.
-fn interleaved(columns: &[Float32Array]) -> Result<Coordinates, OperatorError> {
+fn interleaved(columns: &[Float32Array]) -> ScalarBuffer<f32> {
     let (dims, rows) = (columns.len(), columns[0].len());
     let mut values = vec![0.0; dims * rows];
     for (place, column) in columns.iter().enumerate() {
         let places = values.iter_mut().skip(place).step_by(dims);
         places.zip(column.values()).for_each(|(value, &coordinate)| *value = coordinate);
     }
-    let nulls = columns.iter().fold(None, |nulls: Option<NullBuffer>, column| {
-        NullBuffer::union(nulls.as_ref(), column.nulls())
-    });
-    Ok(Coordinates { values: Float32Array::new(ScalarBuffer::from(values), None), nulls })
+    ScalarBuffer::from(values)
 }
 
 #[cfg(test)]
@@ -221,17 +293,26 @@ mod tests {
     use arrow_array::{Float64Array, Int16Array};
 
     use super::*;
+    use crate::rejected::{BadRows, OnError};
+
+    /// The coordinates of the vectors with the rows that have none, and the length of a vector.
+    type Read = (Vec<f32>, Vec<usize>, Option<usize>);
 
     fn read(
         columns: &[(&str, ArrayRef)],
         names: Names,
         dims: Option<u32>,
-    ) -> Result<(Vec<Option<f32>>, Option<usize>), String> {
+        action: OnError,
+    ) -> Result<Read, String> {
         let records = RecordBatch::try_from_iter(columns.iter().cloned()).unwrap();
         let bound = VectorInput::bind(&[records.schema()], &names, dims);
         let mut input = bound.map_err(|error| error.to_string())?.remove(0);
-        let read = input.of(&records, 40).map_err(|error| error.to_string())?;
-        Ok((read.values.iter().collect(), input.dims()))
+        let mut bad = BadRows::new(Some(action), 1);
+        let mut faults = bad.faults();
+        let isa = Isa::selected().unwrap();
+        let read = input.of(isa, &records, &mut faults).map_err(|error| error.to_string())?;
+        bad.settle(0, &records, &faults).map_err(|error| error.to_string())?;
+        Ok((read.to_vec(), faults.rows().collect(), input.dims()))
     }
 
     fn floats(rows: &[Option<&[f64]>]) -> ArrayRef {
@@ -244,32 +325,58 @@ mod tests {
     }
 
     #[test]
-    fn the_first_vector_says_how_long_all_are() {
-        let vectors = floats(&[None, Some(&[0.1, 2.0]), Some(&[-1.0, 1e300])]);
-        let (found, dims) = read(&[("vector", vectors)], "vector".into(), None).unwrap();
-        let expected = [None, None, Some(0.1), Some(2.0), Some(-1.0), Some(f32::INFINITY)];
-        assert_eq!((&found[..], dims), (&expected[..], Some(2)));
-        let columns = [("vector", floats(&[Some(&[0.1, 2.0]), Some(&[3.0])]))];
-        let error = read(&columns, "vector".into(), None).unwrap_err();
-        assert_eq!(error, "row 41 of input 1: the vector has 1 coordinates; expected 2, as others");
-        let error = read(&columns, "vector".into(), Some(3)).unwrap_err();
-        assert_eq!(error, "row 40 of input 1: the vector has 2 coordinates; expected 3, as others");
-        let error = read(&[("vector", floats(&[Some(&[])]))], "vector".into(), None).unwrap_err();
-        assert_eq!(error, "row 40 of input 1: the vector has 0 coordinates; expected 1 to 4096");
+    fn the_first_usable_vector_says_how_long_all_are() {
+        let rows: [Option<&[f64]>; 7] = [
+            None,
+            Some(&[f64::NAN, 1.0, 2.0]),
+            Some(&[0.1, 2.0]),
+            Some(&[-1.0, 1e300]),
+            Some(&[7.0]),
+            Some(&[]),
+            Some(&[-1.0, 8.0]),
+        ];
+        let columns = [("vector", floats(&rows))];
+        let (found, bad, dims) = read(&columns, "vector".into(), None, OnError::Skip).unwrap();
+        assert_eq!(
+            (&found[4..6], &found[12..], dims),
+            (&[0.1, 2.0][..], &[-1.0, 8.0][..], Some(2))
+        );
+        assert_eq!((found.len(), &bad[..]), (14, &[0, 1, 3, 4, 5][..]));
+        let errors = [
+            (0..1, None, "row 1 of the input: the vector is null"),
+            (1..2, None, "row 1 of the input: coordinate 0 of the vector is NaN; expected finite"),
+            (2..4, None, "row 2 of the input: coordinate 1 of the vector is inf; expected finite"),
+            (4..7, None, "row 2 of the input: the vector has 0 coordinates; expected 1, as others"),
+            (4..5, Some(3), "row 1 of the input: the vector has 1 coordinates; expected 3, as oth"),
+            (5..6, None, "row 1 of the input: the vector has 0 coordinates; expected 1 to 4096"),
+        ];
+        for (part, dims, expected) in errors {
+            let columns = [("vector", floats(&rows[part]))];
+            let error = read(&columns, "vector".into(), dims, OnError::Fail).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]
     fn columns_and_expressions_are_coordinates() {
         let columns = [
-            ("x", Arc::new(Int16Array::from(vec![1, 2])) as ArrayRef),
-            ("y", Arc::new(Float64Array::from(vec![0.5, -0.5]))),
+            ("x", Arc::new(Int16Array::from(vec![Some(1), Some(2), None, Some(3)])) as ArrayRef),
+            ("y", Arc::new(Float64Array::from(vec![0.5, -0.5, 0.0, f64::INFINITY]))),
         ];
-        let (found, dims) = read(&columns, ["x", "y * 2"].into(), None).unwrap();
-        let expected = [1.0, 1.0, 2.0, -1.0].map(Some);
-        assert_eq!((&found[..], dims), (&expected[..], Some(2)));
-        let error = read(&columns, ["x", "y || 'a'"].into(), None).unwrap_err();
+        let read = |y: &str, dims, action| read(&columns, ["x", y].into(), dims, action);
+        let (found, bad, dims) = read("y * 2", None, OnError::Reject).unwrap();
+        assert_eq!(
+            (&found[..4], &bad[..], dims),
+            (&[1.0, 1.0, 2.0, -1.0][..], &[2, 3][..], Some(2))
+        );
+        let error = read("y || 'a'", None, OnError::Skip).unwrap_err();
         assert!(error.contains("a number for each coordinate"), "{error}");
-        let error = read(&columns, ["x", "y"].into(), Some(3)).unwrap_err();
+        let error = read("y", Some(3), OnError::Skip).unwrap_err();
         assert!(error.contains("vectors of 2 coordinates, beside 3"), "{error}");
+        // An expression without a value is a fault, and no value is taken for it.
+        let (found, bad, _) =
+            read("(case y > 0 when true then 'a' else '7' end)::float", None, OnError::Skip)
+                .unwrap();
+        assert_eq!((&found[2..4], &bad[..]), (&[2.0, 7.0][..], &[0, 2, 3][..]));
     }
 }

@@ -52,6 +52,14 @@ impl ColumnInput {
         }
     }
 
+    /// The text of the expression, or the name of the column of `schema`.
+    pub(crate) fn text<'a>(&'a self, schema: &'a SchemaRef) -> &'a str {
+        match self {
+            Self::Column(index) => schema.field(*index).name(),
+            Self::Expression(expression) => expression.text(),
+        }
+    }
+
     /// The values of a batch.
     ///
     /// # Errors

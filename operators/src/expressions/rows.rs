@@ -21,7 +21,6 @@ pub(crate) struct Evaluated {
 pub(crate) struct FailedRow {
     /// Its place in the batch, from 0.
     pub(crate) index: usize,
-    pub(crate) row: RecordBatch,
     /// The number of the expression at fault.
     pub(crate) expression: usize,
     pub(crate) error: EvaluationError,
@@ -91,8 +90,7 @@ fn divide(
         match expression.evaluate(records) {
             Ok(column) => columns.push(column),
             Err(error) if records.num_rows() == 1 => {
-                let row = records.clone();
-                failed.push(FailedRow { index: begin, row, expression: number, error });
+                failed.push(FailedRow { index: begin, expression: number, error });
                 return;
             }
             Err(_) => {

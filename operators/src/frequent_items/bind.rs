@@ -19,6 +19,7 @@ use super::counting::{Counter, Counting, restore_like};
 use super::emission::Emission;
 use super::input::{Input, ItemInput, WeightsFull};
 use super::keys::{KeyPart, KeyedCounting};
+use super::labels::{label_of, parts_of};
 use super::memory::StateMemory;
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use super::query::Report;
@@ -31,6 +32,7 @@ use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::items::{Column, Text, native_type, result_type};
 use crate::long::ITEM_BYTES_MIN;
 use crate::parameters::{Mistakes, check_range, refuse};
+use crate::rejected::OnError;
 use crate::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::summary::{
     COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
@@ -61,14 +63,23 @@ impl OperatorSpec for FrequentItems {
         Self::NAME
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let weight = self.weight.iter();
         let demand = weight.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand));
-        match self.item.as_slice() {
+        let read = match self.item.as_slice() {
             several if several.iter().any(|text| has_all(text)) => Demand::all(),
             [one] => ColumnInput::demand(one, demand),
             several => several.iter().fold(demand, |demand, text| demand_of(text, demand)),
-        }
+        };
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -80,14 +91,16 @@ impl OperatorSpec for FrequentItems {
         let Checked { item, item_type, weight, shards } =
             self.checked(&inputs[0], algorithm, &context)?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
+        let input = input.on_error(self.on_error);
         let input = if self.fades() { input.fading() } else { input };
         let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
-        match native_type(&result_type(&item_type)) {
+        let fragment = match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
             Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
             // Texts, and rows of several columns, which are counted as texts.
             _ => self.bind_items::<Text>(input, algorithm, &sharing),
-        }
+        };
+        Ok(fragment?.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 
@@ -489,7 +502,7 @@ impl FrequentItems {
 
     /// The name of what is counted, with the type of items that are counted as another one.
     fn state_label<K: Column>(&self, item: &DataType) -> String {
-        if *item == K::TYPE { self.label.clone() } else { format!("{}{TYPE}{item})", self.label) }
+        label_of(&self.label, item, &K::TYPE)
     }
 
     /// The name of what is counted, with the file that the state is written to at the end, and the
@@ -517,15 +530,6 @@ impl FrequentItems {
         });
         mistakes.none()
     }
-}
-
-/// Words before the type of items in a label.
-const TYPE: &str = " (items of type ";
-
-/// The name and the type of items in a label.
-fn parts_of(label: &str) -> (&str, Option<&str>) {
-    let typed = label.strip_suffix(')').and_then(|label| label.rsplit_once(TYPE));
-    typed.map_or((label, None), |(label, kind)| (label, Some(kind)))
 }
 
 fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use arrow_schema::DataType;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Ending, Flow, NoState, Operator, OperatorError, Output};
+use trommel_engine::operator::{
+    Counters, Ending, Flow, NamedInputs, NoState, Operator, OperatorError, Output,
+};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -190,7 +192,7 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let observations = self.input.read(&input.into_records())?;
+        let observations = self.input.read(&input.into_records(), out)?;
         self.counter.tally.enter(entered);
         self.counter.count(&observations, None, out)
     }
@@ -242,6 +244,10 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
         self.counter.answer(request)
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.input.named()
     }
 
     fn counters(&self) -> Counters {

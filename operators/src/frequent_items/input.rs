@@ -6,15 +6,16 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::ScalarBuffer;
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_cast::cast;
 use arrow_schema::DataType;
 use arrow_select::filter::filter;
 use thiserror::Error;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, NamedInputs, OperatorError, Output};
 
 use crate::expressions::{ColumnInput, Expression};
 use crate::items::{pack, result_type, to_native};
 use crate::long::shorten;
+use crate::rejected::{BadRows, Faults, OnError, PORT};
 
 /// Columns that items are made of.
 #[derive(Debug, Clone)]
@@ -37,6 +38,7 @@ pub(super) struct Input {
     total: Option<u64>,
     nulls: u64,
     items_shortened: u64,
+    bad: BadRows,
 }
 
 /// The weights of a stream add up to more than a count holds.
@@ -73,14 +75,19 @@ impl Input {
         item_bytes_max: usize,
     ) -> Self {
         let item_type = result_type(&item_type);
-        let (total, nulls, items_shortened) = (Some(0), 0, 0);
-        Self { item, item_type, weight, item_bytes_max, total, nulls, items_shortened }
+        let (total, nulls, items_shortened, bad) = (Some(0), 0, 0, BadRows::new(None, 1));
+        Self { item, item_type, weight, item_bytes_max, total, nulls, items_shortened, bad }
     }
 
     /// The items of the first column, without weights.
     #[cfg(test)]
     pub(super) fn of_column(kind: DataType) -> Self {
         Self::new((ItemInput::One(ColumnInput::Column(0)), kind), None, 1024)
+    }
+
+    /// Sets the action for rows that cannot be counted.
+    pub(super) fn on_error(self, action: Option<OnError>) -> Self {
+        Self { bad: BadRows::new(action, 1), ..self }
     }
 
     /// Type of the items in results.
@@ -93,15 +100,28 @@ impl Input {
         Self { total: None, ..self }
     }
 
-    /// The rows whose item and weight are not null; the others are counted. Long items have become
-    /// their names.
+    /// The rows whose item and weight are not null; the others are counted, and sent to the output
+    /// of rejected rows if there is one. Long items have become their names.
     ///
     /// # Errors
-    /// If all weights so far add up to more than a count holds.
-    pub(super) fn read(&mut self, records: &RecordBatch) -> Result<Observations, OperatorError> {
-        let mut items = self.items(records)?;
-        let weights = self.weight.as_ref().map(|weight| weight.of(records)).transpose()?;
-        let mut weights = weights.map(|weights| to_weights(&weights)).transpose()?;
+    /// If a row has a fault and the run ends with it; or if all weights so far add up to more than
+    /// a count holds.
+    pub(super) fn read(
+        &mut self,
+        records: &RecordBatch,
+        out: &mut Output,
+    ) -> Result<Observations, OperatorError> {
+        let mut faults = self.bad.faults();
+        let mut items = self.items(records, &mut faults)?;
+        let weight = self.weight.as_ref();
+        let weights = weight.map(|weight| to_weights(weight, records, &mut faults));
+        let mut weights = weights.transpose()?;
+        self.bad.settle(0, records, &faults)?;
+        self.bad.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
+        // Nulls are left out below, with those of the input.
+        if !faults.are_none() {
+            items = faults.hide(&items);
+        }
         let has_nulls = |column: &ArrayRef| column.null_count() > 0;
         if has_nulls(&items) || weights.as_ref().is_some_and(has_nulls) {
             let is_valid =
@@ -121,13 +141,26 @@ impl Input {
     }
 
     /// The items of a batch as they are counted, with nulls.
-    fn items(&mut self, records: &RecordBatch) -> Result<ArrayRef, OperatorError> {
-        let columns = match &self.item {
-            ItemInput::One(column) => vec![column.of(records)?],
-            ItemInput::Several(columns) => {
-                columns.iter().map(|column| column.evaluate(records)).collect::<Result<_, _>>()?
-            }
+    fn items(
+        &mut self,
+        records: &RecordBatch,
+        faults: &mut Faults,
+    ) -> Result<ArrayRef, OperatorError> {
+        let mut columns = Vec::new();
+        let mut note = |column: ArrayRef, name: &str, faults: &mut Faults| {
+            faults.note_nulls(column.logical_nulls().as_ref(), name, "the item");
+            columns.push(column);
         };
+        match &self.item {
+            ItemInput::One(input) => {
+                note(faults.values(input, records)?, input.text(records.schema_ref()), faults);
+            }
+            ItemInput::Several(expressions) => {
+                for expression in expressions {
+                    note(faults.evaluate(expression, records)?, expression.text(), faults);
+                }
+            }
+        }
         let mut natives = Vec::with_capacity(columns.len());
         for column in columns {
             let native = to_native(&column)?;
@@ -147,15 +180,35 @@ impl Input {
     }
 
     pub(super) fn counters(&self) -> Counters {
-        vec![("nulls", self.nulls), ("items_shortened", self.items_shortened)]
+        let mut counters = vec![("nulls", self.nulls), ("items_shortened", self.items_shortened)];
+        counters.extend(self.bad.counters());
+        counters
+    }
+
+    pub(super) fn named(&self) -> NamedInputs {
+        self.bad.named()
     }
 }
 
-/// Weights as whole numbers of 64 bits.
-fn to_weights(weights: &ArrayRef) -> Result<ArrayRef, OperatorError> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = cast_with_options(weights, &DataType::UInt64, &options);
-    cast.map_err(|error| format!("a weight is no whole number from 0: {error}").into())
+/// Weights as whole numbers of 64 bits; null where there is none.
+fn to_weights(
+    input: &ColumnInput,
+    records: &RecordBatch,
+    faults: &mut Faults,
+) -> Result<ArrayRef, OperatorError> {
+    let name = input.text(records.schema_ref());
+    let given = faults.values(input, records)?;
+    faults.note_nulls(given.logical_nulls().as_ref(), name, "the weight");
+    let weights = cast(&given, &DataType::UInt64)?;
+    if weights.null_count() > given.logical_null_count() {
+        let shown = cast(&given, &DataType::Utf8)?;
+        let shown = shown.as_string::<i32>();
+        for row in (0..weights.len()).filter(|&row| weights.is_null(row) && shown.is_valid(row)) {
+            let weight = shown.value(row);
+            faults.note(row, name, format_args!("the weight {weight} is no whole number from 0"));
+        }
+    }
+    Ok(weights)
 }
 
 #[cfg(test)]
@@ -179,15 +232,15 @@ mod tests {
     #[test]
     fn weights_add_up_to_the_greatest_count_and_no_more() {
         let mut input = weighted();
-        input.read(&batch(&[1 << 63, (1 << 63) - 2])).unwrap();
-        let error = input.read(&batch(&[1, 1])).unwrap_err().to_string();
+        input.read(&batch(&[1 << 63, (1 << 63) - 2]), &mut Output::new()).unwrap();
+        let error = input.read(&batch(&[1, 1]), &mut Output::new()).unwrap_err().to_string();
         assert!(error.contains("add up to more than 2^64 - 1"), "{error}");
         // Weights that were refused do not count.
-        input.read(&batch(&[1])).unwrap();
-        assert!(input.read(&batch(&[1])).is_err());
+        input.read(&batch(&[1]), &mut Output::new()).unwrap();
+        assert!(input.read(&batch(&[1]), &mut Output::new()).is_err());
         let mut fading = weighted().fading();
         for _ in 0..3 {
-            fading.read(&batch(&[u64::MAX, u64::MAX])).unwrap();
+            fading.read(&batch(&[u64::MAX, u64::MAX]), &mut Output::new()).unwrap();
         }
     }
 }

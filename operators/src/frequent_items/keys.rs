@@ -14,7 +14,9 @@
 use std::time::Instant;
 
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{
+    Counters, Ending, Flow, NamedInputs, Operator, OperatorError, Output,
+};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::counting::{Counter, Tally};
@@ -64,7 +66,7 @@ impl<K: Column> Operator for KeyPart<K> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let observations = self.input.read(&input.into_records())?;
+        let observations = self.input.read(&input.into_records(), out)?;
         let len = observations.items.len();
         let makes_keys = self.waiting > 0 && len <= KEYS_MAX;
         let keys = makes_keys.then(|| self.keys(K::lend(observations.items.as_ref())));
@@ -96,6 +98,10 @@ impl<K: Column> Operator for KeyPart<K> {
     ) -> Result<Response, QueryError> {
         check::<K>(request, self.input.item_type())?;
         Ok(Response::Forward(Box::new(())))
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.input.named()
     }
 
     fn counters(&self) -> Counters {

@@ -22,12 +22,14 @@
 //! | `ranked` | counted items as rows |
 //! | `rows` | rows on their way out, some rows a call |
 //! | `memory` | the share of the memory of the pipeline |
+//! | `labels` | what a state counts |
 
 mod bind;
 mod counting;
 mod emission;
 mod input;
 mod keys;
+mod labels;
 mod memory;
 mod operator;
 mod pipeline;
@@ -40,6 +42,7 @@ mod shards;
 mod tests;
 mod windows;
 
+pub use self::labels::StoredItems;
 pub use self::operator::{Algorithm, Emit, FrequentItems, Parallel};
 pub use self::scope::{Decay, Window};
 pub use crate::items::{Item, Items, StoredItem, Text};

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::scope::{Decay, Window};
 use crate::parameters::Names;
+use crate::rejected::OnError;
 use crate::share::Share;
 use crate::state::MissingState;
 
@@ -70,7 +71,8 @@ pub enum Emit {
 /// Out: `rank` (UInt32, from 1), `item` (of its type), `count`, `error` (UInt64), the most frequent
 /// first; with `window`, after `window_start`, `window_end` and `complete` (Boolean). They leave in
 /// batches of at most 8,192 rows and 16 MiB of text. With several columns as `item`, the rows have
-/// these in the place of `item`, and rows in which one of them is null are not counted.
+/// these in the place of `item`, and rows in which one of them is null are not counted. With
+/// `on_error` `reject`, rows that cannot be counted go to a second output `rejected`.
 ///
 /// # Guarantees
 /// For N items (or their weight) and k counters: `count - error <= true count <= count`, `error <=
@@ -121,6 +123,11 @@ pub struct FrequentItems {
     /// once.
     #[serde(default)]
     pub(super) weight: Option<String>,
+    /// Action for a row that cannot be counted: the item or the weight is null, the weight is below
+    /// 0, or an expression has no value for the row. When left out, rows with a null are not
+    /// counted, and another one ends the run.
+    #[serde(default)]
+    pub(super) on_error: Option<OnError>,
     /// Number of monitored items, k: counts are at most N / k too high.
     #[serde(default = "default_counters")]
     #[schemars(range(min = 1, max = 67_108_864))]
@@ -235,6 +242,7 @@ impl FrequentItems {
         Self {
             item: default_item(),
             weight: None,
+            on_error: None,
             counters: default_counters(),
             algorithm: Algorithm::Auto,
             parallel: Parallel::Auto,
@@ -268,6 +276,13 @@ impl FrequentItems {
     #[must_use]
     pub fn weight(mut self, column: impl Into<String>) -> Self {
         self.weight = Some(column.into());
+        self
+    }
+
+    /// Sets the action for a row that cannot be counted.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 

@@ -20,7 +20,9 @@
 use std::time::Instant;
 
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{
+    Counters, Ending, Flow, NamedInputs, Operator, OperatorError, Output,
+};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -180,7 +182,7 @@ impl<K: Column> Operator for FilterPart<K> {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        let observations = self.input.read(&input.into_records())?;
+        let observations = self.input.read(&input.into_records(), out)?;
         self.work = Some(Work { observations, position: 0 });
         Ok(self.advance(out))
     }
@@ -221,6 +223,10 @@ impl<K: Column> Operator for FilterPart<K> {
     ) -> Result<Response, QueryError> {
         check::<K>(request, self.input.item_type())?;
         Ok(Response::Forward(Box::new(self.front().clone())))
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.input.named()
     }
 
     fn counters(&self) -> Counters {

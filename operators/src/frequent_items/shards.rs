@@ -23,7 +23,9 @@ use std::time::Instant;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{
+    Counters, Ending, Flow, NamedInputs, Operator, OperatorError, Output,
+};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::emission::Emission;
@@ -158,7 +160,7 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
     ) -> Result<Flow, OperatorError> {
         self.outbox.check()?;
         if self.is_first {
-            let observations = self.input.read(&input.into_records())?;
+            let observations = self.input.read(&input.into_records(), out)?;
             let items = observations.items.len();
             self.share(observations, out)?;
             if self.emission.is_due(items) {
@@ -234,6 +236,10 @@ impl<K: Column, S: Stored<K>> Operator for Shard<K, S> {
             let unmonitored = || bounds.unmonitored();
             question.answer(&request, &schema, monitored, bounds.observed(), unmonitored)?.compute()
         })))
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.input.named()
     }
 
     fn counters(&self) -> Counters {

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde_json::Value;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::input::{Input, Observations};
@@ -266,7 +266,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let observations = self.input.read(&input.into_records())?;
+        let observations = self.input.read(&input.into_records(), out)?;
         let state_bytes = || state_bytes(&self.panes, self.last.as_ref());
         self.memory.counted(&observations.items, state_bytes)?;
         self.borders.enter(entered);
@@ -325,6 +325,10 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         let monitored = counted.iter().map(Counted::as_ref);
         let (observed, unmonitored) = (self.panes.observed(), || self.panes.count_min());
         question.answer(&request, &self.ranked, monitored, observed, unmonitored)
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.input.named()
     }
 
     fn counters(&self) -> Counters {

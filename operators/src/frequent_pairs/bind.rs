@@ -21,6 +21,7 @@ use crate::budget::Allowance;
 use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
 use crate::parameters::{Mistakes, check_range, refuse};
+use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input, read_file};
 use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
@@ -31,8 +32,16 @@ impl OperatorSpec for FrequentPairs {
         Self::NAME
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
-        ColumnInput::demand(&self.set, Demand::none())
+        OnError::demand(self.on_error, ColumnInput::demand(&self.set, Demand::none()))
     }
 
     fn bind(
@@ -66,7 +75,8 @@ impl OperatorSpec for FrequentPairs {
             OpenFlights { session, form, isa, lists_max, tuning }
         });
         let claim = file.as_ref().and_then(SnapshotFile::claim);
-        let mut producer = PairProducer::new(rules, set, names, choice, file);
+        let (bad, rejected) = (BadRows::new(self.on_error, 1), OnError::rejected(self.on_error));
+        let mut producer = PairProducer::new(rules, (set, bad), names, choice, file);
         if let Some(path) = self.missing.present(self.restore.as_deref()) {
             let state = read_file(path).map_err(|error| blame("restore", error))?;
             let named = |error| format!("{}: {error}", path.display());
@@ -82,7 +92,8 @@ impl OperatorSpec for FrequentPairs {
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
-        Ok(wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim))
+        let fragment = wave::parallel(producer, kernels, consumer, make, wave, outputs);
+        Ok(fragment.with_early_outputs(rejected).claiming(claim))
     }
 }
 

@@ -8,6 +8,7 @@ use trommel_engine::registry::Configured;
 
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
+use crate::rejected::OnError;
 use crate::state::MissingState;
 use crate::wave::Device;
 
@@ -124,6 +125,11 @@ pub struct FrequentPairs {
     /// `words(line)`.
     #[serde(default = "default_set")]
     pub(super) set: String,
+    /// Action for a row that cannot be used: the transaction or an item of it is null, or an
+    /// expression has no value for the row. When left out, a null is no transaction, null items are
+    /// left out, and an expression without a value ends the run.
+    #[serde(default)]
+    pub(super) on_error: Option<OnError>,
     /// Maximum bytes of the transactions.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
@@ -170,6 +176,7 @@ impl FrequentPairs {
             measures: Vec::new(),
             window: None,
             set: default_set(),
+            on_error: None,
             memory_max: None,
             restore: None,
             missing: MissingState::default(),
@@ -223,6 +230,13 @@ impl FrequentPairs {
     #[must_use]
     pub fn set(mut self, column: impl Into<String>) -> Self {
         self.set = column.into();
+        self
+    }
+
+    /// Sets the action for a row that cannot be used.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Ending, OperatorError};
+use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
@@ -22,6 +22,7 @@ use super::tuning::Tuning;
 use super::vertical::{TooMany, VerticalData};
 use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::names::ItemNames;
+use crate::rejected::BadRows;
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, SnapshotFileError};
 use crate::wave::{Filled, Producer};
@@ -66,6 +67,7 @@ pub(super) struct PairProducer {
     rules: Rules,
     /// The transactions.
     set: SetInput,
+    bad: BadRows,
     names: ItemNames,
     /// Items that were known when the others were forgotten last.
     retained: usize,
@@ -103,7 +105,7 @@ impl PairProducer {
     /// A producer for the transactions `set` of the items `names`.
     pub(super) fn new(
         rules: Rules,
-        set: SetInput,
+        (set, bad): (SetInput, BadRows),
         names: ItemNames,
         device: DeviceChoice,
         snapshot: Option<SnapshotFile>,
@@ -113,6 +115,7 @@ impl PairProducer {
             panes: PaneBlocks::new(rules.slides),
             rules,
             set,
+            bad,
             names,
             retained: 0,
             numbers: Vec::new(),
@@ -128,7 +131,7 @@ impl PairProducer {
     }
 
     fn collect(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
-        let sets = self.set.of(records)?;
+        let sets = self.set.usable(0, records, &mut self.bad)?;
         let ends: Vec<usize> = sets
             .value_offsets()
             .iter()
@@ -334,6 +337,10 @@ impl Producer for PairProducer {
         Ok(())
     }
 
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.bad.take_rejected()
+    }
+
     fn port_ended(&mut self, _port: usize, ending: Ending) {
         self.snapshot.iter_mut().for_each(|file| file.input_ended(ending));
     }
@@ -424,6 +431,11 @@ impl Producer for PairProducer {
         if self.rules.itemset == 3 {
             counters.push(("frequent_pairs", frequent_pairs));
         }
+        counters.extend(self.bad.counters());
         counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.bad.named()
     }
 }

@@ -34,6 +34,7 @@ use trommel_kernels::Isa;
 use self::operator::Filtering;
 use crate::expressions::ColumnInput;
 use crate::items::{Column, Text, native_type, result_type};
+use crate::rejected::{BadRows, OnError};
 
 /// One row in `SAMPLED` is counted to find the hot items.
 const SAMPLED: usize = 32;
@@ -45,6 +46,8 @@ const SAMPLED: usize = 32;
 /// value; or an expression over them. Out `rest`: the rows whose item is not hot at present (or
 /// null), in their order. Out `counts`: the item and `count` (UInt64), the rows of that item that
 /// were taken out since it was last reported; reported when other items become hot, and at the end.
+/// With `on_error` `reject`, a third output `rejected` of the rows for which the expression has no
+/// value.
 ///
 /// # Guarantees
 /// For every item, its rows in `rest` and the sum of its counts in `counts` make up its rows in the
@@ -82,6 +85,9 @@ pub struct HeavyFilter {
     /// The column of the items, or an expression such as `lower(host)`.
     #[serde(default = "default_item")]
     item: String,
+    /// Action for a row for which the expression has no value. When left out, `fail`.
+    #[serde(default)]
+    on_error: Option<OnError>,
 }
 
 fn default_item() -> String {
@@ -99,17 +105,26 @@ impl HeavyFilter {
     pub const REST: usize = 0;
     /// The output port of the counts of hot items.
     pub const COUNTS: usize = 1;
+    /// The output port of the rows for which the expression has no value, with `reject`.
+    pub const REJECTED: usize = 2;
 
     /// Filters by the column `item`.
     #[must_use]
     pub fn new() -> Self {
-        Self { item: default_item() }
+        Self { item: default_item(), on_error: None }
     }
 
     /// Filters by this column or expression.
     #[must_use]
     pub fn item(mut self, column: impl Into<String>) -> Self {
         self.item = column.into();
+        self
+    }
+
+    /// Sets the action for a row for which the expression has no value.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 
@@ -123,8 +138,11 @@ impl HeavyFilter {
             Field::new(&self.item, kind, false),
             Field::new("count", DataType::UInt64, false),
         ]));
-        let filtering = Filtering::<K>::new(isa, input, item, &counts);
-        Ok(Fragment::operator(Load::Light, filtering, vec![SchemaRef::clone(input), counts]))
+        let bad = BadRows::new(self.on_error, 1);
+        let filtering = Filtering::<K>::new(isa, input, (item, bad), &counts);
+        let outputs = vec![SchemaRef::clone(input), counts];
+        let fragment = Fragment::operator(Load::Light, filtering, outputs);
+        Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 
@@ -134,12 +152,18 @@ impl OperatorSpec for HeavyFilter {
     }
 
     fn output_ports(&self) -> &'static [&'static str] {
-        &["rest", "counts"]
+        const PORTS: &[&str] = &["rest", "counts", "rejected"];
+        if self.on_error == Some(OnError::Reject) { PORTS } else { &PORTS[..Self::REJECTED] }
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
     }
 
     fn demand(&self, _: usize, output: &Demand) -> Demand {
         // The counts are those of all rows.
-        ColumnInput::demand(&self.item, output.clone().unconditional())
+        let read = ColumnInput::demand(&self.item, output.clone().unconditional());
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
+use arrow_select::filter::{filter, filter_record_batch};
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 use trommel_kernels::Isa;
 use trommel_kernels::sieve::{HotKeys, KEYS_MAX, MISSED_SLACK, sift};
 
@@ -15,6 +15,7 @@ use super::{HeavyFilter, SAMPLED};
 use crate::columns::column_batch;
 use crate::expressions::ColumnInput;
 use crate::items::{Column, Items, from_native, to_native};
+use crate::rejected::BadRows;
 use crate::secret::random_seed;
 use crate::summary::{NARROW_SHARE, SpaceSaving, Summary, hottest};
 
@@ -30,6 +31,7 @@ pub(super) struct Filtering<K: Column> {
     rest: SchemaRef,
     counts: SchemaRef,
     item: ColumnInput,
+    bad: BadRows,
     /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
     hot: Vec<K>,
     codes: Vec<K::Code>,
@@ -44,12 +46,18 @@ pub(super) struct Filtering<K: Column> {
 }
 
 impl<K: Column> Filtering<K> {
-    pub(super) fn new(isa: Isa, rest: &SchemaRef, item: ColumnInput, counts: &SchemaRef) -> Self {
+    pub(super) fn new(
+        isa: Isa,
+        rest: &SchemaRef,
+        (item, bad): (ColumnInput, BadRows),
+        counts: &SchemaRef,
+    ) -> Self {
         Self {
             isa,
             rest: SchemaRef::clone(rest),
             counts: SchemaRef::clone(counts),
             item,
+            bad,
             hot: Vec::with_capacity(KEYS_MAX),
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
@@ -192,7 +200,15 @@ impl<K: Column> Operator for Filtering<K> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let records = input.into_records();
-        let items = to_native(&self.item.of(&records)?)?;
+        let mut faults = self.bad.faults();
+        let items = to_native(&faults.values(&self.item, &records)?)?;
+        self.bad.settle(0, &records, &faults)?;
+        let rejected = self.bad.take_rejected();
+        rejected.into_iter().for_each(|rows| out.send_to(HeavyFilter::REJECTED, rows));
+        let (records, items) = match faults.usable(records.num_rows()) {
+            Some(usable) => (filter_record_batch(&records, &usable)?, filter(&items, &usable)?),
+            None => (records, items),
+        };
         if self.sample(&items) {
             self.choose(out);
         }
@@ -207,6 +223,12 @@ impl<K: Column> Operator for Filtering<K> {
     }
 
     fn counters(&self) -> Counters {
-        vec![("taken_out", self.taken_out)]
+        let mut counters = vec![("taken_out", self.taken_out)];
+        counters.extend(self.bad.counters());
+        counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.bad.named()
     }
 }

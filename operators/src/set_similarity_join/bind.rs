@@ -26,6 +26,7 @@ use crate::columns::column_schema;
 use crate::expressions::ColumnInput;
 use crate::ids::IdInput;
 use crate::parameters::{Mistakes, Names, check_range, refuse};
+use crate::rejected::{BadRows, OnError};
 use crate::sets::{SetCollector, SetSource};
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 use crate::window::Extent;
@@ -58,12 +59,21 @@ impl OperatorSpec for SetSimilarityJoin {
         1..=2
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, output: &Demand) -> Demand {
         let whole = match self.mode {
             JoinMode::Deduplicate => output.clone().unconditional(),
             JoinMode::Join => carried_demand(&self.carry, Demand::none()),
         };
-        ColumnInput::demand(&self.set, IdInput::demand(self.id.as_deref(), whole))
+        let read = ColumnInput::demand(&self.set, IdInput::demand(self.id.as_deref(), whole));
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -79,11 +89,13 @@ impl OperatorSpec for SetSimilarityJoin {
             isa,
             window,
             is_each_pair: self.mode == JoinMode::Join,
+            on_error: self.on_error,
             size_min: self.size_min,
             memory: memory.clone(),
             tuning: self.tuning,
         });
-        Ok(match rules {
+        let rejected = OnError::rejected(self.on_error);
+        let fragment = match rules {
             Some(rules) if self.mode == JoinMode::Deduplicate => {
                 let source = sources.remove(0).with_unseen_ids(&inputs[0]);
                 stream::deduplicate(rules, source, inputs)
@@ -101,7 +113,8 @@ impl OperatorSpec for SetSimilarityJoin {
                 let means = Means { isa, plan, session, cores, memory };
                 self.in_waves(self.producer(sources, &means), rows, means)
             }
-        })
+        };
+        Ok(fragment.with_early_outputs(rejected))
     }
 }
 
@@ -236,8 +249,9 @@ impl SetSimilarityJoin {
         let tiling = plan.tiling(session);
         let opening = Opening::new(plan, session, cores);
         let (size_min, is_count) = (self.size_min, self.output == JoinOutput::Count);
+        let bad = BadRows::new(self.on_error, sources.len());
         let producer =
-            CollectionProducer::new(collector, sources, question, size_min, tiling, opening);
+            CollectionProducer::new(collector, sources, bad, question, size_min, (tiling, opening));
         let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
         match is_count {
             true if is_free => producer.merging_copies(),

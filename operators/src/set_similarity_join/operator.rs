@@ -9,6 +9,7 @@ use super::similarity::{Similarity, Threshold};
 use super::stream::JoinWindow;
 use super::tuning::Tuning;
 use crate::parameters::Names;
+use crate::rejected::OnError;
 use crate::wave::Device;
 
 /// Finds all pairs of sets that are at least as similar as a threshold, exactly.
@@ -17,7 +18,8 @@ use crate::wave::Device;
 /// In: one input, which is joined to itself, or two; a streaming join has one. `set` is a list of
 /// integers or of texts, in any order; duplicates count once, and nulls in it are left out. `id`
 /// has any type. Rows with a null id or a null set are not joined. An empty set is similar to no
-/// set. Texts of more than 1,024 bytes are kept as their beginning and a hash.
+/// set. Texts of more than 1,024 bytes are kept as their beginning and a hash. With `on_error`,
+/// rows with a null cannot be used; `reject` sends them to a second output `rejected`.
 ///
 /// Out: `left` and `right` (ids, of their type; UInt32 for positions), `overlap` (UInt32, number of
 /// common tokens), `similarity` (Float64), and each column of `carry` twice; or `count` (UInt64).
@@ -28,7 +30,8 @@ use crate::wave::Device;
 /// older set, for any ids. A pair comes out with the batch of its newer set.
 ///
 /// With `mode` `deduplicate`, the output is the input without the rows whose set is similar to an
-/// earlier one: in the same order, with all columns. Rows with a null id or a null set pass.
+/// earlier one: in the same order, with all columns. Rows with a null id or a null set pass, unless
+/// `on_error` is set.
 ///
 /// # Guarantees
 /// Exact: the threshold is a rational number, and no bound is computed in floating point. The
@@ -132,6 +135,12 @@ pub struct SetSimilarityJoin {
     /// `left_x` and `right_x`.
     #[serde(default)]
     pub(super) carry: Names,
+    /// Action for a row that cannot be used: the id or the set is null, an item of the set is null,
+    /// or an expression has no value for the row. When left out, rows with a null id or set are not
+    /// joined, null items are left out of their sets, and an expression without a value ends the
+    /// run.
+    #[serde(default)]
+    pub(super) on_error: Option<OnError>,
     /// Minimum number of tokens of a set. Smaller sets are similar to no set.
     #[serde(default = "default_size_min")]
     #[schemars(range(min = 1))]
@@ -183,6 +192,7 @@ impl SetSimilarityJoin {
             id: None,
             set: default_set(),
             carry: Names::default(),
+            on_error: None,
             size_min: default_size_min(),
             device: Device::Auto,
             verify: VerifyMode::Auto,
@@ -244,6 +254,13 @@ impl SetSimilarityJoin {
     #[must_use]
     pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.carry = columns.into_iter().collect();
+        self
+    }
+
+    /// Sets the action for a row that cannot be used.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use arrow_array::{ListArray, RecordBatch};
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, OperatorError};
+use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 
 use super::cost::opening::Opening;
 use super::cost::tiling::Tiling;
@@ -19,6 +19,7 @@ use super::options::JoinAlgorithm;
 use super::verify::join_chunk::JoinChunk;
 use super::work::{JoinWork, Search};
 use crate::pairs::warn_of_copies;
+use crate::rejected::BadRows;
 use crate::sets::{
     Carrier, Gathering, RowCounts, SetBatch, SetCollection, SetCollector, SetSource, Shares, Side,
     Sorting, TokenNumbers,
@@ -49,6 +50,7 @@ pub(super) struct CollectionProducer {
     /// `None` only while one follows another.
     phase: Option<Phase>,
     sources: Vec<SetSource>,
+    bad: BadRows,
     /// Numbers of the items of all sources, and their bytes that are taken.
     tokens: TokenNumbers,
     token_bytes: usize,
@@ -107,10 +109,10 @@ impl CollectionProducer {
     pub(super) fn new(
         collector: SetCollector,
         sources: Vec<SetSource>,
+        bad: BadRows,
         question: JoinQuestion,
         size_min: usize,
-        tiling: Tiling,
-        opening: Opening,
+        (tiling, opening): (Tiling, Opening),
     ) -> Self {
         let shares = question.shares();
         let phase = if shares.cores > 1 {
@@ -121,7 +123,7 @@ impl CollectionProducer {
         let carrier = SetSource::carrier(&sources);
         let tokens = TokenNumbers::new(sources[0].set().item_type());
         let begun = Self::in_phase(phase, question);
-        Self { carrier, sources, tokens, size_min, tiling, opening, ..begun }
+        Self { carrier, sources, bad, tokens, size_min, tiling, opening, ..begun }
     }
 
     /// Joins copies once where they are many, for a question for the number of pairs.
@@ -140,6 +142,7 @@ impl CollectionProducer {
         Self {
             phase: Some(phase),
             sources: Vec::new(),
+            bad: BadRows::new(None, 0),
             tokens: TokenNumbers::Own,
             token_bytes: 0,
             carrier: None,
@@ -170,7 +173,7 @@ impl CollectionProducer {
     /// Adds the sets of a batch from input `port`.
     fn collect(&mut self, port: usize, records: &RecordBatch) -> Result<(), OperatorError> {
         let side = if port == 0 { Side::Left } else { Side::Right };
-        let (ids, sets) = self.sources[port].read(records)?;
+        let (ids, sets) = self.sources[port].read(port, records, &mut self.bad)?;
         let sets = self.number(sets)?;
         let mut first_row = None;
         if let Some(mut carrier) = self.carrier.take() {
@@ -350,6 +353,10 @@ impl Producer for CollectionProducer {
         self.collect(port, &batch.into_records())
     }
 
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.bad.take_rejected()
+    }
+
     fn finish(&mut self) -> Result<(), OperatorError> {
         self.has_ended = true;
         self.times.ended("reading_ns");
@@ -454,7 +461,12 @@ impl Producer for CollectionProducer {
             ("pre_candidates", join.pre_candidates),
             ("candidates", join.candidates),
         ];
+        counters.extend(self.bad.counters());
         counters.extend(&self.times.steps);
         counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.bad.named()
     }
 }

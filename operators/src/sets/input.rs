@@ -29,6 +29,7 @@ use crate::expressions::ColumnInput;
 use crate::items::{result_type, to_native};
 use crate::names::ItemNames;
 use crate::parameters::{Mistakes, refuse};
+use crate::rejected::{BadRows, Faults};
 
 /// Types of sets, for messages.
 const EXPECTED: &str = "a list of integers or of texts";
@@ -87,11 +88,18 @@ impl SetInput {
     }
 
     /// The sets of a batch: lists of the items as they are counted, without nulls, in any order.
+    /// Faults are noted. A row with a fault may have any set.
     ///
     /// # Errors
-    /// If the expression has no value for a row, or the lists have more than 2^31 - 1 items.
-    pub(crate) fn of(&self, records: &RecordBatch) -> Result<ListArray, OperatorError> {
-        let column = self.column.of(records)?;
+    /// If the lists have more than 2^31 - 1 items.
+    pub(crate) fn of(
+        &self,
+        records: &RecordBatch,
+        faults: &mut Faults,
+    ) -> Result<ListArray, OperatorError> {
+        let column = faults.values(&self.column, records)?;
+        let name = self.column.text(records.schema_ref());
+        faults.note_nulls(column.logical_nulls().as_ref(), name, "the set");
         if let Some(sets) = column.as_list_opt::<i32>()
             && self.item == DataType::UInt32
             && *sets.values().data_type() == DataType::UInt32
@@ -99,11 +107,30 @@ impl SetInput {
         {
             return Ok(sets.clone());
         }
-        let sets = without_null_items(lists(&column)?)?;
+        let sets = lists(&column)?;
+        note_null_items(&sets, name, faults);
+        let sets = without_null_items(sets)?;
         let (_, offsets, items, nulls) = sets.into_parts();
         let items = self.native(&items)?;
         let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
         Ok(ListArray::try_new(field, offsets, items, nulls)?)
+    }
+
+    /// As [`Self::of`], for an operator that reads nothing but the sets of `input`: the rows that
+    /// `bad` sees are null.
+    ///
+    /// # Errors
+    /// As [`Self::of`], or if a row has a fault and the run ends with it.
+    pub(crate) fn usable(
+        &self,
+        input: usize,
+        records: &RecordBatch,
+        bad: &mut BadRows,
+    ) -> Result<ListArray, OperatorError> {
+        let mut faults = bad.faults();
+        let sets = self.of(records, &mut faults)?;
+        bad.settle(input, records, &faults)?;
+        Ok(hide(sets, &faults))
     }
 
     /// Items as they are counted. Texts of a dictionary stay there.
@@ -150,6 +177,23 @@ fn common_type(one: &DataType, other: &DataType) -> Option<DataType> {
     }
     let is_wide = has(DataType::Int64) || has(DataType::UInt32);
     Some(if is_wide { DataType::Int64 } else { DataType::Int32 })
+}
+
+/// `sets`, null in the rows that have a fault.
+pub(crate) fn hide(sets: ListArray, faults: &Faults) -> ListArray {
+    if faults.are_none() { sets } else { faults.hide(&sets).as_list::<i32>().clone() }
+}
+
+/// Notes the rows with an item that is null, if a null is a fault.
+fn note_null_items(sets: &ListArray, name: &str, faults: &mut Faults) {
+    let nulls = sets.values().logical_nulls().filter(|nulls| nulls.null_count() > 0);
+    let Some(nulls) = nulls.filter(|_| faults.have_nulls()) else { return };
+    for (row, ends) in sets.value_offsets().windows(2).enumerate() {
+        let [begin, end] = [place(ends[0]), place(ends[1])];
+        if sets.is_valid(row) && nulls.slice(begin, end - begin).null_count() > 0 {
+            faults.note(row, name, "an item of the set is null");
+        }
+    }
 }
 
 /// Lists without the items that are null.

@@ -44,7 +44,7 @@ pub(crate) use self::collection::{SETS_AHEAD, SizeRun};
 pub use self::collector::SetCollector;
 pub use self::error::SetError;
 pub(crate) use self::gathering::{Gathering, GatheringTask};
-pub(crate) use self::input::{SetBatch, SetInput, TokenNumbers};
+pub(crate) use self::input::{SetBatch, SetInput, TokenNumbers, hide};
 pub use self::reader::{SetReadError, SetReader, lists};
 pub use self::side::Side;
 pub(crate) use self::sorting::{Sorting, SortingTask};

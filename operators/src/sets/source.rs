@@ -8,10 +8,11 @@ use trommel_engine::error::BindError;
 use trommel_engine::operator::OperatorError;
 
 use super::carrier::Carrier;
-use super::input::SetInput;
+use super::input::{SetInput, hide};
 use crate::carry::{CarriedColumns, carried_by_all};
 use crate::ids::{IdInput, RowIds};
 use crate::parameters::{Mistakes, Names};
+use crate::rejected::BadRows;
 
 /// The columns of an input that a join reads.
 #[derive(Debug, Clone)]
@@ -74,14 +75,20 @@ impl SetSource {
         carried.iter().any(|carried| !carried.is_empty()).then(|| Carrier::new(schemas))
     }
 
-    /// The ids and sets of the next batch.
+    /// The ids and sets of the next batch of `input`: the sets of rows that `bad` sees are null.
     ///
     /// # Errors
-    /// If an expression has no value for a row, or there are too many rows.
+    /// If a row has a fault and the run ends with it, or there are too many rows.
     pub(crate) fn read(
         &mut self,
+        input: usize,
         records: &RecordBatch,
+        bad: &mut BadRows,
     ) -> Result<(RowIds, ListArray), OperatorError> {
-        Ok((self.ids.of(records)?, self.set.of(records)?))
+        let mut faults = bad.faults();
+        let ids = self.ids.of(records, &mut faults)?;
+        let sets = self.set.of(records, &mut faults)?;
+        bad.settle(input, records, &faults)?;
+        Ok((ids, hide(sets, &faults)))
     }
 }

@@ -92,6 +92,17 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotFileError {
 /// All bytes of a file that holds a snapshot. The header is read first: no file of another kind or
 /// of another length than its header says is read as a whole.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
+    let bytes = read_bytes(path)?;
+    // A damaged stamp is told with all other damage.
+    if Stamp::of(&bytes).is_ok_and(|stamp| stamp.is_stopped()) {
+        let state = path.display();
+        tracing::warn!(%state, "the run that wrote the state was stopped before the end of its input");
+    }
+    Ok(bytes)
+}
+
+/// As [`read_file`], without a word about a run that was stopped.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     let name = || path.display().to_string();
     let invalid = |source| SnapshotFileError::Invalid { path: name(), source };
     let mut file = File::open(path).map_err(failed(path))?;
@@ -110,10 +121,6 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     // One byte more tells that there is one.
     let rest = expected - HEADER_BYTES as u64 + 1;
     file.take(rest).read_to_end(&mut bytes).map_err(failed(path))?;
-    // A damaged stamp is told with all other damage.
-    if Stamp::of(&bytes).is_ok_and(|stamp| stamp.is_stopped()) {
-        tracing::warn!(state = %name(), "the run that wrote the state was stopped before the end of its input");
-    }
     Ok(bytes)
 }
 

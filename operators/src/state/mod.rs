@@ -42,7 +42,7 @@ use arrow_schema::DataType;
 
 pub(crate) use self::fields::{Reader, Writer, declared_bytes};
 pub use self::file::{MissingState, SnapshotFileError};
-pub(crate) use self::file::{SnapshotFile, check_input, read_file};
+pub(crate) use self::file::{SnapshotFile, check_input, read_bytes, read_file};
 pub(crate) use self::stamp::Stamp;
 use crate::columns::type_name;
 use crate::items::{StoredItem, Text};
@@ -53,6 +53,18 @@ const HEADER_BYTES: usize = 24;
 /// Offset of the stamp in the header.
 const STAMP: usize = 12;
 const CHECKSUM_BYTES: usize = 4;
+/// Offset of the type of items in the header.
+const ITEMS: usize = 11;
+
+/// The type of the items that a state counts, as they are counted: u32, u64 or text.
+pub(crate) fn counted_type(state: &[u8]) -> Option<DataType> {
+    match *state.get(ITEMS)? {
+        u32::NUMBER => Some(DataType::UInt32),
+        u64::NUMBER => Some(DataType::UInt64),
+        Text::NUMBER => Some(DataType::Utf8),
+        _ => None,
+    }
+}
 
 /// Which state a snapshot is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Parts of batches, and the two steps from a part to rows.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_array::{RecordBatch, StringArray};
@@ -8,6 +9,7 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use super::TokenizeError;
 use super::input::TextInput;
+use crate::rejected::BadRows;
 use crate::tokens::Place;
 
 /// Some rows of a batch.
@@ -48,14 +50,25 @@ pub(super) struct Parts {
     bytes_max: usize,
     /// The id of the next text, if texts have ids.
     next_id: Option<u64>,
-    /// The last batch, its texts, and its next row.
-    pending: Option<(RecordBatch, StringArray, usize)>,
+    bad: BadRows,
+    /// The last batch, if there is more of it.
+    pending: Option<Pending>,
+}
+
+/// A batch that is cut into parts.
+struct Pending {
+    records: RecordBatch,
+    texts: StringArray,
+    /// The next row.
+    begin: usize,
+    /// The rows from there on that cannot be used.
+    unusable: VecDeque<usize>,
 }
 
 impl Parts {
     /// Parts of up to `bytes_max` bytes of `texts`, or of one text.
-    pub(super) fn new(texts: TextInput, bytes_max: usize) -> Self {
-        Self { texts, bytes_max, next_id: None, pending: None }
+    pub(super) fn new(texts: TextInput, bad: BadRows, bytes_max: usize) -> Self {
+        Self { texts, bytes_max, next_id: None, bad, pending: None }
     }
 
     /// Gives each text an id.
@@ -66,11 +79,24 @@ impl Parts {
     /// Takes a batch; all parts of the one before have been taken.
     ///
     /// # Errors
-    /// If an expression has no value for a row.
+    /// If an expression has no value for a row, and the run ends with it.
     pub(super) fn take(&mut self, records: RecordBatch) -> Result<(), OperatorError> {
-        let texts = self.texts.of(&records)?;
-        self.pending = Some((records, texts, 0));
+        let mut faults = self.bad.faults();
+        let texts = self.texts.of(&records, &mut faults)?;
+        self.bad.settle(0, &records, &faults)?;
+        let unusable = faults.rows().collect();
+        self.pending = Some(Pending { records, texts, begin: 0, unusable });
         Ok(())
+    }
+
+    /// The rows that could not be used.
+    pub(super) fn bad(&self) -> &BadRows {
+        &self.bad
+    }
+
+    /// As [`BadRows::take_rejected`].
+    pub(super) fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.bad.take_rejected()
     }
 
     /// The next part; none until another batch comes.
@@ -78,12 +104,22 @@ impl Parts {
     /// # Errors
     /// If there are more texts than ids.
     pub(super) fn next(&mut self) -> Result<Option<Part>, TokenizeError> {
-        let Some((records, all, begin)) = self.pending.take() else { return Ok(None) };
+        let Some(mut pending) = self.pending.take() else { return Ok(None) };
+        while pending.unusable.front() == Some(&pending.begin) {
+            pending.unusable.pop_front();
+            pending.begin += 1;
+            // The position of a row that is left out is not given to another one.
+            self.next_id.iter_mut().for_each(|id| *id += 1);
+        }
+        let Pending { records, texts: all, begin, unusable } = &pending;
         let rest = records.num_rows() - begin;
-        let texts = all.slice(begin, rest);
+        // A part ends before a row that cannot be used, so that its texts have consecutive ids.
+        let whole = unusable.front().map_or(rest, |row| row - begin);
+        let texts = all.slice(*begin, whole);
         let ends = texts.value_offsets();
         let bytes = |end: &i32| usize::try_from(end - ends[0]).expect("ends ascend");
-        let rows = ends[1..].partition_point(|end| bytes(end) <= self.bytes_max).max(1).min(rest);
+        let fitting = ends[1..].partition_point(|end| bytes(end) <= self.bytes_max);
+        let rows = fitting.max(1).min(whole);
         if rows == 0 {
             return Ok(None);
         }
@@ -97,10 +133,11 @@ impl Parts {
                 first
             }
         };
-        let part =
-            Part { records: records.slice(begin, rows), texts: texts.slice(0, rows), first_id };
+        let records = records.slice(*begin, rows);
+        let part = Part { records, texts: texts.slice(0, rows), first_id };
         if rows < rest {
-            self.pending = Some((records, all, begin + rows));
+            pending.begin += rows;
+            self.pending = Some(pending);
         }
         Ok(Some(part))
     }

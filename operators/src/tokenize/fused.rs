@@ -2,9 +2,10 @@
 //! cache.
 
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
+use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
 use super::cut::{Cut, Part, Parts, Rows};
+use crate::rejected::PORT;
 use crate::tokens::Place;
 
 pub(super) struct Fused<C, R> {
@@ -29,6 +30,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.parts.take(input.into_records())?;
+        self.parts.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
         self.resume(out)
     }
 
@@ -49,6 +51,12 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
     }
 
     fn counters(&self) -> Counters {
-        self.rows.counters()
+        let mut counters = self.rows.counters();
+        counters.extend(self.parts.bad().counters());
+        counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.parts.bad().named()
     }
 }

@@ -10,6 +10,7 @@ use trommel_engine::operator::OperatorError;
 use crate::columns::describe;
 use crate::expressions::ColumnInput;
 use crate::items::result_type;
+use crate::rejected::Faults;
 
 /// The texts of an input.
 #[derive(Debug)]
@@ -30,12 +31,16 @@ impl TextInput {
         Err(BindErrorKind::ColumnType { column, found, expected }.at("column"))
     }
 
-    /// The texts of a batch.
+    /// The texts of a batch; null in the rows for which the expression has no value.
     ///
     /// # Errors
-    /// If the expression has no value for a row, or the texts have more than 2 GiB.
-    pub(super) fn of(&self, records: &RecordBatch) -> Result<StringArray, OperatorError> {
-        let texts = cast(&self.0.of(records)?, &DataType::Utf8)?;
+    /// If the texts have more than 2 GiB.
+    pub(super) fn of(
+        &self,
+        records: &RecordBatch,
+        faults: &mut Faults,
+    ) -> Result<StringArray, OperatorError> {
+        let texts = cast(&faults.values(&self.0, records)?, &DataType::Utf8)?;
         Ok(texts.as_string::<i32>().clone())
     }
 }

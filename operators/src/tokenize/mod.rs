@@ -57,6 +57,7 @@ use crate::expressions::ColumnInput;
 use crate::parameters::{
     BATCH_BYTES, Mistakes, Names, batch_items, check_batch, check_range, refuse,
 };
+use crate::rejected::{BadRows, OnError};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
@@ -115,7 +116,8 @@ pub enum DictionaryFull {
 /// # Ports
 /// In: a text column, or an expression. Out: `item` (Utf8), or `id` (UInt32), `set`
 /// (`List<UInt32>`, strictly ascending, or `List<Dictionary<UInt32, Utf8>>`) and the columns in
-/// `carry`. A null has no tokens.
+/// `carry`. A null has no tokens. With `on_error` `reject`, rows for which the expression has no
+/// value go to a second output `rejected`.
 ///
 /// # State
 /// With `into` = `sets`: a dictionary of tokens. The column `set` carries its name as metadata, so
@@ -180,6 +182,9 @@ pub struct Tokenize {
     #[serde(default)]
     #[schemars(range(min = 1, max = 255))]
     q: Option<usize>,
+    /// Action for a row for which the expression has no value. When left out, `fail`.
+    #[serde(default)]
+    on_error: Option<OnError>,
     /// Form of the output: a row per token, or a set per text.
     #[serde(default)]
     into: TokenizeInto,
@@ -258,6 +263,7 @@ impl Tokenize {
             delimiter: None,
             quotes: false,
             q,
+            on_error: None,
             into: TokenizeInto::Items,
             carry: Names::default(),
             dictionary_max: default_dictionary_max(),
@@ -318,6 +324,13 @@ impl Tokenize {
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
+        self
+    }
+
+    /// Sets the action for a row for which the expression has no value.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
         self
     }
 
@@ -480,12 +493,21 @@ impl OperatorSpec for Tokenize {
         Self::NAME
     }
 
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
     fn demand(&self, _: usize, _: &Demand) -> Demand {
-        match &self.column {
+        let read = match &self.column {
             Some(text) => ColumnInput::demand(text, carried_demand(&self.carry, Demand::none())),
             // The only column of texts is looked for among all.
             None => Demand::all(),
-        }
+        };
+        OnError::demand(self.on_error, read)
     }
 
     fn bind(
@@ -495,11 +517,12 @@ impl OperatorSpec for Tokenize {
     ) -> Result<Fragment, BindError> {
         let batch = self.batch;
         let Checked { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
-        Ok(match self.into {
+        let bad = BadRows::new(self.on_error, 1);
+        let fragment = match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                let parts = Parts::new(texts, PART_BYTES);
+                let parts = Parts::new(texts, bad, PART_BYTES);
                 operator(context.threads, parts, cut, Whole, &schema)
             }
             TokenizeInto::Sets => {
@@ -508,7 +531,7 @@ impl OperatorSpec for Tokenize {
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
-                let parts = Parts::new(texts, PART_BYTES).numbered();
+                let parts = Parts::new(texts, bad, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
@@ -517,10 +540,11 @@ impl OperatorSpec for Tokenize {
                     let carry = carry.clone();
                     CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
                 };
-                let parts = Parts::new(texts, BATCH_BYTES).numbered();
+                let parts = Parts::new(texts, bad, BATCH_BYTES).numbered();
                 operator(context.threads, parts, cut, Whole, &schema)
             }
-        })
+        };
+        Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 

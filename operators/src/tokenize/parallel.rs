@@ -4,9 +4,10 @@
 use std::marker::PhantomData;
 use std::mem;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Fragment, Load, OperatorError, Output};
+use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
 
 use super::cut::{Cut, Part, Parts, Piece, Rows};
@@ -106,9 +107,21 @@ impl<P: Piece> Producer for PartProducer<P> {
         Ok(())
     }
 
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.parts.take_rejected()
+    }
+
     fn fill(&mut self, chunk: &mut PartChunk<P>) -> Result<Filled, OperatorError> {
         chunk.part = self.parts.next()?;
         Ok(if chunk.part.is_some() { Filled::Chunk } else { Filled::Nothing })
+    }
+
+    fn counters(&self) -> Counters {
+        self.parts.bad().counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.parts.bad().named()
     }
 }
 

@@ -16,7 +16,8 @@ use super::queues::Queues;
 
 /// An operator of three parts: `prepare`, the part that the kernel [names](Kernel::NAME), and
 /// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of
-/// `consumer`.
+/// `consumer`. Rows of [`Producer::take_rejected`] need an [early
+/// output](Fragment::with_early_outputs) of the fragment.
 ///
 /// # Panics
 /// As [`parallel`].

@@ -2,20 +2,26 @@
 
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use trommel_engine::batch::{Chunk, Payload};
-use trommel_engine::operator::{Counters, Ending, Flow, Operator, OperatorError, Output};
+#[cfg(doc)]
+use trommel_engine::operator::Fragment;
+use trommel_engine::operator::{
+    Counters, Ending, Flow, NamedInputs, Operator, OperatorError, Output,
+};
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::chunk::{Cost, InWave, WaveChunk};
 use super::feeder::Feeder;
+use crate::rejected::PORT;
 
 /// Turns input into chunks of work.
 ///
 /// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
 /// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
-/// [`landed`](Self::landed) can come between two calls of `fill`. A producer sends nothing and
-/// keeps no chunk.
+/// [`landed`](Self::landed) can come between two calls of `fill`. A producer keeps no chunk, and
+/// sends nothing but [rows that it cannot use](Self::take_rejected).
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
@@ -25,6 +31,12 @@ pub trait Producer: Send + 'static {
     /// # Errors
     /// Any error ends the run.
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError>;
+
+    /// Takes out the rows of the last batch that it cannot use, for output 1 of the stage, which is
+    /// [early](Fragment::with_early_outputs). Asked after each [`take`](Self::take).
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        None
+    }
 
     /// Takes the end of input `port`; other inputs may go on. Work that begins then is filled
     /// when the producer is [woken](Self::wake_at).
@@ -106,6 +118,11 @@ pub trait Producer: Send + 'static {
     fn counters(&self) -> Counters {
         Counters::new()
     }
+
+    /// As [`Operator::named_inputs`].
+    fn named_inputs(&self) -> NamedInputs {
+        NamedInputs::default()
+    }
 }
 
 /// Outcome of [`Producer::fill`].
@@ -161,6 +178,7 @@ impl<P: Producer> Operator for PreparePart<P> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.producer.take(port, input)?;
+        self.producer.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
         self.resume(out)
     }
 
@@ -250,5 +268,9 @@ impl<P: Producer> Operator for PreparePart<P> {
         let mut counters = self.producer.counters();
         counters.extend(self.feeder.counters());
         counters
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.producer.named_inputs()
     }
 }

@@ -8,6 +8,7 @@ mod forms;
 mod items;
 mod pairs;
 mod queries;
+mod rejecting;
 mod sets;
 mod vectors;
 

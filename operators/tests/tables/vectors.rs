@@ -6,7 +6,7 @@ use arrow_array::builder::{Float64Builder, ListBuilder};
 use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field};
-use trommel_operators::{EpsilonJoin, EpsilonOutput, Names, NotFinite, VectorWindow};
+use trommel_operators::{EpsilonJoin, EpsilonOutput, Names, OnError, VectorWindow};
 
 use crate::forms;
 use crate::{Random, device, on_stand_in, run, shown, table};
@@ -79,7 +79,7 @@ fn tables(vectors: &Vectors) -> Vec<(RecordBatch, Names)> {
 }
 
 fn spec(names: Names) -> EpsilonJoin {
-    EpsilonJoin::new(1.5).vector(names).not_finite(NotFinite::Skip).device(device())
+    EpsilonJoin::new(1.5).vector(names).on_error(OnError::Skip).device(device())
 }
 
 fn positions(rows: &[RecordBatch]) -> Vec<(usize, usize)> {
@@ -114,7 +114,7 @@ fn a_device_joins_vectors_of_all_types() {
 fn a_stream_of_vectors_of_all_types_is_joined() {
     let vectors = points(&mut Random(3), 150);
     for (input, names) in tables(&vectors) {
-        let join = EpsilonJoin::new(1.5).vector(names).not_finite(NotFinite::Skip);
+        let join = EpsilonJoin::new(1.5).vector(names).on_error(OnError::Skip);
         let rows = run(&[&input], 7, join.window(VectorWindow::vectors(20)), &[0, 1]).unwrap();
         assert_eq!(positions(&rows), by_hand(&vectors, None, Some(20)));
     }
@@ -156,8 +156,9 @@ fn vectors_of_another_length_are_named() {
         .into_iter()
         .for_each(|vector| builder.append_value(vector.iter().copied().map(Some)));
     let input = table([("vector", Arc::new(builder.finish()) as ArrayRef)]);
-    let error = run(&[&input], 2, spec("vector".into()), &[]).unwrap_err();
-    let said = "row 2 of input 1: the vector has 1 coordinates; expected 2, as others";
+    let strict = EpsilonJoin::new(1.5).device(device());
+    let error = run(&[&input], 2, strict, &[]).unwrap_err();
+    let said = "row 3 of the input: the vector has 1 coordinates; expected 2, as others";
     assert!(error.contains(said), "{error}");
     let other = table([("vector", lists(&points(&mut Random(1), 9)))]);
     let same = input.slice(0, 2);

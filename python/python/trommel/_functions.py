@@ -520,7 +520,7 @@ def epsilon_join(
     column: str | None = None,
     carry: Iterable[str] = (),
     window: Mapping[str, Any] | None = None,
-    not_finite: str = "fail",
+    on_error: str = "fail",
     algorithm: str | None = None,
     device: str = "auto",
     memory_max: int | None = None,
@@ -531,7 +531,7 @@ def epsilon_join(
     that rounding of `epsilon` may be decided differently than in float64. A pair joins if its
     ``distance`` is at most `epsilon`: the root of the sum of the squares of the differences, in
     float64 and in the order of the coordinates. A null vector or coordinate is like a coordinate
-    that is not a number: `not_finite` decides.
+    that is not a number: `on_error` decides.
 
     Parameters
     ----------
@@ -554,7 +554,7 @@ def epsilon_join(
         ``_``.
     window
         Join each vector to those before it in a window: ``{"vectors": 100000}``.
-    not_finite
+    on_error
         ``"fail"`` names the row of a coordinate that is null, infinite or not a number; ``"skip"``
         leaves the vector out, in each `output`.
     algorithm, device
@@ -581,7 +581,7 @@ def epsilon_join(
     >>> epsilon_join([[0.0, 0.0], [3.0, 4.0], [9.0, 9.0]], epsilon=5).to_pylist()
     [{'left': 0, 'right': 1, 'distance': 5.0}]
     """
-    asked = form("vectors", column, carry=carry, into="vector", is_strict=not_finite != "skip")
+    asked = form("vectors", column, carry=carry, into="vector", is_strict=on_error != "skip")
     return _join(
         "epsilon_join",
         left,
@@ -590,7 +590,7 @@ def epsilon_join(
         epsilon=real("epsilon", epsilon),
         output=output,
         window=window,
-        not_finite=not_finite,
+        on_error=on_error,
         algorithm=algorithm,
         device=device,
         memory_max=memory_max,

@@ -270,6 +270,12 @@ class Pipeline:
         """Add a stage that joins near vectors: the parameters of ``epsilon_join``."""
         return self.stage(id, "epsilon_join", inputs, cores=cores, parameters=parameters)
 
+    def clusters(
+        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
+    ) -> str:
+        """Add a stage that makes clusters of pairs: the parameters of ``clusters``."""
+        return self.stage(id, "clusters", inputs, cores=cores, parameters=parameters)
+
     def union(
         self, id: str, inputs: Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
     ) -> str:

@@ -27,7 +27,7 @@ class _Stream:
         parameters: dict[str, Any],
     ) -> None:
         into = "set" if kind == "sets" else "vector"
-        is_strict = parameters.get("not_finite") != "skip"
+        is_strict = parameters.get("on_error") != "skip"
         self._form = form(kind, column, carry=carry, into=into, is_strict=is_strict)
         self._parameters = given(**parameters, carry=carried(self._form))
         self._run: _trommel.Run | None = None
@@ -202,7 +202,7 @@ class EpsilonStream(_Stream):
         ``{"vectors": 100000}`` or ``{"seconds": 60}``.
     output
         ``"pairs"``, or ``"first"``: the vectors without a partner before them.
-    column, carry, not_finite, memory_max
+    column, carry, on_error, memory_max
         As for `epsilon_join`.
 
     Raises
@@ -230,7 +230,7 @@ class EpsilonStream(_Stream):
         output: str | None = None,
         column: str | None = None,
         carry: Iterable[str] = (),
-        not_finite: str | None = None,
+        on_error: str | None = None,
         memory_max: int | None = None,
     ) -> None:
         super().__init__(
@@ -241,7 +241,7 @@ class EpsilonStream(_Stream):
                 "epsilon": real("epsilon", epsilon),
                 "window": dict(window),
                 "output": output,
-                "not_finite": not_finite,
+                "on_error": on_error,
                 "memory_max": memory_max,
             },
         )

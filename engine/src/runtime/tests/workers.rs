@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::*;
+use crate::batch::{Batch, Origin};
 
 /// Chunks that are in use at most.
 const CHUNKS: usize = 5;
@@ -271,4 +272,62 @@ fn a_worker_that_fails_ends_the_run() {
     graph.add_after(stage, "end", collect().0);
     let error = run(graph, SMALL).unwrap_err();
     assert_eq!(error.stage, "deal/broken");
+}
+
+/// Sends the first number of each batch to output 1, and deals the others.
+struct Select(Deal);
+
+impl Operator for Select {
+    fn process(
+        &mut self,
+        port: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let records = input.into_records();
+        out.send_to(1, records.slice(0, 1));
+        let origin = Origin { sequence: 0, entered: Instant::now() };
+        let records = records.slice(1, records.num_rows() - 1);
+        self.0.process(port, Payload::Batch(Batch { records, origin }), out)
+    }
+
+    fn takes_replies(&self) -> bool {
+        true
+    }
+
+    fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
+        self.0.reply(reply, out)
+    }
+}
+
+#[test]
+fn rows_leave_the_first_part_beside_its_chunks() {
+    for (workers, placement) in
+        [1, 3].into_iter().flat_map(|n| [(n, Placement::Auto), (n, Placement::Fused)])
+    {
+        let part =
+            |load, operator| Part { name: "part".into(), load, body: Body::Operator(operator) };
+        let bind = move || {
+            let deal = Deal { workers, sent: 0, in_use: 0, batch: None };
+            let mut parts = vec![part(Load::Light, Box::new(Select(deal)) as Box<dyn Operator>)];
+            let doubles = (0..workers).map(|_| part(Load::Heavy, Box::<Double>::default()));
+            parts.extend(doubles);
+            parts.push(part(Load::Light, Box::new(Join)));
+            Fragment::with_workers(parts, vec![schema()]).with_early_outputs([schema()])
+        };
+        let mut graph = Graph::new();
+        let numbers = graph.add("numbers", source(Numbers::to(3_000)));
+        let stage = graph.add_after(numbers, "select", Spec { inputs: 1..=1, bind });
+        let ((doubled, kept), (first, selected)) = (collect(), collect());
+        graph.add_after(stage, "doubled", doubled);
+        graph.add_after(stage.port(1), "first", first);
+        graph.placement(placement);
+        run(graph, SMALL).unwrap();
+        let mut found = lock(&kept).clone();
+        found.sort_unstable();
+        let is_first = |n: &u64| n.is_multiple_of(100);
+        let others = (0..3_000).filter(|n| !is_first(n)).map(|n| 2 * n);
+        assert!(found.into_iter().eq(others), "{workers} workers");
+        assert!(lock(&selected).iter().copied().eq((0..3_000).filter(is_first)));
+    }
 }

@@ -17,6 +17,7 @@ use crate::conjunctive_query::kernel::QueryKernel;
 use crate::conjunctive_query::prepare::{Columns, QueryProducer, Rules};
 use crate::conjunctive_query::stored::Destinations;
 use crate::names::ItemNames;
+use crate::rejected::BadRows;
 use crate::sets::SetInput;
 use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
 
@@ -63,7 +64,8 @@ impl Parts {
         let schema = batch(&[], 0, false).schema();
         let queries = SetInput::bind(&[schema], "set").unwrap().remove(0);
         let documents = Some((queries.clone(), None));
-        let columns = Columns { documents, queries, carry: Vec::new() };
+        let bad = BadRows::new(None, 2);
+        let columns = Columns { documents, queries, carry: Vec::new(), bad };
         let names = ItemNames::new(&DataType::UInt32).unwrap();
         let (choice, open) = spec.choice(kernels);
         let mut kernel = QueryKernel::new(isa, output, open);

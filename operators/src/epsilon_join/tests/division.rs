@@ -24,7 +24,7 @@ fn divided(inputs: &[&[Row]], dims: i32, epsilon: f64, cells: usize) -> Vec<(u32
         let parts: Vec<Vec<Row>> = inputs.iter().map(|input| part(input)).collect();
         let parts: Vec<&[Row]> = parts.iter().map(|part| &part[..]).collect();
         let (rows, ended) =
-            run(EpsilonJoin::new(epsilon).not_finite(NotFinite::Skip), &parts, dims, Run::small());
+            run(EpsilonJoin::new(epsilon).on_error(OnError::Skip), &parts, dims, Run::small());
         ended.unwrap();
         let is_own = |pair: &(u32, u32, u64)| cell(&inputs[0][pair.0 as usize]) == Some(worker);
         pairs.extend(pairs_of(&rows).into_iter().filter(is_own));

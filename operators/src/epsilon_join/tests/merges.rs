@@ -20,6 +20,7 @@ use crate::epsilon_join::side::{Side, VectorSource};
 use crate::epsilon_join::stream::StreamProducer;
 use crate::epsilon_join::vectors::VectorInput;
 use crate::ids::IdInput;
+use crate::rejected::BadRows;
 use crate::state::SnapshotFile;
 use crate::wave::{Filled, Producer, WaveChunk};
 use crate::window::Extent;
@@ -50,7 +51,8 @@ fn producer(
     let vectors = VectorInput::bind(&input, &"vector".into(), None).unwrap().remove(0);
     let carried = CarriedColumns::new(&input[0], &ids, carry.to_vec());
     let source = VectorSource { ids, vectors, carried };
-    StreamProducer::new(rules, window, Side::new(source, 1, NotFinite::Skip), file)
+    let side = (Side::new(source, 0), BadRows::new(Some(OnError::Skip), 1));
+    StreamProducer::new(rules, window, side, file)
 }
 
 /// Chunks with tasks of merges that kernels have.

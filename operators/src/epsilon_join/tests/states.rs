@@ -68,7 +68,7 @@ proptest! {
         for window in [VectorWindow::vectors(length), VectorWindow::seconds(1e6)] {
             for algorithm in [EpsilonAlgorithm::Directory, EpsilonAlgorithm::NestedLoop] {
                 let spec = EpsilonJoin::new(1.5).window(window).algorithm(algorithm);
-                let spec = spec.not_finite(NotFinite::Skip);
+                let spec = spec.on_error(OnError::Skip);
                 let (found, ended) = run(spec.clone(), &[&rows], dims, how);
                 ended.unwrap();
                 let state = folder.path().join("state");

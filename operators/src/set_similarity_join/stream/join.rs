@@ -17,6 +17,7 @@ use crate::budget::{Allowance, Budget, BudgetFull};
 use crate::carry::CarriedRows;
 use crate::names::ItemNames;
 use crate::panes::{Pane as _, Panes};
+use crate::rejected::OnError;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::error::JoinError;
@@ -44,6 +45,8 @@ pub(crate) struct StreamRules {
     /// Whether the answer is each pair. If not, it is only which sets have no similar earlier
     /// set; then one of several equal sets is enough.
     pub(crate) is_each_pair: bool,
+    /// Action for rows that cannot be used.
+    pub(crate) on_error: Option<OnError>,
     /// Minimum number of tokens of a set; smaller sets are similar to none.
     pub(crate) size_min: usize,
     /// Bytes of all state.

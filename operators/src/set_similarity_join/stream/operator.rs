@@ -8,12 +8,15 @@ use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Flow, Fragment, Load, Operator, OperatorError, Output};
+use trommel_engine::operator::{
+    Counters, Flow, Fragment, Load, NamedInputs, Operator, OperatorError, Output,
+};
 use trommel_kernels::Isa;
 
 use super::join::{JoinStep, StreamJoin, StreamRules};
 use super::pane::Arrivals;
 use crate::carry::CarriedRows;
+use crate::rejected::{BadRows, PORT};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::set_similarity_join::verify::join_chunk::JoinChunk;
@@ -31,6 +34,7 @@ const FIRST_CHUNK_BYTES: usize = 1 << 12;
 pub(crate) struct Batcher {
     join: StreamJoin,
     source: SetSource,
+    bad: BadRows,
     tokens: TokenNumbers,
     window: Extent,
     /// Time at which the first batch entered.
@@ -73,6 +77,7 @@ impl Batcher {
     pub(crate) fn new(rules: StreamRules, source: SetSource) -> Self {
         Self {
             window: rules.window,
+            bad: BadRows::new(rules.on_error, 1),
             join: StreamJoin::new(rules),
             tokens: TokenNumbers::new(source.set().item_type()),
             source,
@@ -88,14 +93,14 @@ impl Batcher {
     /// Takes a batch. The batch before it must have reached [`Step::End`].
     ///
     /// # Errors
-    /// If an expression has no value for a row, or new items do not fit the memory.
+    /// If a row has a fault and the run ends with it, or new items do not fit the memory.
     pub(crate) fn take(&mut self, input: Payload) -> Result<(), OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let start = *self.start.get_or_insert(entered);
         let since = entered.saturating_duration_since(start).as_nanos();
         self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
         let records = input.into_records();
-        let (ids, sets) = self.source.read(&records)?;
+        let (ids, sets) = self.source.read(0, &records, &mut self.bad)?;
         let carried = self.source.carried();
         let carried = (!carried.is_empty()).then(|| carried.of(&records, &ids)).transpose()?;
         let sets = SetBatch::new(ids.numbers, self.number(sets)?).ascending();
@@ -139,11 +144,16 @@ impl Batcher {
         })
     }
 
-    /// The rows of the micro-batch that has just settled, and per place the row of its set among
-    /// them.
-    fn settled(&self) -> Option<(RecordBatch, impl Iterator<Item = usize>)> {
-        let OpenBatch { records, begin, end, rows, .. } = self.batch.as_ref()?;
-        Some((records.slice(*begin, end - begin), rows.iter().map(move |row| row - begin)))
+    /// The micro-batch that has just settled.
+    fn settled(&self) -> Option<SettledRows> {
+        let OpenBatch { records, sets, begin, end, rows, .. } = self.batch.as_ref()?;
+        // Without an action, rows with nulls pass: nothing is similar to them.
+        let is_usable = |row| !self.bad.have_nulls() || sets.get(row).is_some();
+        Some(SettledRows {
+            records: records.slice(*begin, end - begin),
+            are_usable: (*begin..*end).map(is_usable).collect(),
+            places: rows.iter().map(|row| row - begin).collect(),
+        })
     }
 
     /// Begins a micro-batch with the next rows of the batch, as far as they are in one cell.
@@ -185,7 +195,7 @@ impl Batcher {
 
     pub(crate) fn counters(&self) -> Counters {
         let join = self.join.counters();
-        vec![
+        let mut counters = vec![
             ("sets", self.position),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
@@ -196,8 +206,19 @@ impl Batcher {
             ("merges", self.join.merges()),
             ("renumberings", self.join.renumberings()),
             ("state_bytes", self.join.bytes() as u64),
-        ]
+        ];
+        counters.extend(self.bad.counters());
+        counters
     }
+}
+
+/// The rows of a micro-batch.
+struct SettledRows {
+    records: RecordBatch,
+    /// Whether each row can be used.
+    are_usable: Vec<bool>,
+    /// The row of each set.
+    places: Vec<usize>,
 }
 
 /// The given `rows` of a batch of carried columns.
@@ -217,9 +238,9 @@ struct Deduplicate {
 
 impl Deduplicate {
     fn send(&mut self, is_first: &[bool], out: &mut Output) -> Result<(), OperatorError> {
-        let Some((records, rows)) = self.batcher.settled() else { return Ok(()) };
-        let mut passes = vec![true; records.num_rows()];
-        for (row, &is_first) in rows.zip(is_first) {
+        let Some(settled) = self.batcher.settled() else { return Ok(()) };
+        let SettledRows { records, are_usable: mut passes, places } = settled;
+        for (row, &is_first) in places.into_iter().zip(is_first) {
             passes[row] = is_first;
             self.duplicates += u64::from(!is_first);
         }
@@ -236,6 +257,7 @@ impl Operator for Deduplicate {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.batcher.take(input)?;
+        self.batcher.bad.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
         self.resume(out)
     }
 
@@ -261,6 +283,10 @@ impl Operator for Deduplicate {
         counters.extend([("verified", self.verified), ("duplicates", self.duplicates)]);
         counters
     }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.batcher.bad.named()
+    }
 }
 
 /// PREPARE of a streaming join: chunks of the candidates of each batch.
@@ -281,6 +307,10 @@ impl Producer for StreamProducer {
         self.batcher.take(batch)
     }
 
+    fn take_rejected(&mut self) -> Option<RecordBatch> {
+        self.batcher.bad.take_rejected()
+    }
+
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
         loop {
             match self.batcher.next(chunk.pairs_mut())? {
@@ -296,6 +326,10 @@ impl Producer for StreamProducer {
 
     fn counters(&self) -> Counters {
         self.batcher.counters()
+    }
+
+    fn named_inputs(&self) -> NamedInputs {
+        self.batcher.bad.named()
     }
 }
 

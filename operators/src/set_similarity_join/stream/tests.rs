@@ -54,6 +54,7 @@ impl Case {
         let Question { similarity, numerator, denominator } = self.question;
         let threshold = Threshold::new(numerator, denominator).unwrap();
         StreamRules {
+            on_error: None,
             bounds: Bounds::new(similarity, threshold).unwrap(),
             isa: self.isa,
             window: self.window,

@@ -17,7 +17,8 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use super::arrow::ArrowTable;
-use super::csv::{CsvLines, Dialect};
+use super::csv::CsvLines;
+use super::dialect::Dialect;
 use super::divided::{self, Divided, Division, EachLine, QuotedRecords, RecordEnds};
 use super::encoding::{self, Decoding, Invalid};
 use super::error::{ReadError, TableError};
@@ -52,6 +53,9 @@ use crate::rejected::OnError;
 const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
 /// Seconds of quiet after which a followed file is closed.
 const QUIET: RangeInclusive<f64> = 0.0..=1e6;
+/// Threads with which texts of lines are worth workers: words of 500 MB are counted on two cores in
+/// 1.06 s without workers and 1.02 s with them, on four in .76 and .64 s.
+const LINES_THREADS_MIN: usize = 4;
 /// Files that are looked at for the columns of a table, where files without rows are left out.
 const FIRST_FILES: usize = 8;
 
@@ -670,7 +674,10 @@ impl Read {
                 match self.beginning()? {
                     Some(beginning) => self.bind_joined(inputs(files), memory, lines, beginning)?,
                     // Finding the line ends is most of the work, which one thread does.
-                    None => self.bind_lines(inputs(files), memory, lines)?,
+                    None if context.threads < LINES_THREADS_MIN => {
+                        self.bind_lines(inputs(files), memory, lines)?
+                    }
+                    None => self.bind_divided((files, inputs), &context, lines, EachLine)?,
                 }
             }
             ReadFormat::Log => {

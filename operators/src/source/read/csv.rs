@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use csv_core::{ReadRecordResult, Reader};
 use encoding_rs::UTF_8;
 use memchr::memchr;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_kernels::Isa;
 
+use super::dialect::{Dialect, State, is_quoted_after};
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::growing::{Growing, RecordBegin};
@@ -34,31 +35,6 @@ const UNRESERVED_BYTES: usize = 256 << 10;
 const TOGETHER_BYTES_MAX: usize = 512 << 10;
 /// Columns of a file that a message names.
 pub(super) const NAMES_SHOWN: usize = 20;
-
-/// Characters of a file with a meaning, and whether it names its columns.
-#[derive(Debug, Clone)]
-pub(super) struct Dialect {
-    pub(super) delimiter: u8,
-    pub(super) quote: u8,
-    /// First character of a line that is no record.
-    pub(super) comment: Option<u8>,
-    pub(super) has_header: bool,
-}
-
-impl Default for Dialect {
-    fn default() -> Self {
-        Self { delimiter: b',', quote: b'"', comment: None, has_header: true }
-    }
-}
-
-impl Dialect {
-    fn parser(&self) -> Reader {
-        let mut builder = ReaderBuilder::new();
-        builder.delimiter(self.delimiter).quote(self.quote);
-        builder.terminator(Terminator::Any(b'\n'));
-        builder.build()
-    }
-}
 
 /// Conversion of records to rows.
 pub(super) trait Columns: Send {
@@ -230,34 +206,6 @@ impl Record {
             state = state.after(byte, dialect);
         }
     }
-}
-
-/// State of a record between two bytes. A quote opens at the beginning of a field only.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    FieldBegins,
-    Plain,
-    Quoted,
-    /// A quote in quotes: it ends them, unless another one follows.
-    Quote,
-}
-
-impl State {
-    fn after(self, byte: u8, dialect: &Dialect) -> Self {
-        match (self, byte == dialect.quote) {
-            (Self::FieldBegins | Self::Quote, true) => Self::Quoted,
-            (Self::Quoted, true) => Self::Quote,
-            (Self::Quoted, _) => Self::Quoted,
-            _ if byte == dialect.delimiter => Self::FieldBegins,
-            _ => Self::Plain,
-        }
-    }
-}
-
-/// Whether a quote is open after `line`; it is open before if `is_quoted`.
-pub(super) fn is_quoted_after(line: &[u8], dialect: &Dialect, is_quoted: bool) -> bool {
-    let begin = if is_quoted { State::Quoted } else { State::FieldBegins };
-    line.iter().fold(begin, |state, &byte| state.after(byte, dialect)) == State::Quoted
 }
 
 /// Reason why a record cannot be used.

@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
     use trommel_kernels::Isa;
 
-    use super::super::csv::Dialect;
+    use super::super::dialect::Dialect;
     use super::*;
 
     /// The fields of all columns, record by record, and the bytes of the records.

@@ -21,11 +21,7 @@ use super::raw::Pause;
 use super::raw::Raw;
 use super::stream::{Pull, Stream};
 use crate::files::{FileId, Patience};
-use crate::rejected::{OnError, PORT, Rejected, RowPlace};
-
-/// Files left out that are named, each in a warning and in the report, and rejected rows that the
-/// report names; further ones are only counted.
-const NAMED_MAX: usize = 20;
+use crate::rejected::{NAMED_MAX, OnError, PORT, Rejected, RowPlace};
 
 /// Remaining files, the open one, and counts so far.
 pub(super) struct Inputs {
@@ -41,7 +37,7 @@ pub(super) struct Inputs {
     refused: Refused,
     /// Rows to be sent to the output `rejected`.
     rejected: Rejected,
-    /// What is refused is told by another one, which takes it.
+    /// Another one takes and tells the refused rows.
     is_silent: bool,
     decoding: Decoding,
     /// Converts the open file if lines cannot be cut before.

@@ -23,6 +23,7 @@ mod columns;
 mod compression;
 mod csv;
 mod descriptors;
+mod dialect;
 mod divided;
 mod encoding;
 mod error;

@@ -6,7 +6,9 @@ use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use encoding_rs::UTF_8;
+use trommel_engine::memory::MemoryBudget;
 
+use super::divided::Divided;
 use super::error::ReadError;
 use super::input::{Inputs, Line};
 use super::lines::{LineFormat, Places, Run};
@@ -114,5 +116,12 @@ impl LineFormat for TextLines {
         columns.extend(self.paths.as_mut().map(|paths| Arc::new(paths.finish()) as ArrayRef));
         columns.extend(self.numbers.as_mut().map(|lines| Arc::new(lines.finish()) as ArrayRef));
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns).expect("of this schema")
+    }
+}
+
+impl Divided for TextLines {
+    fn another(&self, _: &MemoryBudget) -> Self {
+        let columns = self.schema.fields().iter().map(|field| field.name().clone());
+        Self::with_columns(&columns.collect::<Vec<_>>())
     }
 }

@@ -23,7 +23,6 @@ use trommel_engine::operator::{
     Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
 };
 
-use super::divided::{Cutting, PartCutter};
 use super::error::{ReadError, TableError};
 use super::guard::guarded;
 use super::input::Inputs;
@@ -59,6 +58,30 @@ pub(super) trait Table: Send {
     }
     /// Passes over the next block.
     fn pass_block(&mut self) {}
+}
+
+/// Sends the rows of tables to workers.
+pub(super) trait Cutter: Send {
+    /// Sends the next block of rows of a table.
+    ///
+    /// # Errors
+    /// If the file is damaged, or if there is no memory for a block although no other is under way.
+    fn cut(
+        &mut self,
+        table: &mut dyn Table,
+        path: &Arc<str>,
+        out: &mut Output,
+    ) -> Result<Cutting, TableError>;
+}
+
+/// Outcome of [`Cutter::cut`].
+pub(super) enum Cutting {
+    /// A block was sent.
+    Sent,
+    /// There is no memory for a block until others have been read: call again after this time.
+    Wait(Duration),
+    /// The table has no rows left.
+    End,
 }
 
 /// Some columns of a block of rows of a table.
@@ -211,7 +234,7 @@ pub(super) struct TableSource {
     bytes_closed: u64,
     bytes_total: Option<u64>,
     /// The workers that decode; `None` if this thread does.
-    division: Option<PartCutter>,
+    division: Option<Box<dyn Cutter>>,
 }
 
 impl TableSource {
@@ -236,8 +259,8 @@ impl TableSource {
     }
 
     /// Sends parts of tables to workers instead of rows.
-    pub(super) fn divided(self, cutter: PartCutter) -> Self {
-        Self { division: Some(cutter), ..self }
+    pub(super) fn divided(self, cutter: impl Cutter + 'static) -> Self {
+        Self { division: Some(Box::new(cutter)), ..self }
     }
 
     /// Opens the next table; false if none is left.

@@ -56,6 +56,12 @@ impl Lines {
         self.bytes.len()
     }
 
+    /// Bytes of the first lines.
+    pub(super) fn bytes_of(&self, lines: usize) -> usize {
+        let last = lines.checked_sub(1).map_or(0, |last| self.ends[last] as usize + 1);
+        last.min(self.bytes.len())
+    }
+
     pub(super) fn first_line(&self) -> u64 {
         self.first_line
     }
@@ -88,7 +94,7 @@ impl Lines {
         if lines == self.ends.len() {
             return std::mem::take(self);
         }
-        let bytes = lines.checked_sub(1).map_or(0, |last| self.ends[last] as usize + 1);
+        let bytes = self.bytes_of(lines);
         let rest = Self {
             bytes: self.bytes.split_off(bytes),
             ends: self.ends.split_off(lines),
@@ -110,14 +116,13 @@ impl Lines {
         ends: &mut Vec<u32>,
         then: impl FnOnce(&Run<'_>) -> T,
     ) -> T {
-        let begin = places.start.checked_sub(1).map_or(0, |last| self.ends[last] as usize + 1);
-        let last = places.end.checked_sub(1).map_or(0, |last| self.ends[last] as usize + 1);
+        let (begin, end) = (self.bytes_of(places.start), self.bytes_of(places.end));
         ends.clear();
         let base = index(begin);
         ends.extend(self.ends[places.clone()].iter().map(|end| end - base));
         then(&Run {
             isa,
-            bytes: &self.bytes[begin..last.min(self.bytes.len())],
+            bytes: &self.bytes[begin..end],
             ends,
             first_line: self.first_line + places.start as u64,
             offset: self.offset + begin as u64,
@@ -132,7 +137,7 @@ fn index(place: usize) -> u32 {
     u32::try_from(place).expect("a block has fewer than 2^32 bytes")
 }
 
-/// What comes after the lines of a block.
+/// The place after the lines of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// Another record, or nothing.

@@ -251,12 +251,18 @@ impl<E: RecordEnds> LineFormat for Blocks<E> {
             self.lines_before += run.lines() as u64;
             return Ok(());
         }
-        if !self.is_left_out() && !self.is_dropping && self.ends.are_at_all(run) {
-            self.begin_lines();
-            self.open.extend(run);
-            self.complete_all();
-        } else {
-            raw_lines(run).for_each(|line| self.add(line, run));
+        let is_usual = !self.is_left_out() && !self.is_dropping;
+        match is_usual.then(|| self.ends.last_in(run)).flatten() {
+            Some(ended) => {
+                self.begin_lines();
+                let before = self.open.len();
+                self.open.extend(run);
+                if ended > 0 {
+                    self.complete = before + ended;
+                    self.complete_bytes = self.open.bytes_of(self.complete);
+                }
+            }
+            None => raw_lines(run).for_each(|line| self.add(line, run)),
         }
         // A quote takes one byte of two at most: a record of that many bytes is too long for the
         // worker, too.

@@ -1,15 +1,15 @@
 //! The places where records end.
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 
-use super::super::csv::{Dialect, is_quoted_after};
+use super::super::dialect::{Dialect, is_quoted_after};
 use super::super::lines::Run;
 
 /// Finds the ends of the records of a file, whose lines come in order.
 pub(in super::super) trait RecordEnds: Send {
-    /// Whether a record ends at the end of each line of a run; `false` if they have to be looked at
-    /// one by one.
-    fn are_at_all(&mut self, run: &Run<'_>) -> bool;
+    /// Takes the next lines: the number of them up to the last one at which a record ends. `None`
+    /// if they have to be looked at one by one.
+    fn last_in(&mut self, run: &Run<'_>) -> Option<usize>;
     /// Takes the next line; whether a record ends at its end.
     fn is_at(&mut self, line: &[u8]) -> bool;
     /// The record ends with a line that is too long.
@@ -30,8 +30,8 @@ pub(in super::super) trait RecordEnds: Send {
 pub(in super::super) struct EachLine;
 
 impl RecordEnds for EachLine {
-    fn are_at_all(&mut self, _: &Run<'_>) -> bool {
-        true
+    fn last_in(&mut self, run: &Run<'_>) -> Option<usize> {
+        Some(run.lines())
     }
 
     fn is_at(&mut self, _: &[u8]) -> bool {
@@ -54,11 +54,49 @@ impl QuotedRecords {
     pub(in super::super) fn new(dialect: Dialect) -> Self {
         Self { dialect, is_quoted: false, has_head: false }
     }
+
+    /// The first byte of the record that is open at the end of `bytes`, which begin with a line;
+    /// `None` if none is. A quote opens at the beginning of a field, and two quotes in quotes are
+    /// one of the text.
+    fn open_record(&mut self, bytes: &[u8]) -> Option<usize> {
+        let Dialect { quote, delimiter, .. } = self.dialect;
+        let mut record = 0;
+        // The first byte that has not been looked at, and the first one after the last quotes.
+        let (mut from, mut after) = (0, 0);
+        while let Some(at) = memchr(quote, &bytes[from..]) {
+            let at = from + at;
+            if self.is_quoted {
+                let is_text = bytes.get(at + 1) == Some(&quote);
+                self.is_quoted = is_text;
+                from = at + 1 + usize::from(is_text);
+                after = from;
+                continue;
+            }
+            let before = at.checked_sub(1).map(|before| bytes[before]);
+            if before.is_none_or(|byte| byte == b'\n' || byte == delimiter) {
+                if let Some(newline) = memrchr(b'\n', &bytes[after..at]) {
+                    record = after + newline + 1;
+                }
+                self.is_quoted = true;
+            }
+            from = at + 1;
+        }
+        self.is_quoted.then_some(record)
+    }
 }
 
 impl RecordEnds for QuotedRecords {
-    fn are_at_all(&mut self, run: &Run<'_>) -> bool {
-        self.has_head && !self.is_quoted && memchr(self.dialect.quote, run.bytes()).is_none()
+    fn last_in(&mut self, run: &Run<'_>) -> Option<usize> {
+        let bytes = run.bytes();
+        let may_have_comments =
+            self.dialect.comment.is_some_and(|comment| memchr(comment, bytes).is_some());
+        if !self.has_head || may_have_comments || !run.is_accepted() {
+            return None;
+        }
+        Some(match self.open_record(bytes) {
+            None => run.lines(),
+            Some(begin) => run.ends.partition_point(|&end| (end as usize) < begin),
+        })
     }
 
     fn is_at(&mut self, line: &[u8]) -> bool {

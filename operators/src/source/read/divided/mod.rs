@@ -7,19 +7,19 @@
 //!                    └────────── used chunks ──────┘
 //! ```
 //!
-//! One thread reads the files and finds the line ends. It cuts the lines into [blocks](block::Block)
-//! at places where a record ends, so a worker can parse a block without the blocks before it. The
-//! operator around the workers is a [wave](crate::wave), so rows and rejected rows come in the order
-//! of the files, whatever the number of workers.
+//! One thread reads the files and finds the line ends. It cuts the lines into
+//! [blocks](block::Block) at places where a record ends, so a worker can parse a block without the
+//! blocks before it. The operator around the workers is a [wave](crate::wave), so rows and rejected
+//! rows come in the order of the files, whatever the number of workers.
 //!
 //! A record of CSV may have several lines. [`ends`] follows the quotes of a file to tell where a
 //! record ends. The first record of the file comes with every block, since it names the columns
 //! (`header`) or says how many there are. A record that is longer than the limit is cut: the worker
 //! refuses the part that it gets, and the rest of the record is passed over while it is read.
 //!
-//! **Memory.** A block of one long line, and the rows that are made of it, may need much memory. The
-//! reader sends such a block when no other block is under way, and the next one when its rows have
-//! been sent. So it needs no more memory than without workers.
+//! **Memory.** A block of one long line, and the rows that are made of it, may need much memory.
+//! The reader sends such a block when no other block is under way, and the next one when its rows
+//! have been sent. So it needs no more memory than without workers.
 //!
 //! | file | contents |
 //! |---|---|
@@ -46,7 +46,7 @@ use trommel_engine::operator::{Fragment, Load};
 use self::cut::Blocks;
 pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
 use self::parse::{Collect, Parse, ParseChunk, Prepare};
-pub(super) use self::tables::{Cutting, PartCutter, divide_tables, table_workers};
+pub(super) use self::tables::{divide_tables, table_workers};
 use super::encoding::Decoding;
 use super::input::Inputs;
 use super::lines::{LineBuffer, LineFormat, LineSource};

@@ -14,7 +14,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -26,7 +25,7 @@ use trommel_kernels::cuda::NoDevice;
 use super::super::error::{ReadError, TableError};
 use super::super::guard::guarded;
 use super::super::input::Inputs;
-use super::super::tables::{Decoder, Opening, Table, TablePart, TableSource};
+use super::super::tables::{Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource};
 use super::PAUSE;
 use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
@@ -74,18 +73,8 @@ pub(in super::super) fn divide_tables(
     )
 }
 
-/// Outcome of [`PartCutter::cut`].
-pub(in super::super) enum Cutting {
-    /// Parts were sent.
-    Sent,
-    /// There is no memory for a part until others have been read: call again after this time.
-    Wait(Duration),
-    /// The table has no rows left.
-    End,
-}
-
 /// Cuts tables into parts.
-pub(in super::super) struct PartCutter {
+struct PartCutter {
     /// The columns that are read.
     read: SchemaRef,
     opening: Opening,
@@ -98,11 +87,27 @@ pub(in super::super) struct PartCutter {
 }
 
 impl PartCutter {
-    /// Sends the next block of rows of a table as parts.
-    ///
-    /// # Errors
-    /// If the file is damaged, or if there is no memory for a block although no part is under way.
-    pub(in super::super) fn cut(
+    fn part(&self, part: TablePart, path: &Arc<str>) -> Result<Part, TableError> {
+        let TablePart { table, columns } = part;
+        let fields = &self.read.fields()[columns];
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let mut decoder = Decoder::new(table, schema, &self.opening);
+        decoder.reserve()?;
+        Ok(Part {
+            path: Arc::clone(path),
+            file: self.file,
+            decoder,
+            is_last: false,
+            rows: VecDeque::new(),
+            room: self.opening.memory.reservation(),
+            failed: None,
+            _under_way: Arc::clone(&self.under_way),
+        })
+    }
+}
+
+impl Cutter for PartCutter {
+    fn cut(
         &mut self,
         table: &mut dyn Table,
         path: &Arc<str>,
@@ -130,24 +135,6 @@ impl PartCutter {
         parts.into_iter().for_each(|part| out.send_chunk(Chunk::new(part, 1, 0)));
         Ok(Cutting::Sent)
     }
-
-    fn part(&self, part: TablePart, path: &Arc<str>) -> Result<Part, TableError> {
-        let TablePart { table, columns } = part;
-        let fields = &self.read.fields()[columns];
-        let schema = Arc::new(Schema::new(fields.to_vec()));
-        let mut decoder = Decoder::new(table, schema, &self.opening);
-        decoder.reserve()?;
-        Ok(Part {
-            path: Arc::clone(path),
-            file: self.file,
-            decoder,
-            is_last: false,
-            rows: VecDeque::new(),
-            room: self.opening.memory.reservation(),
-            failed: None,
-            _under_way: Arc::clone(&self.under_way),
-        })
-    }
 }
 
 /// Columns of a block of rows.
@@ -166,7 +153,7 @@ struct Part {
 }
 
 impl Part {
-    /// Decodes some of the rows. What there is no memory for stays for later.
+    /// Decodes some of the rows. Rows for which there is no memory stay for later.
     fn decode(&mut self) {
         let mut bytes = 0;
         while bytes < TEXT_BYTES && self.room.resize(bytes).is_ok() {

@@ -16,10 +16,12 @@ use trommel_engine::operator::{
 use trommel_engine::runtime::RunOptions;
 use trommel_kernels::Isa;
 
-use super::super::csv::{CsvLines, Dialect};
+use super::super::csv::CsvLines;
+use super::super::dialect::Dialect;
 use super::super::encoding::Invalid;
 use super::super::jsonl::JsonRows;
 use super::super::log::{LogRows, Pattern};
+use super::super::plain::TextLines;
 use super::super::sets::SetLines;
 use super::super::typed::TypedRows;
 use super::*;
@@ -230,6 +232,17 @@ fn columns(fields: &[(&str, DataType)]) -> SchemaRef {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn texts_and_their_places_are_those_of_one_thread(
+        files in files("[a-c ]{0,12}"),
+        sizes in sizes(),
+        on_error in actions(),
+        invalid in invalid(),
+    ) {
+        let names = ["path", "line_number"].map(str::to_owned);
+        check(|| TextLines::with_columns(&names), || EachLine, &files, (sizes, on_error, invalid))?;
+    }
 
     #[test]
     fn sets_and_their_numbers_are_those_of_one_thread(

@@ -3,7 +3,8 @@
 use arrow_array::types::Float32Type;
 
 use super::*;
-use crate::source::read::csv::{CsvLines, Dialect};
+use crate::source::read::csv::CsvLines;
+use crate::source::read::dialect::Dialect;
 use crate::source::read::labelled::{CsvColumns, LabelledRows};
 
 type Rows = Vec<(u32, Vec<String>, Vec<f32>)>;

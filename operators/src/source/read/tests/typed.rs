@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::jsonl::{drain, rows_of, schema_of};
 use super::*;
-use crate::source::read::csv::{CsvLines, Dialect};
+use crate::source::read::csv::CsvLines;
+use crate::source::read::dialect::Dialect;
 use crate::source::read::typed::TypedRows;
 
 fn typed(columns: Value, file: &[u8]) -> Result<Vec<Value>, String> {

@@ -3,6 +3,15 @@
 //! A stage that finds one ends the run, leaves it out, or sends it to its output `rejected`, by
 //! [`OnError`]. The columns of this output are the same for all stages, so that the outputs of
 //! several stages go to one.
+//!
+//! A source makes rows of lines with faults ([`Rejected`]). An operator looks for faults in the
+//! columns that it reads ([`Faults`]), and [`BadRows`] does what its `on_error` says.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `bad_rows` | rows of batches that an operator cannot use |
+
+mod bad_rows;
 
 use std::sync::Arc;
 
@@ -12,11 +21,16 @@ use arrow_json::writer::LineDelimitedWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trommel_engine::operator::Demand;
+
+pub(crate) use self::bad_rows::{BadRows, Faults};
 
 /// Names of the outputs of a stage that sends rejected rows away.
 const PORTS: &[&str] = &["", "rejected"];
 /// The output of rejected rows.
 pub(crate) const PORT: usize = 1;
+/// Rejected rows and files that the report names.
+pub(crate) const NAMED_MAX: usize = 20;
 
 /// Action for a row, a line or a file that cannot be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -52,10 +66,19 @@ impl OnError {
         *action.get_or_insert(Self::Reject) == Self::Reject
     }
 
+    /// Columns of the output of rejected rows, if a stage with this action has it.
+    pub(crate) fn rejected(action: Option<Self>) -> Option<SchemaRef> {
+        (action == Some(Self::Reject)).then(schema)
+    }
+
     /// Columns of the outputs of a stage with this action, whose rows have the columns `rows`.
     pub(crate) fn outputs(self, rows: SchemaRef) -> Vec<SchemaRef> {
-        let rejected = (self == Self::Reject).then(schema);
-        [Some(rows), rejected].into_iter().flatten().collect()
+        [Some(rows), Self::rejected(Some(self))].into_iter().flatten().collect()
+    }
+
+    /// `demand` of a stage with this action: a rejected row is shown with all its columns.
+    pub(crate) fn demand(action: Option<Self>, demand: Demand) -> Demand {
+        if action == Some(Self::Reject) { Demand::all() } else { demand }
     }
 }
 
