@@ -15,6 +15,5 @@ mod snapshots;
 mod soak;
 mod support;
 mod tables;
-mod tidy;
 mod unions;
 mod windows;

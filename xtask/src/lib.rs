@@ -2,4 +2,3 @@
 #![forbid(unsafe_code)]
 
 pub mod figures;
-pub mod house;

@@ -1,6 +1,6 @@
 //! Project commands: `cuda` compiles the CUDA kernels; `figures` takes the tables of the
-//! documentation from results; `house` measures code and prose; `soak`, `sanitize` and `fuzz` are
-//! checks that take longer than a change waits for.
+//! documentation from results; `soak`, `sanitize` and `fuzz` are checks that take longer than a
+//! change waits for.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 #![expect(clippy::print_stderr, reason = "and so are errors")]
@@ -13,13 +13,11 @@ mod resources;
 mod toolchain;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use failure::Failure;
 use xtask::figures;
-use xtask::house::House;
 
 /// Project commands.
 #[derive(Parser)]
@@ -74,17 +72,6 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
-    /// Measures Rust code, tests left out: sizes, habits of code and prose, circles of modules.
-    House {
-        /// Folders below the root; the product, or all of another tree, when none is named.
-        folders: Vec<PathBuf>,
-        /// The tree to measure: this one, an older checkout, or another project.
-        #[arg(long)]
-        root: Option<PathBuf>,
-        /// Adds a column for each crate.
-        #[arg(long)]
-        by_crate: bool,
-    },
 }
 
 fn main() -> ExitCode {
@@ -94,9 +81,6 @@ fn main() -> ExitCode {
         Command::Sanitize { sanitizer, filter } => checks::sanitize(sanitizer, filter.as_deref()),
         Command::Fuzz { targets, seconds, build } => checks::fuzz(&targets, seconds, build),
         Command::Figures { check } => figures(check),
-        Command::House { folders, root, by_crate } => {
-            house(&folders, root, by_crate).map(|tables| println!("{tables}"))
-        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -123,11 +107,4 @@ fn figures(check: bool) -> Result<(), Failure> {
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Failure::Pages(faults)) }
-}
-
-/// The tables of the tree at `root`, which is this one when none is given.
-fn house(folders: &[PathBuf], root: Option<PathBuf>, by_crate: bool) -> Result<String, Failure> {
-    let root = root.map_or_else(|| toolchain::folders().map(|(workspace, _)| workspace), Ok)?;
-    let house = House::measure(&root, folders).map_err(Failure::file(&root))?;
-    Ok(house.tables(by_crate))
 }

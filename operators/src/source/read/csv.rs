@@ -18,14 +18,12 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_kernels::Isa;
 
 use super::dialect::{Dialect, State, is_quoted_after};
-use super::divided::Divided;
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::growing::{Growing, RecordBegin};
 use super::input::{BadRow, Inputs, Line};
 use super::lines::{LineFormat, Run};
 use super::sets::shorten;
-use super::typed::TypedRows;
 use crate::columns::type_name;
 
 /// Initial bytes of a record, and initial number of its fields; both double when they are full.
@@ -237,6 +235,12 @@ impl<C: Columns> CsvLines<C> {
     /// Takes memory for long records from this budget.
     pub(super) fn within(self, memory: &MemoryBudget) -> Self {
         Self { room: memory.reservation(), ..self }
+    }
+
+    /// The same format with columns that `another` makes of these. Takes memory from this budget.
+    pub(super) fn another(&self, another: impl Fn(&C) -> C, memory: &MemoryBudget) -> Self {
+        let columns = another(&self.columns);
+        Self::new(columns, self.dialect.clone(), self.record_bytes_max).within(memory)
     }
 
     /// The columns, with the rows that have not been taken.
@@ -525,12 +529,5 @@ impl<C: Columns> LineFormat for CsvLines<C> {
 
     fn take(&mut self) -> RecordBatch {
         self.columns.take()
-    }
-}
-
-impl Divided for CsvLines<TypedRows> {
-    fn another(&self, memory: &MemoryBudget) -> Self {
-        let columns = self.columns.another();
-        Self::new(columns, self.dialect.clone(), self.record_bytes_max).within(memory)
     }
 }

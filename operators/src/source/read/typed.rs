@@ -15,9 +15,11 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, ArrowPrimitiveType, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use trommel_engine::memory::MemoryBudget;
 
 use super::columns::{Form, Parts};
-use super::csv::{Columns, CsvText, Fault, Record};
+use super::csv::{Columns, CsvLines, CsvText, Fault, Record};
+use super::divided::Divided;
 use super::encoding::text_of;
 use super::error::ReadError;
 use super::fields::FieldSpans;
@@ -173,7 +175,7 @@ impl TypedRows {
     }
 
     /// The same columns, without rows.
-    pub(super) fn another(&self) -> Self {
+    fn another(&self) -> Self {
         let rows = Self::new(Arc::clone(&self.schema), self.nulls.clone());
         rows.expect("rows of these columns have been made")
     }
@@ -203,6 +205,12 @@ impl TypedRows {
         // A quoted word is a text; other types have no quotes.
         let is_text = *kind == DataType::Utf8 && record.is_quoted(place);
         (is_text || !is_null).then_some(text)
+    }
+}
+
+impl Divided for CsvLines<TypedRows> {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        self.another(TypedRows::another, memory)
     }
 }
 

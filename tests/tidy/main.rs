@@ -1,14 +1,17 @@
 //! Rules of the repository that a compiler does not check.
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use std::cmp::Reverse;
+mod modules;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
-use xtask::house::{File, House};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+use modules::{Modules, is_inside};
 
 /// Maximum lines of a file.
 const FILE_LINES_MAX: usize = 800;
@@ -20,25 +23,29 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Rust files of the repository, without build outputs.
-fn sources() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        ["src", "engine", "kernels", "operators", "cli", "bench", "python", "tests", "xtask"]
-            .map(|f| root().join(f))
-            .into();
-    let mut files = Vec::new();
+/// Files of the repository with this extension, without those of build outputs and hidden folders.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let (mut folders, mut files) = (vec![root().to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap_or(".");
+            if name.starts_with('.') || name == "target" {
+                continue;
+            }
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
+            } else if path.extension().is_some_and(|found| found == extension) {
                 files.push(path);
             }
         }
     }
     files
 }
+
+/// The packages of the workspace.
+static WORKSPACE: LazyLock<Metadata> =
+    LazyLock::new(|| MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap());
 
 #[test]
 fn dependencies_between_our_crates_point_one_way() {
@@ -57,8 +64,7 @@ fn dependencies_between_our_crates_point_one_way() {
         ),
         ("xtask", &[]),
     ];
-    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap();
-    for package in &metadata.packages {
+    for package in &WORKSPACE.packages {
         let name = package.name.as_str();
         let (_, allowed) =
             allowed.iter().find(|(crate_name, _)| *crate_name == name).expect("a known crate");
@@ -73,39 +79,63 @@ fn dependencies_between_our_crates_point_one_way() {
     }
 }
 
-#[test]
-fn files_are_short_and_leave_nothing_for_later() {
+/// Faults of a file that its text alone shows, each in a line that begins with `shown`.
+fn faults(shown: &str, text: &str) -> Vec<String> {
     let later =
         ["TO", "FIX"].map(|start| format!("{start}{}", if start == "TO" { "DO" } else { "ME" }));
-    let mut faults = String::new();
-    for path in sources() {
-        let text = fs::read_to_string(&path).unwrap();
-        let shown = path.strip_prefix(root()).unwrap().display();
-        if text.lines().count() > FILE_LINES_MAX {
-            faults += &format!("\n  {shown} is too long");
+    let mut faults = Vec::new();
+    if text.lines().count() > FILE_LINES_MAX {
+        faults.push(format!("{shown} is too long"));
+    }
+    let mut is_drawing = false;
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        let comment = line.trim_start();
+        is_drawing ^= comment.starts_with("//") && comment.contains("```");
+        let is_prose = comment.starts_with("//") && !is_drawing && !comment.contains('|');
+        if is_prose && line.chars().count() > COMMENT_CHARS_MAX {
+            faults.push(format!("{shown}:{number} is too long"));
         }
-        let mut is_drawing = false;
-        for (index, line) in text.lines().enumerate() {
-            let number = index + 1;
-            let comment = line.trim_start();
-            is_drawing ^= comment.starts_with("//") && comment.contains("```");
-            let is_prose = comment.starts_with("//") && !is_drawing && !comment.contains('|');
-            if is_prose && line.chars().count() > COMMENT_CHARS_MAX {
-                faults += &format!("\n  {shown}:{number} is too long");
-            }
-            if later.iter().any(|word| line.contains(word)) {
-                faults += &format!("\n  {shown}:{number} leaves something for later");
-            }
+        if later.iter().any(|word| line.contains(word)) {
+            faults.push(format!("{shown}:{number} leaves something for later"));
+        }
+        let is_unsafe = line.split("//").next().unwrap().split("unsafe ").skip(1).any(|after| {
+            ["{", "fn ", "impl", "extern "].iter().any(|start| after.starts_with(start))
+        });
+        if is_unsafe && !shown.starts_with("kernels/") {
+            faults.push(format!("{shown}:{number} has unsafe code, which is in kernels only"));
         }
     }
-    assert!(faults.is_empty(), "{faults}");
+    faults
 }
 
 #[test]
-fn unsafe_code_is_in_kernels_only() {
-    for file in HOUSE.files() {
-        let blocks = file.code.unsafe_blocks;
-        assert!(file.path.starts_with("kernels") || blocks == 0, "{}", file.path.display());
+fn files_are_short_and_safe_and_leave_nothing_for_later() {
+    let faults: Vec<String> = files("rs")
+        .into_iter()
+        .flat_map(|path| {
+            let shown = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            faults(shown, &fs::read_to_string(&path).unwrap())
+        })
+        .collect();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn faults_of_files_are_found() {
+    let line = "x\n";
+    assert_eq!(faults("a.rs", &line.repeat(800)), [""; 0]);
+    assert_eq!(faults("a.rs", &line.repeat(801)), ["a.rs is too long"]);
+    let comment = |chars: usize| format!("// {}\n", "a".repeat(chars - 3));
+    assert_eq!(faults("a.rs", &(comment(100) + &comment(101))), ["a.rs:2 is too long"]);
+    assert_eq!(faults("a.rs", &format!("// ```\n{}// ```\n", comment(101))), [""; 0]);
+    let later = concat!("// TO", "DO: think");
+    assert_eq!(faults("a.rs", later), ["a.rs:1 leaves something for later"]);
+    for code in ["let x = WORD { f() };", "pub WORD fn f() {}", "WORD impl Send for X {}"] {
+        let code = code.replace("WORD", "unsafe");
+        let expected = ["a.rs:1 has unsafe code, which is in kernels only"];
+        assert_eq!(faults("a.rs", &code), expected);
+        assert_eq!(faults("kernels/a.rs", &code), [""; 0]);
     }
 }
 
@@ -126,50 +156,14 @@ fn every_operator_is_documented() {
     }
 }
 
-/// All code of the repository, measured as `cargo xtask house` does.
-static HOUSE: LazyLock<House> = LazyLock::new(|| {
-    let folders = [
-        "engine/src",
-        "kernels/src",
-        "kernels/shim/src",
-        "operators/src",
-        "cli/src",
-        "src",
-        "bench/src",
-        "python/src",
-        "xtask/src",
-    ];
-    House::measure(root(), &folders.map(PathBuf::from)).unwrap()
-});
-
 #[test]
 fn modules_import_each_other_in_no_circle() {
-    let circles: Vec<String> = HOUSE
-        .circles()
-        .into_iter()
-        .map(|circle| format!("{}: {}", circle.crate_name, circle.modules.join(", ")))
-        .collect();
-    assert!(circles.is_empty(), "circles of modules:\n{}", circles.join("\n"));
-}
-
-/// Pages of the repository, without those of build outputs and hidden folders.
-fn pages() -> Vec<PathBuf> {
-    let (mut folders, mut pages) = (vec![root().to_owned()], Vec::new());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap_or(".");
-            if name.starts_with('.') || name == "target" {
-                continue;
-            }
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                pages.push(path);
-            }
-        }
+    let sources = files("rs");
+    for package in &WORKSPACE.packages {
+        let folder = package.manifest_path.with_file_name("src");
+        let modules = Modules::of_crate(folder.as_std_path(), &sources);
+        assert_eq!(modules.circles(), BTreeSet::new(), "circles of modules in {}", package.name);
     }
-    pages
 }
 
 /// Lines of a page outside of its code.
@@ -196,7 +190,7 @@ fn anchors(page: &str) -> BTreeSet<String> {
 #[test]
 fn links_between_pages_lead_to_files_and_headings() {
     let (mut faults, mut count) = (String::new(), 0);
-    for page in pages() {
+    for page in files("md") {
         let text = fs::read_to_string(&page).unwrap();
         let text: String = prose(&text).map(|line| format!("{line}\n")).collect();
         for (start, _) in text.match_indices("](") {
@@ -253,7 +247,8 @@ fn assert_difference<T: Ord + fmt::Debug>(
 /// The rooms of a crate, which are folders or files of its `src`, and the rooms that they may
 /// import. The longest name that fits a module is its room.
 struct Layout {
-    crate_name: &'static str,
+    /// The folder of the crate.
+    folder: &'static str,
     /// Each of these rooms may import any of those.
     rooms: &'static [(&'static [&'static str], &'static [&'static [&'static str]])],
     /// Imports that are to go. The list may only shrink.
@@ -302,7 +297,7 @@ const OPERATORS: &[&str] = &[
 ];
 
 /// Rooms that primitives share.
-const COMMON: &[&str] = &["compiled", "isa", "memory", "sets", "simd"];
+const COMMON: &[&str] = &["compiled", "isa", "memory", "sets", "simd", "stdio"];
 const PRIMITIVES: &[&str] = &[
     "batmap",
     "filter",
@@ -323,12 +318,12 @@ const LAUNCHERS: &[&str] =
 
 const LAYOUTS: [Layout; 2] = [
     Layout {
-        crate_name: "trommel-operators",
+        folder: "operators",
         rooms: &[(SHARED, &[SHARED]), (OPERATORS, &[SHARED])],
         exceptions: &[],
     },
     Layout {
-        crate_name: "trommel-kernels",
+        folder: "kernels",
         rooms: &[
             (COMMON, &[COMMON]),
             (PRIMITIVES, &[COMMON]),
@@ -340,82 +335,65 @@ const LAYOUTS: [Layout; 2] = [
 ];
 
 impl Layout {
+    fn rooms(&self) -> impl Iterator<Item = (&'static str, &'static [&'static [&'static str]])> {
+        self.rooms.iter().flat_map(|(rooms, may)| rooms.iter().map(move |room| (*room, *may)))
+    }
+
     /// The room of a module, and the rooms that it may import.
     fn room(&self, module: &str) -> (&'static str, &'static [&'static [&'static str]]) {
-        let inside = |room: &str| {
-            module.strip_prefix(room).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-        };
-        let rooms =
-            self.rooms.iter().flat_map(|(rooms, may)| rooms.iter().map(move |room| (*room, *may)));
-        let room = rooms.filter(|(room, _)| inside(room)).max_by_key(|(room, _)| room.len());
-        room.unwrap_or_else(|| {
-            panic!("`{module}` is in no room of the layout of {}", self.crate_name)
-        })
+        let rooms = self.rooms().filter(|(room, _)| is_inside(module, room));
+        rooms
+            .max_by_key(|(room, _)| room.len())
+            .unwrap_or_else(|| panic!("`{module}` is in no room of the layout of {}", self.folder))
+    }
+
+    /// The rooms that import what they may not, and the rooms that they import.
+    fn forbidden(&self, modules: &Modules) -> BTreeSet<(&'static str, &'static str)> {
+        let imports = modules.imports().into_iter().filter(|(module, _)| !module.is_empty());
+        let pairs = imports.flat_map(|(module, imported)| {
+            let (from, may_import) = self.room(module);
+            imported.into_iter().filter_map(move |target| {
+                let (to, _) = self.room(&target);
+                let is_allowed = from == to || may_import.iter().any(|rooms| rooms.contains(&to));
+                (!is_allowed).then_some((from, to))
+            })
+        });
+        pairs.collect()
     }
 }
 
 #[test]
 fn rooms_import_each_other_one_way() {
-    let imports = HOUSE.imports();
+    let sources = files("rs");
     for layout in &LAYOUTS {
-        let ours = imports.iter().filter(|import| import.crate_name == layout.crate_name);
-        let between_modules = ours.filter(|import| import.from != "crate" && import.to != "crate");
-        let forbidden = between_modules.filter_map(|import| {
-            let ((from, may_import), (to, _)) =
-                (layout.room(&import.from), layout.room(&import.to));
-            let is_allowed = from == to || may_import.iter().any(|rooms| rooms.contains(&to));
-            (!is_allowed).then_some((from, to))
-        });
+        let modules = Modules::of_crate(&root().join(layout.folder).join("src"), &sources);
+        for (room, _) in layout.rooms() {
+            assert!(modules.contains(room), "{}: `{room}` is no module", layout.folder);
+        }
         let known = layout.exceptions.iter().copied();
-        assert_difference(&format!("import in {}", layout.crate_name), forbidden, known);
+        let thing = format!("import in {}", layout.folder);
+        assert_difference(&thing, layout.forbidden(&modules), known);
     }
 }
 
-/// Sentences of comments that begin with "What", per 1,000.
-const WHAT_SENTENCES_MAX: f64 = 0.2;
-/// "so many" and "so much", per 10,000 words of comments.
-const SO_MANY_MAX: f64 = 0.3;
-/// Lines of `//` comments, per 1,000 lines of code.
-const COMMENT_LINES_MIN: f64 = 15.0;
-/// Items with a heading of examples.
-const EXAMPLES_MIN: usize = 109;
-
-/// The files of the product for which `key` is largest.
-fn worst(key: impl Fn(&File) -> usize) -> String {
-    let mut files: Vec<&File> = HOUSE.files().iter().filter(|file| key(file) > 0).collect();
-    files.sort_by_key(|file| Reverse(key(file)));
-    let shown = |file: &&File| format!("\n  {} ({})", file.path.display(), key(file));
-    files.iter().take(10).map(shown).collect()
-}
-
 #[test]
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
-fn habits_of_prose_do_not_come_back() {
-    let sums = HOUSE.sums(|_| true);
-    let (prose, code) = (sums.prose, sums.code);
-    let rate = |part: usize, whole: usize, scale: f64| scale * part as f64 / whole as f64;
-    let what = rate(prose.what_sentences, prose.sentences, 1e3);
-    assert!(
-        what <= WHAT_SENTENCES_MAX,
-        "{what:.2} sentences in 1,000 begin with \"What\"; begin with the noun or the verb:{}",
-        worst(|file| file.prose.what_sentences)
-    );
-    let so_many = rate(prose.so_many, prose.words, 1e4);
-    assert!(
-        so_many <= SO_MANY_MAX,
-        "\"so many\" or \"so much\" stands {so_many:.2} times in 10,000 words; name the parameter:{}",
-        worst(|file| file.prose.so_many)
-    );
-    let remarks = rate(code.comment_lines, code.code_lines, 1e3);
-    assert!(
-        remarks >= COMMENT_LINES_MIN,
-        "there are {remarks:.2} lines of remarks in 1,000 lines of code; none are in:{}",
-        worst(|file| if file.code.comment_lines == 0 { file.code.code_lines } else { 0 })
-    );
-    assert!(
-        code.examples >= EXAMPLES_MIN,
-        "there are {} `# Examples`; most public items without one are in:{}",
-        code.examples,
-        worst(|file| if file.code.examples == 0 { file.code.pub_items } else { 0 })
-    );
+fn forbidden_imports_are_found() {
+    let [operators, kernels] = &LAYOUTS;
+    let forbidden = operators.forbidden(&Modules::from([
+        ("", "pub use tokenize::Tokenize;"),
+        ("sets", "use crate::{budget::a, sink::b};"),
+        ("budget", ""),
+        ("sink", "mod c;\nuse crate::sets::d;"),
+        ("sink::c", "use super::e;\nfn f() {\n    crate::Tokenize::new()\n}"),
+        ("tokenize", "struct Tokenize;"),
+    ]));
+    assert!(forbidden.into_iter().eq([("sets", "sink"), ("sink", "tokenize")]));
+    let forbidden = kernels.forbidden(&Modules::from([
+        ("cuda", "mod grid;"),
+        ("cuda::grid", "use crate::{overlap, simd};"),
+        ("cuda::overlap", "use super::grid;\nuse crate::overlap;"),
+        ("overlap", "use crate::cuda::overlap::launch;"),
+        ("simd", ""),
+    ]));
+    assert!(forbidden.into_iter().eq([("cuda", "overlap"), ("overlap", "cuda::overlap")]));
 }
