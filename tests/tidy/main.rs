@@ -122,6 +122,13 @@ fn files_are_short_and_safe_and_leave_nothing_for_later() {
 }
 
 #[test]
+fn a_module_with_a_folder_is_in_the_folder() {
+    let beside: Vec<_> =
+        files("rs").into_iter().filter(|path| path.with_extension("").is_dir()).collect();
+    assert!(beside.is_empty(), "{beside:#?} belong into their folders, as `mod.rs`");
+}
+
+#[test]
 fn faults_of_files_are_found() {
     let line = "x\n";
     assert_eq!(faults("a.rs", &line.repeat(800)), [""; 0]);

@@ -1,5 +1,5 @@
-//! AllPairs, and PPJoin with and without the bitmap filter: each set is looked up in an index of the
-//! prefixes of all sets before it, and then added to it.
+//! AllPairs, and PPJoin with and without the bitmap filter: each set is looked up in an index of
+//! the prefixes of all sets before it, and then added to the index.
 //!
 //! ```text
 //! probe  | 3 9 | 12 40 ..      lists of 3 and 9 ──► size filter ──► PPJoin: positional filter
