@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float32Array, Int64Array, ListArray, RecordBatch, StringArray};
 use proptest::prelude::*;
 use trommel::{
     Collect, Filter, Graph, Memory, OnError, Registry, RunOptions, Select, Supplied, load_supplied,
@@ -75,6 +76,53 @@ fn rejected_rows_of_all_stages_come_to_one() {
         .map(|(_, count)| count)
         .sum();
     assert_eq!(counted, 3);
+}
+
+#[test]
+fn rejected_rows_of_joins_come_to_one() {
+    let text = r#"{
+      "rejected": "bad",
+      "stages": [
+        { "id": "rows", "operator": "memory" },
+        { "id": "near", "operator": "epsilon_join", "inputs": ["rows"],
+          "with": { "vector": ["x", "y"], "epsilon": 0.5 } },
+        { "id": "bought", "operator": "frequent_pairs", "inputs": ["rows"],
+          "with": { "set": "tags", "support": 2 } },
+        { "id": "similar", "operator": "set_similarity_join", "inputs": ["rows"],
+          "with": { "set": "tags", "threshold": 0.5 } },
+        { "id": "end", "operator": "discard", "inputs": ["bought"] },
+        { "id": "over", "operator": "discard", "inputs": ["similar"] },
+        { "id": "good", "operator": "collect", "inputs": ["near"] },
+        { "id": "bad", "operator": "collect" }
+      ]
+    }"#;
+    let floats = |values: [f32; 4]| Arc::new(Float32Array::from(values.to_vec())) as ArrayRef;
+    let mut tags = ListBuilder::new(StringBuilder::new());
+    for set in [Some(["a", "b"]), Some(["b", "a"]), None, Some(["a", "c"])] {
+        tags.append_option(set.map(|set| set.map(Some)));
+    }
+    let columns = [
+        ("x", floats([0.0, 0.25, f32::NAN, 9.0])),
+        ("y", floats([0.0, 0.25, 0.0, 9.0])),
+        ("tags", Arc::new(tags.finish()) as ArrayRef),
+    ];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let memory = Memory::new(rows.schema(), vec![rows]);
+    let (good, good_rows) = Collect::new();
+    let (bad, bad_rows) = Collect::new();
+    let supplied = Supplied::new().stage("rows", memory).stage("good", good).stage("bad", bad);
+    let pipeline = load_supplied(text, "test", &registry(), &[], supplied).unwrap();
+    let metrics = watched(move || pipeline.start().unwrap().join()).unwrap();
+    assert_eq!(good_rows.rows(), 1);
+    let mut columns: Vec<_> = texts(&bad_rows.take(), "column").into_iter().flatten().collect();
+    columns.sort();
+    assert_eq!(columns, ["tags", "tags", "x"]);
+    let counted = ["near", "bought", "similar"].map(|stage| {
+        let stage = metrics.stage(stage).unwrap();
+        let named = stage.parts.iter().map(|part| part.inputs.left_out.len()).sum::<usize>();
+        (stage.counter("rejected"), named)
+    });
+    assert_eq!(counted, [(1, 1); 3]);
 }
 
 #[test]

@@ -237,7 +237,7 @@ def vectors(data, column, values):
     expected = {(places[i], places[j]): d for (i, j), d in oracle.near(kept, 1.5).items()}
     assert oracle.pairs_of(found, "distance") == pytest.approx(expected)
     if len(kept) < len(values):
-        with pytest.raises(trommel.PipelineError, match=f"row {numbers.index(None)} of input 1: .* null"):
+        with pytest.raises(trommel.PipelineError, match=f"row {numbers.index(None) + 1} of the input: .* null"):
             trommel.epsilon_join(data, epsilon=1.5, column=column)
 
 

@@ -267,7 +267,7 @@ def check_vectors(rng):
         found = trommel.epsilon_join(data, output="first", **ask)
         assert found["id"] == [place for place in places if place not in later]
     elif way == "fail" and len(places) < len(rows):
-        with pytest.raises(trommel.PipelineError, match=f"row {short.index(None)} of input 1: "):
+        with pytest.raises(trommel.PipelineError, match=f"row {short.index(None) + 1} of the input: "):
             trommel.epsilon_join(data, **{**ask, "on_error": "fail"})
     elif way == "stream" and places:
         window = rng.randint(1, 40)

@@ -343,7 +343,7 @@ def test_weights_that_add_up_to_too_much_are_refused():
 
 
 def test_a_run_that_fails_says_why():
-    with pytest.raises(trommel.PipelineError, match="row 1 of input 1: coordinate 0 of the vector is NaN"):
+    with pytest.raises(trommel.PipelineError, match="row 2 of the input: coordinate 0 of the vector is NaN"):
         trommel.epsilon_join([[1.0], [float("nan")]], epsilon=1)
     assert len(trommel.epsilon_join([[1.0], [float("nan")], [1.0]], epsilon=1, on_error="skip")) == 1
     with pytest.raises(trommel.PipelineError, match="memory_max"):
