@@ -275,13 +275,14 @@ impl Read {
         }));
         for place in files.places.iter().take(FIRST_FILES) {
             first = open_table(place, open_as, &opening)
-                .map(|(_, table)| columns_of(&*table))
+                .map(|(_, table)| (columns_of(&*table), table.blocks()))
                 .map_err(blame);
             if first.is_ok() || !self.action().goes_on() {
                 break;
             }
         }
-        let named = schema::choose(first?.fields(), &self.columns)?;
+        let (all, blocks) = first?;
+        let named = schema::choose(all.fields(), &self.columns)?;
         let schema = schema::demanded(&named, &context.demand);
         let columns = Columns {
             read: Arc::clone(&schema),
@@ -289,8 +290,8 @@ impl Read {
             are_chosen: !self.columns.is_empty(),
             conditions: context.demand.conditions().to_vec(),
         };
-        let workers = divided::table_workers(files.bytes, context.threads);
-        let workers = workers.filter(|_| self.format == ReadFormat::Parquet);
+        let blocks = blocks * files.places.len();
+        let workers = divided::table_workers(files.bytes, blocks, context.threads);
         let places = (files.places, files.bytes);
         let opened = (open_as, opening.clone());
         let source = TableSource::new(inputs(Files::default()), places, opened, columns);

@@ -339,6 +339,10 @@ impl Table for ParquetTable {
         self.bytes
     }
 
+    fn blocks(&self) -> usize {
+        self.groups.len()
+    }
+
     fn block(&mut self, workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
         let Some(&group) = self.groups.last() else { return Ok(None) };
         // Columns are divided where there are fewer row groups than workers.

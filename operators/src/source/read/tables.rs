@@ -51,6 +51,10 @@ pub(super) trait Table: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError>;
     /// Bytes of the file so far.
     fn bytes(&self) -> u64;
+    /// Number of blocks of rows that are left; 0 if tables of the format are not divided.
+    fn blocks(&self) -> usize {
+        0
+    }
     /// The next block of rows as tables of some of the columns each, in the order of the columns,
     /// for this number of workers. The tables have their memory. `None` if no block is left.
     fn block(&mut self, _workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {

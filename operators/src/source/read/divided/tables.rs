@@ -40,10 +40,16 @@ const TEXT_BYTES: usize = 32 << 20;
 /// Chunks beside those of the workers: one that is filled, and one that is read.
 const CHUNKS_BESIDE: usize = 2;
 
-/// The number of workers for files of these bytes on this number of threads; `None` if one thread
-/// reads and decodes.
-pub(in super::super) fn table_workers(bytes: Option<u64>, threads: usize) -> Option<usize> {
-    let pays = bytes.is_some_and(|bytes| bytes >= BYTES_MIN);
+/// The number of workers for files of these bytes, with about this number of `blocks`, on this
+/// number of threads; `None` if one thread reads and decodes.
+pub(in super::super) fn table_workers(
+    bytes: Option<u64>,
+    blocks: usize,
+    threads: usize,
+) -> Option<usize> {
+    // The rows of a block are there at once, which takes more time than batches that stay in the
+    // cache: it pays where the next block is decoded meanwhile.
+    let pays = bytes.is_some_and(|bytes| bytes >= BYTES_MIN) && blocks > 1;
     (threads > 1 && pays).then(|| threads.min(WORKERS_MAX))
 }
 
