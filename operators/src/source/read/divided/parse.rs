@@ -155,6 +155,14 @@ impl<F: Divided> Parse<F> {
         Ok(())
     }
 
+    /// Drops the rest of a block that ends the run. The next block of this worker may come before
+    /// that one in the file, and its rows and its error come out.
+    fn forget(&mut self) {
+        self.format.abandon();
+        self.format.take();
+        self.head = None;
+    }
+
     /// Refuses the long lines of a block without records.
     fn refuse_long(&mut self, block: &Block) -> Result<(), ReadError> {
         let Self { inputs, ends, limits, .. } = self;
@@ -199,6 +207,9 @@ impl<F: Divided + 'static> Kernel for Parse<F> {
         let block = block.as_ref().expect("a chunk in the wave has a block");
         *failed = self.parse(block, rows).err().map(Arc::new);
         (*refused, *rejected) = self.inputs.take_refused();
+        if failed.is_some() {
+            self.forget();
+        }
     }
 
     fn open(&mut self, _first: Option<&ParseChunk>) -> Result<Self::OnDevice, NoDevice> {
