@@ -156,8 +156,15 @@ pub(super) fn say_left_out(
     }
 }
 
-/// An error about the files or numbers, without the stages, which the user does not know.
+/// An error about the files or numbers, without the stages, which the user does not know. A mistake
+/// that several stages tell comes once.
 pub(super) fn mistakes(errors: GraphErrors) -> Failure {
-    let kinds: Vec<String> = errors.0.iter().map(|error| error.kind.to_string()).collect();
+    let mut kinds: Vec<String> = Vec::new();
+    for error in &errors.0 {
+        let kind = error.kind.to_string();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
     Failure::usage(kinds.join("\n"))
 }
