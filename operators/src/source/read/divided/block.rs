@@ -153,7 +153,7 @@ pub(super) enum Then {
 pub(super) struct Block {
     pub(super) path: Arc<str>,
     pub(super) encoding: &'static Encoding,
-    /// The first record of the file; `None` if it is not before these lines.
+    /// The first record of the file; `None` if that record does not end before these lines.
     pub(super) head: Option<Arc<Lines>>,
     pub(super) lines: Lines,
     /// The lines are of no record: the long ones are refused, and no rows are made.

@@ -115,7 +115,7 @@ impl<E: RecordEnds> Blocks<E> {
         matches!(self.head, Head::Bad)
     }
 
-    /// Notes the head of a block, whose first line comes next.
+    /// Notes the first record of the file for a block whose first line comes next.
     fn begin_lines(&mut self) {
         if self.open.len() == 0 {
             self.open_head = match &self.head {

@@ -14,11 +14,12 @@ pub(in super::super) trait RecordEnds: Send {
     fn is_at(&mut self, line: &[u8]) -> bool;
     /// The record ends with a line that is too long.
     fn end_record(&mut self);
-    /// Whether the next record of the file is its first one, if the first one matters to others.
+    /// Whether the first record of the file has not ended, in a format whose blocks need that
+    /// record.
     fn is_before_head(&self) -> bool {
         false
     }
-    /// Whether a line between two records is none.
+    /// Whether a line between two records is no record, such as a comment.
     fn is_passed_over(&self, _line: &[u8]) -> bool {
         false
     }

@@ -26,12 +26,14 @@
 //! | `block` | lines on their way to a worker |
 //! | `cut` | CUT: the format of lines that makes blocks |
 //! | `ends` | the places where records end |
-//! | `parse` | PREPARE, PARSE and COLLECT |
+//! | `fed` | PREPARE |
+//! | `parse` | PARSE and COLLECT |
 //! | `tables` | the same for files that bring their columns |
 
 mod block;
 mod cut;
 mod ends;
+mod fed;
 mod parse;
 mod tables;
 #[cfg(test)]
@@ -45,7 +47,8 @@ use trommel_engine::operator::{Fragment, Load};
 
 use self::cut::Blocks;
 pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
-use self::parse::{Collect, Parse, ParseChunk, Prepare};
+use self::fed::Prepare;
+use self::parse::{Collect, Parse, ParseChunk};
 pub(super) use self::tables::{divide_tables, table_workers};
 use super::encoding::Decoding;
 use super::input::Inputs;

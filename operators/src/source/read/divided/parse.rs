@@ -1,10 +1,9 @@
-//! PREPARE, PARSE and COLLECT: a block becomes rows.
+//! PARSE and COLLECT: a block becomes rows.
 
 use std::mem;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Load, NamedInputs, OperatorError, Output};
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::NoDevice;
@@ -13,9 +12,10 @@ use super::super::error::ReadError;
 use super::super::input::{Inputs, Refused};
 use super::Divided;
 use super::block::{Block, Lines, Then};
+use super::fed::FedChunk;
 use crate::parameters::BATCH_BYTES;
 use crate::rejected::{OnError, PORT};
-use crate::wave::{Consumer, Cost, Filled, Kernel, NoFlights, Producer, Taken, WaveChunk};
+use crate::wave::{Consumer, Cost, Kernel, NoFlights, Taken, WaveChunk};
 
 /// Nanoseconds that parsing a byte takes, about.
 const NS_PER_BYTE: u64 = 2;
@@ -28,6 +28,14 @@ pub(super) struct ParseChunk {
     refused: Refused,
     rejected: Option<RecordBatch>,
     failed: Option<Arc<ReadError>>,
+}
+
+impl FedChunk for ParseChunk {
+    type Work = Block;
+
+    fn hold(&mut self, block: Block) {
+        self.block = Some(block);
+    }
 }
 
 impl WaveChunk for ParseChunk {
@@ -54,29 +62,6 @@ impl WaveChunk for ParseChunk {
 
     fn release(&mut self) {
         self.clear(0);
-    }
-}
-
-/// PREPARE: a block a chunk.
-pub(super) struct Prepare(Option<Block>);
-
-impl Prepare {
-    pub(super) fn new() -> Self {
-        Self(None)
-    }
-}
-
-impl Producer for Prepare {
-    type Chunk = ParseChunk;
-
-    fn take(&mut self, _port: usize, block: Payload) -> Result<(), OperatorError> {
-        self.0 = Some(block.into_chunk().into_value());
-        Ok(())
-    }
-
-    fn fill(&mut self, chunk: &mut ParseChunk) -> Result<Filled, OperatorError> {
-        chunk.block = self.0.take();
-        Ok(if chunk.block.is_some() { Filled::Chunk } else { Filled::Nothing })
     }
 }
 
@@ -155,8 +140,9 @@ impl<F: Divided> Parse<F> {
         Ok(())
     }
 
-    /// Drops the rest of a block that ends the run. The next block of this worker may come before
-    /// that one in the file, and its rows and its error come out.
+    /// Drops the rows and the open record of a block that ends the run. The next block of the
+    /// worker may come before the failed block in the file, and the rows of that next block are
+    /// sent.
     fn forget(&mut self) {
         self.format.abandon();
         self.format.take();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
-use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::batch::Chunk;
 use trommel_engine::memory::Reservation;
 use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
@@ -27,9 +27,8 @@ use super::super::guard::guarded;
 use super::super::input::Inputs;
 use super::super::tables::{Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource};
 use super::PAUSE;
-use crate::wave::{
-    self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
-};
+use super::fed::{FedChunk, Prepare};
+use crate::wave::{self, Consumer, Cost, Device, Kernel, NoFlights, Taken, Wave, WaveChunk};
 
 /// Bytes of files that are worth workers.
 const BYTES_MIN: u64 = 1 << 20;
@@ -72,7 +71,7 @@ pub(in super::super) fn divide_tables(
     let wave = Wave::new(Device::Cpu, workers + CHUNKS_BESIDE, TEXT_BYTES);
     let workers = (0..workers).map(|_| Decode).collect();
     let outputs = vec![Arc::clone(read)];
-    wave::parallel(Prepare(None), workers, collect, PartChunk::default, wave, outputs).fed_by(
+    wave::parallel(Prepare::new(), workers, collect, PartChunk::default, wave, outputs).fed_by(
         "cut",
         Load::Light,
         source.divided(cutter),
@@ -144,7 +143,7 @@ impl Cutter for PartCutter {
 }
 
 /// Columns of a block of rows.
-struct Part {
+pub(super) struct Part {
     path: Arc<str>,
     /// Number of the table that it is of.
     file: u64,
@@ -207,6 +206,14 @@ pub(super) struct PartChunk {
     part: RefCell<Option<Part>>,
 }
 
+impl FedChunk for PartChunk {
+    type Work = Part;
+
+    fn hold(&mut self, part: Part) {
+        *self.part.get_mut() = Some(part);
+    }
+}
+
 impl WaveChunk for PartChunk {
     fn items(&self) -> usize {
         usize::from(self.part.borrow().is_some())
@@ -231,24 +238,6 @@ impl WaveChunk for PartChunk {
 
     fn release(&mut self) {
         self.clear(0);
-    }
-}
-
-/// PREPARE: a part a chunk.
-struct Prepare(Option<Part>);
-
-impl Producer for Prepare {
-    type Chunk = PartChunk;
-
-    fn take(&mut self, _port: usize, part: Payload) -> Result<(), OperatorError> {
-        self.0 = Some(part.into_chunk().into_value());
-        Ok(())
-    }
-
-    fn fill(&mut self, chunk: &mut PartChunk) -> Result<Filled, OperatorError> {
-        let part = chunk.part.get_mut();
-        *part = self.0.take();
-        Ok(if part.is_some() { Filled::Chunk } else { Filled::Nothing })
     }
 }
 
