@@ -96,7 +96,7 @@ fn measure(
     let verify = Verify {
         workload,
         parts: Arc::clone(&parts),
-        wave: Wave { is_device_forced: true, ..Wave::new(device, arguments.slots + 2, 1) },
+        wave: Wave { device_price: DevicePrice::FREE, ..Wave::new(device, arguments.slots + 2, 1) },
         slots: arguments.slots,
         arrivals: Arc::clone(&arrivals),
     };

@@ -14,7 +14,7 @@ use trommel_kernels::Isa;
 use super::buckets::BucketRules;
 use super::chunk::QueryChunk;
 use super::collect::{AnswerConsumer, AnswerRows};
-use super::device::{DeviceChoice, DeviceRules};
+use super::device::{BatchChoice, BatchRules};
 use super::flights::OpenFlights;
 use super::kernel::QueryKernel;
 use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
@@ -22,7 +22,6 @@ use super::operator::{ConjunctiveQuery, MEMORY_MAX};
 use super::options::IndexSource;
 use super::prepare::{Columns, QueryProducer, Rules};
 use super::stored::{Destinations, IndexFileError, OpenedIndex, open};
-use super::tuning::Tuning;
 use crate::budget::Allowance;
 use crate::carry::{carried_columns, carried_demand};
 use crate::expressions::ColumnInput;
@@ -32,7 +31,7 @@ use crate::parameters::{Mistakes, check_range, refuse};
 use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input};
-use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
 
 /// Names of the columns of answers.
 const ANSWER: [&str; 4] = ["query", "documents", "count", "latency_us"];
@@ -87,9 +86,7 @@ impl OperatorSpec for ConjunctiveQuery {
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let in_flight = if self.device == Device::Cpu { 0 } else { IN_FLIGHT };
         let chunks = Wave::chunks_of(kernels, in_flight);
-        // Batches are chosen one by one, when they are made.
-        let is_device_forced = self.device != Device::Cpu;
-        let wave = Wave { is_device_forced, ..Wave::new(self.device, chunks, 0) };
+        let wave = Wave::new(self.device, chunks, 0);
         let (output, tuning) = (self.output, self.tuning);
         let kernel = |_| QueryKernel::new(isa, output, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
@@ -252,16 +249,15 @@ impl ConjunctiveQuery {
     }
 
     /// The choice of a device, and the door to it.
-    pub(super) fn choice(&self, kernels: usize) -> (DeviceChoice, Option<OpenFlights>) {
+    pub(super) fn choice(&self, kernels: usize) -> (BatchChoice, Option<OpenFlights>) {
         let Self { device, output, tuning, batch_queries, .. } = *self;
         let limits = ChunkLimits::new(output, batch_queries, &tuning);
         let most = self.device_memory_max.unwrap_or(usize::MAX);
         let session = DeviceSession::new(device);
+        let choice = DeviceChoice::new(session.clone(), tuning.device_price);
         let room = DeviceRoom::new(session, &limits, most, tuning.device_list_words);
-        let Tuning { is_device_forced: is_forced, opening_ns, .. } = tuning;
-        let rules = DeviceRules { device, output, limits, kernels, is_forced, opening_ns };
         let open = (device != Device::Cpu).then(|| OpenFlights::new(output, limits, room.clone()));
-        (DeviceChoice::new(rules, room), open)
+        (BatchChoice::new(choice, BatchRules { output, limits, kernels }, room), open)
     }
 
     /// Rows of the output.

@@ -6,16 +6,15 @@ use std::time::Instant;
 
 use trommel_kernels::inverted::FoundDocuments;
 
-use super::cost;
 use super::index::Index;
 use super::queries::QueryBlock;
 use super::segments::{DocumentBlock, IndexSegment};
-use crate::wave::{Cost, OPENING_NS, WaveChunk};
+use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
 
 /// Modelled cost of a term of a document when its segment is built, and of a posting when it is
 /// merged.
-const BUILD_NS: u64 = 10;
-const MERGE_NS: u64 = 3;
+const BUILD_NS: f64 = 10.0;
+const MERGE_NS: f64 = 3.0;
 
 /// Content of a chunk.
 #[derive(Debug, Default)]
@@ -88,21 +87,22 @@ impl WaveChunk for QueryChunk {
         self.fell_back = false;
     }
 
-    fn cost(&self) -> Cost {
-        let weight =
-            |parts: &[Arc<IndexSegment>]| parts.iter().map(|part| part.weight()).sum::<u64>();
-        let cpu_ns = match &self.work {
-            Work::Nothing | Work::Built(..) | Work::Merged(_) => 0,
-            Work::Build(block) => block.terms.len() as u64 * BUILD_NS,
-            Work::Merge(parts) => weight(parts) * MERGE_NS,
-            Work::Open(index) => OPENING_NS + cost::send(index.list_bytes()),
-            Work::Answer(_) => self.queries.cost_ns,
+    fn estimate(&self) -> Estimate {
+        let weight = |parts: &[Arc<IndexSegment>]| {
+            parts.iter().map(|part| part.weight()).sum::<u64>() as f64
         };
-        Cost { cpu_ns, ..Cost::default() }
+        let cpu_ns = match &self.work {
+            Work::Nothing | Work::Built(..) | Work::Merged(_) => 0.0,
+            Work::Build(block) => block.terms.len() as f64 * BUILD_NS,
+            Work::Merge(parts) => weight(parts) * MERGE_NS,
+            Work::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
+            Work::Answer(_) => self.queries.cost_ns as f64,
+        };
+        Estimate::on_cpu(cpu_ns)
     }
 
-    fn is_for_device(&self) -> bool {
-        self.is_for_device
+    fn target(&self) -> Target {
+        if self.is_for_device { Target::Device } else { Target::Cpu }
     }
 
     fn has_rows(&self) -> bool {

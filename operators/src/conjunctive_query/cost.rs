@@ -9,38 +9,31 @@ use super::queries::QueryBlock;
 
 /// Launches and copies of a batch of 64: 26 to 44 us for counts, 76 to 116 us for documents, which
 /// are copied when their number is known.
-const COUNT_BATCH_NS: u64 = 40_000;
-const DOCUMENT_BATCH_NS: u64 = 110_000;
+const COUNT_BATCH_NS: f64 = 40_000.0;
+const DOCUMENT_BATCH_NS: f64 = 110_000.0;
 
 /// Time of one core by the time of the device for the same searches: 265 over the large index
 /// (9.2 us and 0.035 us a query), 178 over the small one.
-const CORES: u64 = 200;
+const CORES: f64 = 200.0;
 
-/// Bytes of documents in a nanosecond, kernels included: 50 over the large index, 91 % of the bus.
-const DOCUMENT_BYTES: u64 = 50;
+/// A byte of documents, kernels included: 50 bytes a nanosecond over the large index, 91 % of the
+/// bus.
+const DOCUMENT_BYTE_NS: f64 = 0.02;
 
-/// Bytes of queries in a nanosecond over the bus.
-const QUERY_BYTES: u64 = 55;
-
-/// Bytes of lists in a nanosecond, from pageable memory (bench/reports/gpu.md, *The whole way*).
-const LIST_BYTES: u64 = 6;
+/// A byte of queries over the bus.
+const QUERY_BYTE_NS: f64 = 1.0 / 55.0;
 
 /// Time of a device for a batch over `segments` segments that it has. Documents are taken for as
 /// many as the shortest lists have.
-pub(super) fn on_device(queries: &QueryBlock, output: QueryOutput, segments: usize) -> u64 {
-    let words = |count: usize| (count * size_of::<u32>()) as u64;
-    let sent = words(queries.terms_len() + queries.len()) * segments as u64 / QUERY_BYTES;
+pub(super) fn on_device(queries: &QueryBlock, output: QueryOutput, segments: usize) -> f64 {
+    let bytes = |words: usize| (words * size_of::<u32>()) as f64;
+    let segments = segments as f64;
+    let sent = bytes(queries.terms_len() + queries.len()) * segments * QUERY_BYTE_NS;
     let (batch, fetched) = match output {
-        QueryOutput::Count => (COUNT_BATCH_NS, words(queries.len()) / QUERY_BYTES),
+        QueryOutput::Count => (COUNT_BATCH_NS, bytes(queries.len()) * QUERY_BYTE_NS),
         QueryOutput::Documents => {
-            (DOCUMENT_BATCH_NS, queries.answers_max.saturating_mul(4) / DOCUMENT_BYTES)
+            (DOCUMENT_BATCH_NS, queries.answers_max as f64 * 4.0 * DOCUMENT_BYTE_NS)
         }
     };
-    batch * segments as u64 + sent + fetched + queries.cost_ns / CORES
-}
-
-/// Time to send `bytes` bytes of lists to the device: segments that stay, or lists that come along
-/// with a batch, which are copied to pinned memory first.
-pub(super) fn send(bytes: usize) -> u64 {
-    bytes as u64 / LIST_BYTES
+    batch * segments + sent + fetched + queries.cost_ns as f64 / CORES
 }

@@ -26,7 +26,7 @@ use super::index::Index;
 use super::joined::{Answers, Joined};
 use super::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
 use super::options::QueryOutput;
-use super::resident::{HeldLists, Residents};
+use super::resident::{HeldLists, ResidentSegments};
 use crate::wave::{Landed, OnDevice};
 
 /// Batches in flight, whose answers are counts or documents.
@@ -83,7 +83,7 @@ impl OpenFlights {
         let (device, room) = (self.room.device()?, self.room.room()?);
         let limits = StreamedLimits { batch, words: room.list_words };
         let resident = Flights::open(&device, IN_FLIGHT, batch, 0)?;
-        let mut residents = Residents::new(&device, room.index_bytes);
+        let mut residents = ResidentSegments::new(&device, room.index_bytes);
         let (_, sent_bytes) = residents.hold(index)?;
         Ok(SegmentFlights {
             resident,
@@ -172,7 +172,7 @@ struct SegmentFlights<P: Answers> {
     resident: Flights<P>,
     /// Flights that bring their lists along, made for the first of them.
     streamed: Option<Flights<P::Streamed>>,
-    residents: Residents,
+    residents: ResidentSegments,
     /// Bytes of segments that were sent and that no batch has counted.
     sent_bytes: u64,
     device: Device,

@@ -1,9 +1,7 @@
 //! Limits of a device: the largest chunk, and the memory for the index.
 //!
 //! The memory is known when the device is open. Prepare and the kernel need the same number, and
-//! either may be the first to ask: it is kept in a cell that is written once.
-
-use std::sync::{Arc, OnceLock};
+//! either may be the first to ask.
 
 use trommel_kernels::cuda::queries::{DocumentLimits, QueryLimits};
 use trommel_kernels::cuda::{Device, NoDevice};
@@ -100,7 +98,6 @@ pub(super) struct DeviceRoom {
     most: usize,
     /// Maximum words of the lists of a batch.
     list_words: usize,
-    room: Arc<OnceLock<Room>>,
 }
 
 impl DeviceRoom {
@@ -112,15 +109,7 @@ impl DeviceRoom {
         most: usize,
         list_words: usize,
     ) -> Self {
-        Self { session, reserved: limits.bytes(), most, list_words, room: Arc::default() }
-    }
-
-    /// A room that is known.
-    #[cfg(test)]
-    pub(super) fn known(session: DeviceSession, room: Room) -> Self {
-        let most = room.index_bytes;
-        let room = Arc::new(OnceLock::from(room));
-        Self { session, reserved: 0, most, list_words: 0, room }
+        Self { session, reserved: limits.bytes(), most, list_words }
     }
 
     /// Maximum bytes of the segments that stay, by the parameter.
@@ -141,12 +130,8 @@ impl DeviceRoom {
     /// # Errors
     /// If there is none.
     pub(super) fn room(&self) -> Result<Room, NoDevice> {
-        if let Some(room) = self.room.get() {
-            return Ok(*room);
-        }
-        let free = self.device()?.memory_bytes()?.0;
-        let room = Room::new(free, self.reserved, self.most, self.list_words);
-        Ok(*self.room.get_or_init(|| room))
+        let free = self.session.free_bytes()?;
+        Ok(Room::new(free, self.reserved, self.most, self.list_words))
     }
 }
 

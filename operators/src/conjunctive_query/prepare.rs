@@ -11,7 +11,7 @@ use trommel_kernels::Isa;
 
 use super::buckets::{BucketRules, Buckets};
 use super::chunk::{QueryChunk, Work};
-use super::device::DeviceChoice;
+use super::device::BatchChoice;
 use super::growth::GrowingIndex;
 use super::index::{DOCUMENTS_MAX, Index};
 use super::limits::IN_FLIGHT;
@@ -63,7 +63,7 @@ pub(super) struct QueryProducer {
     index: GrowingIndex,
     waiting: WaitingQueries,
     buckets: Buckets,
-    device: DeviceChoice,
+    device: BatchChoice,
     destinations: Destinations,
     /// The numbers of the terms of a batch of documents.
     numbers: Vec<u32>,
@@ -93,7 +93,7 @@ impl QueryProducer {
         rules: Rules,
         columns: Columns,
         names: ItemNames,
-        device: DeviceChoice,
+        device: BatchChoice,
         destinations: Destinations,
     ) -> Self {
         let mut index = GrowingIndex::new(rules.tuning);

@@ -1,6 +1,6 @@
 //! Sizes that are no parameters. Results do not depend on them, so tests make them small.
 
-use crate::wave::OPENING_NS;
+use crate::wave::DevicePrice;
 
 /// Sizes of the parts of the work.
 #[derive(Debug, Clone, Copy)]
@@ -19,10 +19,7 @@ pub(super) struct Tuning {
     pub(super) device_documents: usize,
     /// Words of the lists that a batch of queries may bring to a device: 64 MiB.
     pub(super) device_list_words: usize,
-    /// Whether `auto` takes a device without a comparison of costs.
-    pub(super) is_device_forced: bool,
-    /// Nanoseconds to open a device, which have to be saved before.
-    pub(super) opening_ns: u64,
+    pub(super) device_price: DevicePrice,
     /// Documents of a batch of rows; a query with more has a batch of its own.
     pub(super) batch_documents: usize,
     /// Rows of a batch.
@@ -40,8 +37,7 @@ impl Default for Tuning {
             answer_documents: 1 << 22,
             device_documents: 1 << 22,
             device_list_words: 1 << 24,
-            is_device_forced: false,
-            opening_ns: OPENING_NS,
+            device_price: DevicePrice::MEASURED,
             batch_documents: 1 << 18,
             batch_rows: crate::parameters::BATCH_ITEMS,
             waiting_batches: 64,
@@ -59,8 +55,7 @@ impl Tuning {
         answer_documents: 10,
         device_documents: 400,
         device_list_words: 1 << 10,
-        is_device_forced: true,
-        opening_ns: 0,
+        device_price: DevicePrice::FREE,
         batch_documents: 3,
         batch_rows: 2,
         waiting_batches: 2,

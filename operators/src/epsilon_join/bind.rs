@@ -13,7 +13,7 @@ use trommel_kernels::vectors::Epsilon;
 
 use super::chunk::EpsilonChunk;
 use super::collect::{EpsilonConsumer, ResultRows};
-use super::device::{DeviceChoice, has_method};
+use super::device::has_method;
 use super::flights::{BLOCKS, OpenFlights};
 use super::kernel::EpsilonKernel;
 use super::operator::{EpsilonJoin, MEMORY_MAX};
@@ -31,7 +31,7 @@ use crate::ids::IdInput;
 use crate::parameters::{Mistakes, check_range, refuse};
 use crate::rejected::{BadRows, OnError};
 use crate::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
-use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::Extent;
 
 impl OperatorSpec for EpsilonJoin {
@@ -72,24 +72,23 @@ impl OperatorSpec for EpsilonJoin {
         let kernels = kernels.min(KERNELS_MAX);
         let Checked { epsilon, sources, device, file, state, memory, window } =
             self.checked(inputs, &context)?;
-        let choice = self.choice(device);
+        let session = DeviceSession::new(device);
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let Self { output, algorithm, tuning, on_error, .. } = *self;
         let rows = self.rows(&sources);
         let outputs = vec![SchemaRef::clone(rows.schema())];
-        let rules = Rules { epsilon, output, algorithm, isa, kernels, memory, tuning };
+        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
+        let rules =
+            Rules { epsilon, output, algorithm, isa, kernels, memory, device_memory_max, tuning };
         // A null is no vector that could be left out unseen.
         let bad = BadRows::new(Some(on_error.unwrap_or_default()), inputs.len());
         let mut sides: Vec<Side> =
             (0..).zip(sources).map(|(input, source)| Side::new(source, input)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
         let in_flight = if device == Device::Cpu { 0 } else { BLOCKS };
-        // The choice is made with the blocks, which are for a device only.
-        let is_device_forced = device != Device::Cpu;
-        let chunks = Wave::chunks_of(kernels, in_flight);
-        let wave = Wave { is_device_forced, ..Wave::new(device, chunks, 0) };
+        let wave = Wave::new(device, Wave::chunks_of(kernels, in_flight), 0);
         let open = (device != Device::Cpu).then(|| {
-            let (session, epsilon) = (choice.session.clone(), epsilon.value());
+            let (session, epsilon) = (session.clone(), epsilon.value());
             OpenFlights { session, epsilon, output, tuning }
         });
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
@@ -106,6 +105,7 @@ impl OperatorSpec for EpsilonJoin {
                 wave::parallel(producer, kernels, consumer, make, wave, outputs).claiming(claim)
             }
             None => {
+                let choice = DeviceChoice::new(session, tuning.device_price);
                 let producer = EpsilonProducer::new(rules, (sides, bad), choice);
                 wave::parallel(producer, kernels, consumer, make, wave, outputs)
             }
@@ -266,12 +266,6 @@ impl EpsilonJoin {
             return Err(refuse("algorithm", value, allowed));
         }
         Ok(if has_method && self.window.is_none() { device } else { Device::Cpu })
-    }
-
-    /// The choice between `device` and the CPU.
-    fn choice(&self, device: Device) -> DeviceChoice {
-        let memory_max = self.device_memory_max.unwrap_or(usize::MAX);
-        DeviceChoice { device, session: DeviceSession::new(device), memory_max }
     }
 
     /// The window of a streaming join.

@@ -1,75 +1,44 @@
 //! Vectors of an input while they are made ready, in rounds of tasks that kernels do side by side.
 
+use std::mem;
 use std::sync::Arc;
 
 use trommel_kernels::vectors::{Algorithm, BuildTask, Construction, Directory};
 
 use super::built::{Built, Collected};
 use super::rules::Rules;
+use crate::wave::{Numbered, Round};
 
-/// Tasks of an input that are under way.
+/// A task that reads the vectors of an input.
+pub(super) type InputTask = Numbered<Collected, BuildTask>;
+
+/// Vectors of an input, and the round of tasks that reads them.
 #[derive(Debug)]
 pub(super) struct Building {
-    /// None after the last task.
-    collected: Option<Arc<Collected>>,
+    round: Round<Collected, BuildTask>,
     construction: Construction,
     /// Threads that a round has tasks for.
     threads: usize,
-    /// Tasks of the round that no kernel has yet, with their numbers, the last one first.
-    waiting: Vec<(usize, BuildTask)>,
-    /// Completed tasks of the round, by number.
-    done: Vec<Option<BuildTask>>,
 }
 
 impl Building {
     fn new(collected: Collected, construction: Construction, threads: usize) -> Self {
-        let mut building = Self {
-            construction,
-            collected: Some(Arc::new(collected)),
-            threads,
-            waiting: Vec::new(),
-            done: Vec::new(),
-        };
-        building.begin_round();
-        building
+        let round = Round::new(collected, construction.round(threads));
+        Self { round, construction, threads }
     }
 
-    fn begin_round(&mut self) {
-        let tasks = self.construction.round(self.threads);
-        self.done.resize_with(tasks.len(), || None);
-        self.waiting = tasks.into_iter().enumerate().rev().collect();
-    }
-
-    /// The vectors, which chunks give back with their tasks.
-    fn take_collected(&mut self) -> Option<Collected> {
-        let collected = self.collected.take()?;
-        Some(Arc::into_inner(collected).expect("all tasks have come back"))
-    }
-
-    /// Drops the coordinates, of which the directory has a copy; a stream needs them later.
-    fn drop_coordinates(&mut self) {
-        let Some(mut collected) = self.take_collected() else { return };
-        if collected.stamps.is_empty() {
-            collected.coordinates = Vec::new();
-        }
-        self.collected = Some(Arc::new(collected));
-    }
-
-    /// Takes a task back; returns the vectors if it was the last one.
-    fn landed(&mut self, number: usize, task: BuildTask) -> Option<Built> {
-        self.done[number] = Some(task);
-        if self.done.iter().any(Option::is_none) {
-            return None;
-        }
-        let Some(directory) = self.construction.complete(self.done.drain(..).flatten().collect())
-        else {
-            if !self.construction.needs_vectors() {
-                self.drop_coordinates();
+    /// Takes a task back; the directory if it was the last one.
+    fn landed(&mut self, task: InputTask) -> Option<Directory> {
+        let directory = self.construction.complete(self.round.landed(task)?);
+        if directory.is_none() {
+            // The directory has a copy of the coordinates; a stream needs its own later.
+            let collected = self.round.shared_mut();
+            if !self.construction.needs_vectors() && collected.stamps.is_empty() {
+                collected.coordinates = Vec::new();
             }
-            self.begin_round();
-            return None;
-        };
-        self.take_collected().map(|collected| collected.ready(Some(directory)))
+            self.round.begin(self.construction.round(self.threads));
+        }
+        directory
     }
 }
 
@@ -78,6 +47,8 @@ impl Building {
 pub(super) enum Progress {
     Building(Box<Building>),
     Built(Arc<Built>),
+    /// Between the last task and the vectors.
+    Ending,
 }
 
 impl Progress {
@@ -118,29 +89,34 @@ impl Progress {
 
     /// Leaves the directory, of which no task is under way, and takes the vectors as they are.
     pub(super) fn leave_directory(&mut self) {
-        let Self::Building(building) = self else { return };
-        if let Some(collected) = building.collected.take().and_then(Arc::into_inner) {
-            *self = Self::Built(Arc::new(collected.ready(None)));
-        }
+        self.end_building(None);
+    }
+
+    /// Ends the building, with the `directory` that it has made.
+    fn end_building(&mut self, directory: Option<Directory>) {
+        *self = match mem::replace(self, Self::Ending) {
+            Self::Building(building) => {
+                Self::Built(Arc::new(building.round.into_shared().ready(directory)))
+            }
+            other => other,
+        };
     }
 
     /// Whether a task waits.
     pub(super) fn has_task(&self) -> bool {
-        matches!(self, Self::Building(building) if !building.waiting.is_empty())
+        matches!(self, Self::Building(building) if building.round.has_task())
     }
 
-    /// The next task, with its number and the vectors; none while no task waits.
-    pub(super) fn task(&mut self) -> Option<(usize, BuildTask, Arc<Collected>)> {
-        let Self::Building(building) = self else { return None };
-        let (number, task) = building.waiting.pop()?;
-        Some((number, task, Arc::clone(building.collected.as_ref()?)))
+    /// The next task; none while no task waits.
+    pub(super) fn task(&mut self) -> Option<InputTask> {
+        if let Self::Building(building) = self { building.round.task() } else { None }
     }
 
     /// Takes a task back, which has been done.
-    pub(super) fn landed(&mut self, number: usize, task: BuildTask) {
+    pub(super) fn landed(&mut self, task: InputTask) {
         let Self::Building(building) = self else { return };
-        if let Some(built) = building.landed(number, task) {
-            *self = Self::Built(Arc::new(built));
+        if let Some(directory) = building.landed(task) {
+            self.end_building(Some(directory));
         }
     }
 

@@ -4,17 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::vectors::{BuildTask, Pair, Side, Sink, Vectors};
+use trommel_kernels::vectors::{Pair, Side, Sink, Vectors};
 
 use super::answer::{Answer, PartnerCounts};
 use super::blocks::FoundBlocks;
-use super::built::{Collected, Sides};
+use super::building::InputTask;
+use super::built::Sides;
 use super::gathering::Gathering;
 use super::job::DeviceJob;
 use super::join::{Cursor, PartedJoin};
 use super::options::EpsilonOutput;
 use super::tuning::Tuning;
-use crate::wave::WaveChunk;
+use crate::wave::{Target, WaveChunk};
 use crate::window::Extent;
 
 /// Work of a chunk.
@@ -22,8 +23,8 @@ use crate::window::Extent;
 pub(super) enum Task {
     #[default]
     None,
-    /// Task `number` of a round that builds the directory of input `of` or of merge `of`.
-    Build { of: usize, number: usize, task: BuildTask, collected: Arc<Collected> },
+    /// A part of the directory of input `of` or of merge `of` is built.
+    Build { of: usize, task: InputTask },
     /// Copies the vectors of some panes of a stream into one list.
     Gather(Box<Gathering>),
     /// Parts of the join are searched.
@@ -66,9 +67,9 @@ impl EpsilonChunk {
         match task {
             Task::None | Task::Device(_) | Task::Report { .. } => {}
             Task::Gather(gathering) => gathering.run(isa),
-            Task::Build { task, collected, .. } => {
+            Task::Build { task, .. } => task.run(|task, collected| {
                 task.run(Vectors::new(&collected.coordinates, collected.dims));
-            }
+            }),
             Task::Join { sides, partners, parts, kept } => {
                 let join = PartedJoin::new(sides, *block_rows);
                 let has_weights = sides.have_copies();
@@ -218,8 +219,8 @@ impl WaveChunk for EpsilonChunk {
         self.cursor.clear();
     }
 
-    fn is_for_device(&self) -> bool {
-        matches!(self.task, Task::Device(_))
+    fn target(&self) -> Target {
+        if matches!(self.task, Task::Device(_)) { Target::Device } else { Target::Cpu }
     }
 
     fn has_rows(&self) -> bool {
@@ -229,7 +230,7 @@ impl WaveChunk for EpsilonChunk {
     fn may_be_unfinished(&self) -> bool {
         // A block can be put into four, or be left undone.
         let is_join = matches!(self.task, Task::Join { .. });
-        self.is_for_device() || is_join && matches!(self.answer, Answer::Pairs(_))
+        self.target() == Target::Device || is_join && matches!(self.answer, Answer::Pairs(_))
     }
 
     fn retain_unfinished(&mut self) -> bool {

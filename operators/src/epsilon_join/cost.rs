@@ -8,6 +8,7 @@
 use trommel_kernels::cuda::vectors::Method;
 
 use super::rules::Rules;
+use crate::wave::SEND_NS_PER_BYTE;
 
 /// Sizes of a join.
 #[derive(Debug, Clone, Copy)]
@@ -29,72 +30,65 @@ impl Shape {
         }
     }
 
-    fn vectors(&self) -> u64 {
-        (self.left + self.right.unwrap_or(0)) as u64
-    }
-
-    fn numbers(&self) -> u64 {
-        self.vectors() * self.dims as u64
+    fn vectors(&self) -> f64 {
+        (self.left + self.right.unwrap_or(0)) as f64
     }
 }
 
-/// Picoseconds of a CPU for a number of a vector, to build a directory: 110 ns for 8 dimensions,
-/// 5.1 us for 384.
-const BUILD_PS: u64 = 13_600;
-/// Picoseconds to search a directory, for each of the dimensions of a vector up to a maximum: 340
+/// A number of a vector in a directory that a core builds: 110 ns for 8 dimensions, 5.1 us for 384.
+const BUILD_NS: f64 = 13.6;
+/// The search of a directory by a core, for each of the dimensions of a vector up to a maximum: 340
 /// ns for 8 dimensions, 3.8 us for 384.
-const SEARCH_PS: u64 = 43_000;
-const SEARCH_DIMS_MAX: u64 = 88;
-/// Nanoseconds of the one kernel that finds principal components, for each dimension up to a
-/// maximum: about 0.12 s for 384 dimensions and 0.15 s for 784.
-const COMPONENTS_NS: u64 = 300_000;
-const COMPONENTS_DIMS_MAX: u64 = 512;
-/// Picoseconds of a pair of a nested loop: 139 for 2 dimensions. Products of more are added.
-const PAIR_PS: u64 = 100;
-const PAIR_DIMS_PS: u64 = 20;
+const SEARCH_NS: f64 = 43.0;
+const SEARCH_DIMS_MAX: f64 = 88.0;
+/// The one kernel that finds principal components, for each dimension up to a maximum: about 0.12 s
+/// for 384 dimensions and 0.15 s for 784.
+const COMPONENTS_NS: f64 = 3e5;
+const COMPONENTS_DIMS_MAX: f64 = 512.0;
+/// A pair of a nested loop, and each of its dimensions: 0.139 ns for 2 dimensions. Products of more
+/// are added.
+const PAIR_NS: f64 = 0.1;
+const PAIR_DIM_NS: f64 = 0.02;
 
 /// Dimensions up to which a directory has no components.
-const PLAIN_DIMS_MAX: u64 = 16;
+const PLAIN_DIMS_MAX: f64 = 16.0;
 
-/// Bytes of a nanosecond from pageable memory to a device (bench/reports/gpu.md, *The whole way*).
-const SENT_BYTES: u64 = 6;
-/// Nanoseconds of buffers and launches.
-const JOIN_NS: u64 = 20_000_000;
-/// Picoseconds of a vector under boxes: 1.0 to 2.4 ns for 8 dimensions.
-const BOXED_PS: u64 = 2_400;
-/// Attoseconds of a pair of vectors under tiles, and more of them for each dimension: 0.24 ps for
-/// 64 dimensions, 0.30 for 128, 0.77 for 384.
-const TILED_AS: u64 = 180_000;
-const TILED_DIMS_AS: u64 = 1_500;
-/// Attoseconds of a pair and dimension of a nested loop on a device: 1.6 ps for 8 dimensions.
-const LOOP_DIMS_AS: u64 = 200_000;
+/// Buffers and launches of a join on a device.
+const JOIN_NS: f64 = 2e7;
+/// A vector under boxes: 1.0 to 2.4 ns for 8 dimensions.
+const BOXED_NS: f64 = 2.4;
+/// A pair of vectors under tiles, and each of its dimensions: 0.24 ps for 64 dimensions, 0.30 for
+/// 128, 0.77 for 384.
+const TILED_NS: f64 = 1.8e-4;
+const TILED_DIM_NS: f64 = 1.5e-6;
+/// A pair and dimension of a nested loop on a device: 1.6 ps for 8 dimensions.
+const LOOP_DIM_NS: f64 = 2e-4;
 
 /// Time of all kernels for a join, who share all of the work but the search for components. The
 /// time to collect vectors and to send rows is left out, as a device does not change it.
-pub(super) fn on_cpu(rules: &Rules, shape: &Shape) -> u64 {
-    let (pairs, dims) = (u128::from(shape.pairs()), shape.dims as u64);
-    let kernels = rules.kernels as u128;
-    let has_components = rules.has_directory(shape.pairs(), shape.dims) && dims > PLAIN_DIMS_MAX;
-    let components = COMPONENTS_NS * dims.min(COMPONENTS_DIMS_MAX) * u64::from(has_components);
-    let picoseconds = if rules.has_directory(shape.pairs(), shape.dims) {
-        let search = u128::from(SEARCH_PS * dims.min(SEARCH_DIMS_MAX));
-        u128::from(shape.vectors()) * (u128::from(BUILD_PS * dims) + search) / kernels
-    } else {
-        pairs * u128::from(PAIR_PS + PAIR_DIMS_PS * dims) / kernels
-    };
-    u64::try_from(picoseconds / 1_000).unwrap_or(u64::MAX).saturating_add(components)
+pub(super) fn on_cpu(rules: &Rules, shape: &Shape) -> f64 {
+    let (pairs, dims) = (shape.pairs() as f64, shape.dims as f64);
+    let kernels = rules.kernels as f64;
+    if !rules.has_directory(shape.pairs(), shape.dims) {
+        return pairs * (PAIR_NS + PAIR_DIM_NS * dims) / kernels;
+    }
+    let has_components = dims > PLAIN_DIMS_MAX;
+    let components =
+        if has_components { COMPONENTS_NS * dims.min(COMPONENTS_DIMS_MAX) } else { 0.0 };
+    let search = SEARCH_NS * dims.min(SEARCH_DIMS_MAX);
+    shape.vectors() * (BUILD_NS * dims + search) / kernels + components
 }
 
 /// Time of a device for a join, with the way of the vectors there.
-pub(super) fn on_device(method: Method, shape: &Shape) -> u64 {
-    let (pairs, dims) = (u128::from(shape.pairs()), shape.dims as u64);
+pub(super) fn on_device(method: Method, shape: &Shape) -> f64 {
+    let (pairs, dims) = (shape.pairs() as f64, shape.dims as f64);
     let work = match method {
-        Method::Boxes => u128::from(shape.vectors() * BOXED_PS / 1_000),
-        Method::Tiles => pairs * u128::from(TILED_AS + TILED_DIMS_AS * dims) / 1_000_000_000,
-        _ => pairs * u128::from(LOOP_DIMS_AS * dims) / 1_000_000_000,
+        Method::Boxes => shape.vectors() * BOXED_NS,
+        Method::Tiles => pairs * (TILED_NS + TILED_DIM_NS * dims),
+        _ => pairs * LOOP_DIM_NS * dims,
     };
-    let sent = shape.numbers().saturating_mul(size_of::<f32>() as u64) / SENT_BYTES;
-    u64::try_from(work).unwrap_or(u64::MAX).saturating_add(sent).saturating_add(JOIN_NS)
+    let bytes = shape.vectors() * dims * size_of::<f32>() as f64;
+    work + bytes * SEND_NS_PER_BYTE + JOIN_NS
 }
 
 #[cfg(test)]
@@ -109,7 +103,7 @@ mod tests {
     use crate::wave::OPENING_NS;
 
     /// Milliseconds of `kernels` cores and of a device for a join of `len` vectors.
-    fn milliseconds(kernels: usize, len: usize, dims: usize, method: Method) -> [u64; 2] {
+    fn milliseconds(kernels: usize, len: usize, dims: usize, method: Method) -> [f64; 2] {
         let rules = Rules {
             epsilon: Epsilon::new(1.0).unwrap(),
             output: EpsilonOutput::Pairs,
@@ -117,19 +111,20 @@ mod tests {
             isa: Isa::Scalar,
             kernels,
             memory: Allowance::new(0),
+            device_memory_max: usize::MAX,
             tuning: Tuning::default(),
         };
         let shape = Shape { left: len, right: None, dims };
-        [on_cpu(&rules, &shape), on_device(method, &shape)].map(|ns| ns / 1_000_000)
+        [on_cpu(&rules, &shape), on_device(method, &shape)].map(|ns| (ns / 1e6).floor())
     }
 
     #[test]
     fn costs_are_about_those_that_were_measured() {
-        assert_eq!(milliseconds(1, 1_000_000, 8, Method::Boxes), [452, 27]);
-        assert_eq!(milliseconds(1, 100_000, 384, Method::Tiles), [1_015, 49]);
-        assert_eq!(milliseconds(1, 1_000_000, 128, Method::Tiles), [5_563, 291]);
+        assert_eq!(milliseconds(1, 1_000_000, 8, Method::Boxes), [452.0, 27.0]);
+        assert_eq!(milliseconds(1, 100_000, 384, Method::Tiles), [1_015.0, 49.0]);
+        assert_eq!(milliseconds(1, 1_000_000, 128, Method::Tiles), [5_563.0, 291.0]);
         let [cpu, loops] = milliseconds(1, 250_000, 8, Method::NestedLoop);
-        assert!(cpu < 120 && (70..80).contains(&loops), "{cpu} {loops}");
+        assert!(cpu < 120.0 && (70.0..80.0).contains(&loops), "{cpu} {loops}");
     }
 
     /// None of these pays for 0.4 s to open a device: the cores took up to 0.35 s more than it.
@@ -141,9 +136,9 @@ mod tests {
         let tiled = tiled.map(|(len, dims)| (len, dims, Method::Tiles));
         for (len, dims, method) in boxed.into_iter().chain(tiled) {
             let [cpu, device] = milliseconds(16, len, dims, method);
-            assert!(cpu < device + OPENING_NS / 1_000_000, "{len} x {dims}: {cpu} {device}");
+            assert!(cpu < device + OPENING_NS / 1e6, "{len} x {dims}: {cpu} {device}");
         }
         let [cpu, device] = milliseconds(1, 1_000_000, 64, Method::Tiles);
-        assert!(cpu > device + OPENING_NS / 1_000_000, "{cpu} {device}");
+        assert!(cpu > device + OPENING_NS / 1e6, "{cpu} {device}");
     }
 }

@@ -5,7 +5,6 @@
 //! the memory of the device allows.
 
 use trommel_kernels::cuda::vectors::{Method, VectorLimits};
-use trommel_kernels::cuda::{Device as Gpu, NoDevice};
 
 use super::cost::{self, Shape};
 use super::flights::slot_bytes;
@@ -13,7 +12,7 @@ use super::job::DevicePlan;
 use super::options::{EpsilonAlgorithm, EpsilonOutput};
 use super::rules::Rules;
 use super::tuning::Tuning;
-use crate::wave::{Device, DeviceSession, OPENING_NS};
+use crate::wave::{Access, DeviceChoice, Estimate};
 
 /// Dimensions up to which a directory is faster on a device than products of all vectors.
 const DIRECTORY_DIMS_MAX: usize = 16;
@@ -44,81 +43,64 @@ pub(super) fn has_method(algorithm: EpsilonAlgorithm, dims: usize) -> bool {
     !methods(algorithm, dims).is_empty()
 }
 
-/// Chooses for a join.
-#[derive(Debug, Clone)]
-pub(super) struct DeviceChoice {
-    pub(super) device: Device,
-    pub(super) session: DeviceSession,
-    /// Maximum bytes of vectors in the memory of the device.
-    pub(super) memory_max: usize,
+/// Whether a device is to join vectors whatever that costs.
+pub(super) fn is_asked_for(choice: &mut DeviceChoice) -> bool {
+    choice.is_asked_for() && !matches!(choice.open(), Access::Missing)
 }
 
-impl DeviceChoice {
-    /// Whether a device is to join vectors whatever that costs.
-    pub(super) fn is_asked_for(&self, rules: &Rules) -> bool {
-        match self.device {
-            Device::Cpu => false,
-            Device::Auto => rules.tuning.is_device_forced && self.session.open().is_ok(),
-            _ => true,
+/// How a device is to join vectors, if it is not the CPU.
+pub(super) fn choose(
+    choice: &mut DeviceChoice,
+    rules: &Rules,
+    shape: &Shape,
+) -> Option<DevicePlan> {
+    let methods = methods(rules.algorithm, shape.dims);
+    let first = *methods.first().filter(|_| shape.pairs() > 0)?;
+    let work = |method| Estimate {
+        device_ns: cost::on_device(method, shape),
+        ..Estimate::on_cpu(cost::on_cpu(rules, shape))
+    };
+    // Asked before the device is opened.
+    if !choice.may_pay(&work(first)) {
+        return None;
+    }
+    match choice.open() {
+        Access::Missing => None,
+        // The kernel meets the same reason and tells it.
+        Access::Refused => Some(smallest(first)),
+        Access::Open(gpu, free) => {
+            let is_there = |method: &&Method| method.is_available(gpu.properties());
+            let method = *methods.iter().find(is_there)?;
+            let plan = match plan_within(free, method, rules, shape) {
+                Err(smallest) if choice.is_required() => smallest,
+                plan => plan.ok()?,
+            };
+            choice.pays(&work(method)).then_some(plan)
         }
     }
+}
 
-    /// How a device is to join vectors, if it is not the CPU.
-    pub(super) fn choose(&self, rules: &Rules, shape: &Shape) -> Option<DevicePlan> {
-        let methods = methods(rules.algorithm, shape.dims);
-        let (&first, is_auto) = (methods.first()?, self.device == Device::Auto);
-        if self.device == Device::Cpu || shape.pairs() == 0 {
-            return None;
-        }
-        let pays = |method: Method| {
-            let device_ns = OPENING_NS.saturating_add(cost::on_device(method, shape));
-            let is_forced = !is_auto || rules.tuning.is_device_forced;
-            is_forced || cost::on_cpu(rules, shape) > device_ns
-        };
-        // Asked before the device is opened.
-        if !pays(first) {
-            return None;
-        }
-        let plan = match self.session.open() {
-            Ok(gpu) => {
-                let is_there = |method: &&Method| method.is_available(gpu.properties());
-                let method = methods.iter().copied().find(|method| is_there(&method))?;
-                self.plan(&gpu, method, rules, shape).map(|plan| plan.filter(|_| pays(method)))
-            }
-            Err(reason) => Err(reason),
-        };
-        match plan {
-            Ok(plan) => plan,
-            // The kernel meets the same reason and tells it.
-            Err(NoDevice::UnknownSetting { .. } | NoDevice::Failed(_)) => Some(smallest(first)),
-            Err(_) => (!is_auto).then(|| smallest(first)),
-        }
-    }
-
-    /// The plan with the largest blocks that the memory of a device allows. `auto` has none if that
-    /// is too little; `cuda` tries the smallest, whose failure says what is missing.
-    fn plan(
-        &self,
-        gpu: &Gpu,
-        method: Method,
-        rules: &Rules,
-        shape: &Shape,
-    ) -> Result<Option<DevicePlan>, NoDevice> {
-        // Some of the memory is left to the driver.
-        let free = gpu.memory_bytes()?.0 / 10 * 9;
-        let longest = shape.left.max(shape.right.unwrap_or(0));
-        // Smaller blocks would be too many.
-        let least = longest.div_ceil(SIDE_BLOCKS_MAX).next_power_of_two().trailing_zeros();
-        let most = longest.next_power_of_two().trailing_zeros().min(rules.tuning.block_shift_max);
-        let mut plans = (least..=most.max(least)).rev().map(|shift| plan(method, shape, shift));
-        let fits = |plan: &DevicePlan| {
-            let (stores, slots) = bytes(plan, shape.dims, rules.output, &rules.tuning);
-            let has_room = stores <= self.memory_max && stores.saturating_add(slots) <= free;
-            has_room && is_short(plan, shape.dims)
-        };
-        let smallest = plan(method, shape, least);
-        Ok(plans.find(fits).or((self.device != Device::Auto).then_some(smallest)))
-    }
+/// The plan with the largest blocks that the `free` bytes of a device allow; the smallest plan as an
+/// error, if that does not fit: with `cuda`, its failure says what is missing.
+fn plan_within(
+    free: usize,
+    method: Method,
+    rules: &Rules,
+    shape: &Shape,
+) -> Result<DevicePlan, DevicePlan> {
+    // Some of the memory is left to the driver.
+    let free = free / 10 * 9;
+    let longest = shape.left.max(shape.right.unwrap_or(0));
+    // Smaller blocks would be too many.
+    let least = longest.div_ceil(SIDE_BLOCKS_MAX).next_power_of_two().trailing_zeros();
+    let most = longest.next_power_of_two().trailing_zeros().min(rules.tuning.block_shift_max);
+    let mut plans = (least..=most.max(least)).rev().map(|shift| plan(method, shape, shift));
+    let fits = |plan: &DevicePlan| {
+        let (stores, slots) = bytes(plan, shape.dims, rules.output, &rules.tuning);
+        let has_room = stores <= rules.device_memory_max && stores.saturating_add(slots) <= free;
+        has_room && is_short(plan, shape.dims)
+    };
+    plans.find(fits).ok_or_else(|| plan(method, shape, least))
 }
 
 /// Whether no step of a block takes long.

@@ -37,7 +37,7 @@ const SLOTS: usize = 3;
 /// Pairs of a block that are collected, at least.
 const FOUND_MIN: usize = 1 << 20;
 /// Modelled time of a part, so that an end of the run does not wait for long.
-const PART_NS: u64 = 100_000_000;
+const PART_NS: f64 = 1e8;
 
 /// Opens a device for blocks of a join.
 #[derive(Debug, Clone)]
@@ -67,6 +67,12 @@ fn limits_of(plan: &DevicePlan, output: EpsilonOutput, tuning: &Tuning) -> JoinL
     let partners = if output == EpsilonOutput::Partners { plan.store_len } else { 0 };
     let candidates = if is_tiled { pairs } else { 0 };
     JoinLimits { units, pairs, partners, candidates }
+}
+
+/// A number of units, rounded down.
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn whole(units: f64) -> usize {
+    units as usize
 }
 
 /// Bytes of the slots in the memory of a device.
@@ -133,9 +139,8 @@ impl Running {
         let [left_len, right_len] = [0, 1].map(|side| job.rows[side].len());
         let right_len = (!job.is_within()).then_some(right_len);
         let shape = Shape { left: left_len, right: right_len, dims: job.sides.left.dims };
-        let parts = 1 + cost::on_device(job.plan.method, &shape) / PART_NS;
-        let parts = usize::try_from(parts).unwrap_or(usize::MAX);
-        let part = units.len().div_ceil(parts).clamp(1, open.tuning.device_units);
+        let part = PART_NS / cost::on_device(job.plan.method, &shape) * units.len() as f64;
+        let part = whole(part).clamp(1, open.tuning.device_units);
         let found = Found::new(job, open);
         let (flights, cost) = (0, Landed { bytes_to_device: sent, ..Landed::default() });
         self.blocks.push_back(Flying { left, right, units, part, flights, found, cost });

@@ -134,10 +134,7 @@ impl Merging {
                 }))
             }
             Step::Gathering => return None,
-            Step::Building(progress) => {
-                let (number, task, collected) = progress.task()?;
-                Task::Build { of, number, task, collected }
-            }
+            Step::Building(progress) => Task::Build { of, task: progress.task()? },
         };
         let numbers: usize = parts.iter().map(|part| part.len() * part.dims).sum();
         self.credit = self.credit.saturating_sub(numbers.min(tuning.merge_numbers));
@@ -164,11 +161,9 @@ impl Merging {
                     }
                 });
             }
-            Task::Build { of, number, task, collected } if of == self.number => {
-                // The last owner of the vectors takes them apart.
-                drop(collected);
+            Task::Build { of, task } if of == self.number => {
                 if let Some(Merge { step: Step::Building(progress), .. }) = &mut self.merge {
-                    progress.landed(number, task);
+                    progress.landed(task);
                 }
             }
             _ => return Ok(None),

@@ -23,7 +23,7 @@ use super::chunk::{EpsilonChunk, Kept, Task};
 use super::copies::{Copies, copies_bytes};
 use super::cost::Shape;
 use super::crowds::are_crowded;
-use super::device::DeviceChoice;
+use super::device;
 use super::error::EpsilonJoinError;
 use super::flights::BLOCKS;
 use super::job::{DeviceJob, DevicePlan, Outcome};
@@ -34,7 +34,7 @@ use super::side::Side;
 use crate::budget::{Budget, BudgetFull};
 use crate::pairs::warn_of_copies;
 use crate::rejected::BadRows;
-use crate::wave::{Filled, Producer};
+use crate::wave::{DeviceChoice, Filled, Producer};
 
 /// Use of the memory to find equal vectors, as messages say it.
 const COPIES: &str = "the copies";
@@ -114,7 +114,7 @@ impl EpsilonProducer {
         }
         let Rules { output, tuning, .. } = &self.rules;
         let needs_weights = *output != EpsilonOutput::First;
-        if needs_weights && self.device.is_asked_for(&self.rules) {
+        if needs_weights && device::is_asked_for(&mut self.device) {
             return Ok(false);
         }
         for one in &mut *collected {
@@ -319,7 +319,7 @@ impl Producer for EpsilonProducer {
         // A device does not weigh pairs, and finds all of them.
         let plan = match has_weights || self.are_looked_up {
             true => None,
-            false => self.device.choose(&self.rules, &shape_of(&collected)),
+            false => device::choose(&mut self.device, &self.rules, &shape_of(&collected)),
         };
         match plan {
             Some(plan) => Ok(self.begin_blocks(collected, plan)?),
@@ -345,10 +345,8 @@ impl Producer for EpsilonProducer {
                     let waits = is_choosing && !progress.is_choosing();
                     if waits { None } else { Some((input, progress.task()?)) }
                 });
-                let Some((input, (number, task, collected))) = task else {
-                    return Ok(Filled::Waiting);
-                };
-                Task::Build { of: input, number, task, collected }
+                let Some((of, task)) = task else { return Ok(Filled::Waiting) };
+                Task::Build { of, task }
             }
             Phase::Joining { .. } | Phase::OnDevice { .. } if self.joining > 0 => {
                 return Ok(Filled::Waiting);
@@ -365,13 +363,11 @@ impl Producer for EpsilonProducer {
         match &chunk.task {
             Task::Build { .. } => {
                 let built = std::mem::take(&mut chunk.task);
-                if let (Task::Build { of, number, task, collected }, Phase::Building(inputs)) =
+                if let (Task::Build { of, task }, Phase::Building(inputs)) =
                     (built, &mut self.phase)
                 {
-                    // The last owner of the vectors takes them apart.
-                    drop(collected);
                     let was_choosing = inputs[of].is_choosing();
-                    inputs[of].landed(number, task);
+                    inputs[of].landed(task);
                     let is_chosen = was_choosing && !inputs.iter().any(Progress::is_choosing);
                     let is_free =
                         self.rules.algorithm == EpsilonAlgorithm::Auto && !self.are_looked_up;

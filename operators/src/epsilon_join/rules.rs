@@ -17,6 +17,8 @@ pub(super) struct Rules {
     /// Number of kernels that search side by side.
     pub(super) kernels: usize,
     pub(super) memory: Allowance,
+    /// Maximum bytes of vectors in the memory of a device.
+    pub(super) device_memory_max: usize,
     pub(super) tuning: Tuning,
 }
 

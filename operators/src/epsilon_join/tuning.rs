@@ -1,5 +1,7 @@
 //! Sizes that are no parameters.
 
+use crate::wave::DevicePrice;
+
 /// Sizes of chunks and batches. Results do not depend on them; tests make them small.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tuning {
@@ -18,8 +20,7 @@ pub(super) struct Tuning {
     /// Maximum pairs of a block, if the vectors have as many numbers; a block of more is put into
     /// four.
     pub(super) device_found: usize,
-    /// Whether `auto` takes a device without a comparison of costs.
-    pub(super) is_device_forced: bool,
+    pub(super) device_price: DevicePrice,
     /// Vectors of the sample that is looked at for copies.
     pub(super) copies_sampled: usize,
     /// Copies in the sample from which on equal vectors are joined once.
@@ -51,7 +52,7 @@ impl Default for Tuning {
             // 8 MiB, and 256 MiB.
             device_pairs: 1 << 19,
             device_found: 1 << 24,
-            is_device_forced: false,
+            device_price: DevicePrice::MEASURED,
             // Of 100,000 vectors, a group of 500 has 20 in the sample.
             copies_sampled: 4_096,
             copies_min: 8,

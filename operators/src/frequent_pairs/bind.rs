@@ -11,7 +11,6 @@ use trommel_kernels::supports::Pair;
 use super::chunk::PairChunk;
 use super::collect::{FrequentRows, PairConsumer};
 use super::count::PairKernel;
-use super::device::DeviceChoice;
 use super::device_form::DeviceForm;
 use super::flights::{IN_FLIGHT, OpenFlights};
 use super::operator::{FrequentPairs, MEMORY_MAX};
@@ -24,7 +23,7 @@ use crate::parameters::{Mistakes, check_range, refuse};
 use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input, read_file};
-use crate::wave::{self, Device, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
 use crate::window::slides::Slides;
 
 impl OperatorSpec for FrequentPairs {
@@ -68,15 +67,14 @@ impl OperatorSpec for FrequentPairs {
             slides.map(|slides| slides.borders),
         );
         let session = DeviceSession::new(device);
-        let is_forced = tuning.is_device_forced;
-        let choice = DeviceChoice::new(device, forms, session.clone(), is_forced);
+        let choice = DeviceChoice::new(session.clone(), tuning.device_price);
         let open = forms.first().map(|&form| {
             let lists_max = memory.bytes();
             OpenFlights { session, form, isa, lists_max, tuning }
         });
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let (bad, rejected) = (BadRows::new(self.on_error, 1), OnError::rejected(self.on_error));
-        let mut producer = PairProducer::new(rules, (set, bad), names, choice, file);
+        let mut producer = PairProducer::new(rules, (set, bad), names, (choice, forms), file);
         if let Some(path) = self.missing.present(self.restore.as_deref()) {
             let state = read_file(path).map_err(|error| blame("restore", error))?;
             let named = |error| format!("{}: {error}", path.display());
@@ -86,9 +84,7 @@ impl OperatorSpec for FrequentPairs {
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
         let in_flight = if forms.is_empty() { 0 } else { IN_FLIGHT };
         let chunks = Wave::chunks_of(kernels, in_flight);
-        // The choice is made with the tasks, which differ.
-        let is_device_forced = !forms.is_empty();
-        let wave = Wave { is_device_forced, ..Wave::new(device, chunks, chunk_bytes) };
+        let wave = Wave::new(device, chunks, chunk_bytes);
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use trommel_kernels::supports::FoundPairs;
 
 use super::collector::TransactionBlock;
-use super::joining::JoinTask;
+use super::joining::{JoinTask, tids};
 use super::pair_rows::PairRows;
 use super::plan::Task;
 use super::transposed::TransposedBlock;
 use super::vertical::VerticalData;
-use crate::wave::{Cost, WaveChunk};
+use crate::wave::{Estimate, Target, WaveChunk};
 
 /// Modelled cost of transposing an item of a transaction.
-const TRANSPOSE_NS: u64 = 3;
+const TRANSPOSE_NS: f64 = 3.0;
 /// Modelled cost of joining a transaction to a list.
-const JOIN_NS: u64 = 2;
+const JOIN_NS: f64 = 2.0;
 
 /// Content of a chunk.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl WaveChunk for PairChunk {
         match &self.work {
             Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
             Work::Transpose(block) => block.ends.len(),
-            Work::Join(task) => task.tids() as usize,
+            Work::Join(task) => tids(task) as usize,
             Work::Count(_, task) | Work::CountTriples(_, task) => {
                 task.rows.len() + task.tiles.len()
             }
@@ -73,18 +73,21 @@ impl WaveChunk for PairChunk {
         self.fell_back = false;
     }
 
-    fn cost(&self) -> Cost {
+    fn estimate(&self) -> Estimate {
         let cpu_ns = match &self.work {
-            Work::Nothing | Work::Transposed(..) => 0,
-            Work::Transpose(block) => block.items.len() as u64 * TRANSPOSE_NS,
-            Work::Join(task) => u64::from(task.tids()) * JOIN_NS,
-            Work::Count(_, task) | Work::CountTriples(_, task) => task.cost / 100,
+            Work::Nothing | Work::Transposed(..) => 0.0,
+            Work::Transpose(block) => block.items.len() as f64 * TRANSPOSE_NS,
+            Work::Join(task) => f64::from(tids(task)) * JOIN_NS,
+            Work::Count(_, task) | Work::CountTriples(_, task) => task.cpu_ns,
         };
-        Cost { cpu_ns, ..Cost::default() }
+        Estimate::on_cpu(cpu_ns)
     }
 
-    fn is_for_device(&self) -> bool {
-        matches!(&self.work, Work::Count(_, task) if task.is_for_device())
+    fn target(&self) -> Target {
+        match &self.work {
+            Work::Count(_, task) if task.is_for_device() => Target::Device,
+            _ => Target::Cpu,
+        }
     }
 
     fn may_be_unfinished(&self) -> bool {

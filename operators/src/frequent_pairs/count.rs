@@ -10,6 +10,7 @@ use super::chunk::{PairChunk, Work};
 use super::columns::Columns;
 use super::flights::{OpenFlights, PairFlights};
 use super::form::Form;
+use super::joining::JoinedRanks;
 use super::pair_rows::PairRows;
 use super::plan::Task;
 use super::transposed::Transposition;
@@ -93,7 +94,7 @@ impl Kernel for PairKernel {
                 let transposed = self.transposition.transpose(block);
                 chunk.work = Work::Transposed(transposed, std::mem::take(block));
             }
-            Work::Join(task) => task.run(),
+            Work::Join(task) => task.run(JoinedRanks::join),
             Work::Count(data, task) => {
                 chunk.found.clear(data.least());
                 chunk.fell_back |= task.is_for_device();

@@ -2,18 +2,16 @@
 //!
 //! Supports of all pairs are known work: their cost is modelled before the first task is made. So
 //! `auto` compares whole windows, and the tasks of a window are all for the device or all for the
-//! CPU, each in the form that is best there. The device is opened when the windows that the CPU
-//! has counted would have paid for it, the present one included.
+//! CPU, each in the form that is best there.
 
 use thiserror::Error;
-use trommel_kernels::cuda::NoDevice;
 
 use super::cost;
 use super::device_form::DeviceForm;
 use super::flights;
 use super::plan::Task;
 use super::vertical::VerticalData;
-use crate::wave::{Device, DeviceSession, OPENING_NS};
+use crate::wave::{Access, DeviceChoice, Estimate};
 
 /// Supports of the items, and transactions, that the batmaps of a device can have.
 const MAP_SUPPORT_MAX: u32 = 1 << 23;
@@ -31,103 +29,45 @@ pub(super) struct TooLarge {
     support: u32,
 }
 
-/// Chooses, window by window.
-pub(super) struct DeviceChoice {
-    device: Device,
-    forms: &'static [DeviceForm],
-    session: DeviceSession,
-    /// Whether `auto` takes the device without a comparison of costs.
-    is_forced: bool,
-    /// Modelled nanoseconds that the device would have saved so far.
-    saved_ns: u64,
-    /// Bytes of its memory that were free when it was opened.
-    free: Option<u64>,
-    /// Whether there is no device, or not any more.
-    is_gone: bool,
-}
-
-impl DeviceChoice {
-    /// A choice between the CPU and a `device`, which has data in one of the given forms.
-    pub(super) fn new(
-        device: Device,
-        forms: &'static [DeviceForm],
-        session: DeviceSession,
-        is_forced: bool,
-    ) -> Self {
-        Self { device, forms, session, is_forced, saved_ns: 0, free: None, is_gone: false }
+/// The form, among `forms`, in which a device is to count the pairs of `data`; none if the CPU is
+/// to count them, by the tasks `on_cpu` on `kernels` cores.
+///
+/// # Errors
+/// If the device cannot hold the data in its form, and is required.
+pub(super) fn choose(
+    choice: &mut DeviceChoice,
+    forms: &[DeviceForm],
+    data: &VerticalData,
+    on_cpu: &[Task],
+    kernels: usize,
+) -> Result<Option<DeviceForm>, TooLarge> {
+    let device_ns = |form: &DeviceForm| cost::on_device(data, *form);
+    let mut forms = forms.to_vec();
+    forms.sort_by(|left, right| device_ns(left).total_cmp(&device_ns(right)));
+    let Some(&best) = forms.first().filter(|_| choice.may_use_device() && !on_cpu.is_empty())
+    else {
+        return Ok(None);
+    };
+    let (transactions, support) = (data.transactions(), data.support(0));
+    if best == DeviceForm::Batmap
+        && (transactions > MAP_TRANSACTIONS_MAX || support > MAP_SUPPORT_MAX)
+    {
+        let too_large = TooLarge { transactions, support };
+        return if choice.is_required() { Err(too_large) } else { Ok(None) };
     }
-
-    /// Notes that the CPU has answered a task that was for the device.
-    pub(super) fn fell_back(&mut self) {
-        self.is_gone = true;
+    let cpu_ns = on_cpu.iter().map(|task| task.cpu_ns).sum::<f64>() / kernels as f64;
+    if !choice.pays(&Estimate { device_ns: device_ns(&best), ..Estimate::on_cpu(cpu_ns) }) {
+        return Ok(None);
     }
-
-    /// The form in which a device is to count the pairs of `data`, if it is not the CPU, which
-    /// would count them by the tasks `on_cpu` on `kernels` cores.
-    ///
-    /// # Errors
-    /// If the device cannot hold the data in its form, and is not to be left.
-    pub(super) fn choose(
-        &mut self,
-        data: &VerticalData,
-        on_cpu: &[Task],
-        kernels: usize,
-    ) -> Result<Option<DeviceForm>, TooLarge> {
-        if self.is_gone || on_cpu.is_empty() || self.device == Device::Cpu {
-            return Ok(None);
+    Ok(match choice.open() {
+        Access::Missing => None,
+        Access::Refused => Some(best),
+        Access::Open(_, free) => {
+            let has_room = |form: &DeviceForm| flights::data_bytes(data, *form) <= free as u64;
+            // A device that has to count says itself that its memory does not suffice.
+            forms.into_iter().find(has_room).or(choice.is_required().then_some(best))
         }
-        let mut forms = self.forms.to_vec();
-        forms.sort_by_key(|form| cost::on_device(data, *form));
-        let Some(&best) = forms.first() else { return Ok(None) };
-        let (transactions, support) = (data.transactions(), data.support(0));
-        let is_too_large = best == DeviceForm::Batmap
-            && (transactions > MAP_TRANSACTIONS_MAX || support > MAP_SUPPORT_MAX);
-        let is_auto = self.device == Device::Auto;
-        if is_auto && (is_too_large || !self.pays(data, best, on_cpu, kernels)) {
-            return Ok(None);
-        }
-        if is_too_large {
-            return Err(TooLarge { transactions, support });
-        }
-        let chosen = forms.into_iter().find(|form| self.has_room(data, *form));
-        // A device that has to count says itself that its memory does not suffice.
-        Ok(if is_auto { chosen } else { chosen.or(Some(best)) })
-    }
-
-    /// Whether a device saves time, and the windows so far pay for opening it.
-    fn pays(
-        &mut self,
-        data: &VerticalData,
-        form: DeviceForm,
-        on_cpu: &[Task],
-        kernels: usize,
-    ) -> bool {
-        if self.is_forced {
-            return true;
-        }
-        let cpu = on_cpu.iter().map(|task| task.cost).sum::<u64>() / kernels as u64;
-        let saved = cpu.saturating_sub(cost::on_device(data, form));
-        self.saved_ns = self.saved_ns.saturating_add(saved / 100);
-        saved > 0 && self.saved_ns >= OPENING_NS
-    }
-
-    /// Whether there is a device, with room for the data. A device that cannot be opened for a
-    /// reason that a user must know is taken, so that the kernel meets the same reason.
-    fn has_room(&mut self, data: &VerticalData, form: DeviceForm) -> bool {
-        if self.is_gone {
-            return false;
-        }
-        if self.free.is_none() {
-            let free = || Ok(self.session.open()?.memory_bytes()?.0 as u64);
-            self.free = match free() {
-                Ok(free) => Some(free),
-                Err(NoDevice::UnknownSetting { .. } | NoDevice::Failed(_)) => return true,
-                Err(_) => None,
-            };
-        }
-        self.is_gone = self.free.is_none();
-        self.free.is_some_and(|free| flights::data_bytes(data, form) <= free)
-    }
+    })
 }
 
 #[cfg(test)]
@@ -145,6 +85,7 @@ mod tests {
     use crate::frequent_pairs::transposed::Transposition;
     use crate::frequent_pairs::{Layout, Support};
     use crate::names::ItemNames;
+    use crate::wave::{Device, DevicePrice, DeviceSession, OPENING_NS};
     use crate::window::borders::WindowSpan;
 
     /// Four transactions of 700 items.
@@ -161,48 +102,52 @@ mod tests {
         Joining::new(blocks, &names, support, window, (1, 1), budget).unwrap().run()
     }
 
-    fn choice(device: Device, forms: &'static [DeviceForm]) -> DeviceChoice {
-        DeviceChoice::new(device, forms, DeviceSession::new(device), false)
-    }
-
-    /// The tasks of a CPU, which take `cost` hundredths of a nanosecond.
-    fn on_cpu(data: &VerticalData, cost: u64) -> Vec<Task> {
-        let mut tasks = tasks(data, Layout::Sliced, 1, u64::MAX / 100);
+    /// The tasks of a CPU, which take a core `cpu_ns`.
+    fn on_cpu(data: &VerticalData, cpu_ns: f64) -> Vec<Task> {
+        let mut tasks = tasks(data, Layout::Sliced, 1, f64::MAX);
         tasks.truncate(1);
-        tasks[0].cost = cost;
+        tasks[0].cpu_ns = cpu_ns;
         tasks
     }
 
-    #[test]
-    fn windows_save_until_they_have_paid_for_the_device() {
-        let data = data();
-        let form = DeviceForm::Tensor;
-        let mut auto = choice(Device::Auto, &[DeviceForm::Tensor]);
-        let device = cost::on_device(&data, form);
-        let mut pays = |cpu: u64, kernels| auto.pays(&data, form, &on_cpu(&data, cpu), kernels);
-        let opening = 100 * OPENING_NS;
-        assert!(!pays(device + opening / 2, 1) && !pays(device, 1), "nothing is saved");
-        assert!(!pays(2 * device + opening - 200, 2), "two kernels take half the time");
-        assert!(pays(device + 100, 1), "half, half and the rest");
-        assert!(!pays(device, 1) && pays(device + 100, 1), "windows that cost more stay");
+    fn choice(device: Device, free: usize) -> DeviceChoice {
+        DeviceChoice::new(DeviceSession::with_free_bytes(device, free), DevicePrice::MEASURED)
     }
 
     #[test]
     fn a_device_is_chosen_only_where_it_may_be() {
         let data = data();
-        let tasks = on_cpu(&data, 1);
+        let tasks = on_cpu(&data, 1.0);
         let forms = &[DeviceForm::Bitmap];
-        let chosen = |device, forms| choice(device, forms).choose(&data, &tasks, 1).unwrap();
+        let chosen = |device, forms: &[DeviceForm]| {
+            choose(&mut choice(device, 0), forms, &data, &tasks, 1).unwrap()
+        };
+        // There is no device, but it is required: the kernel tells why it is not there.
         assert_eq!(chosen(Device::Cuda(0), forms), Some(DeviceForm::Bitmap));
         let both = &[DeviceForm::Bitmap, DeviceForm::Tensor];
         assert_eq!(chosen(Device::Cuda(0), both), Some(DeviceForm::Tensor), "it costs less");
         assert_eq!(chosen(Device::Cuda(0), &[]), None);
         assert_eq!(chosen(Device::Cpu, forms), None);
         assert_eq!(chosen(Device::Auto, forms), None, "it saves nothing");
-        let mut left = choice(Device::Auto, forms);
-        left.is_forced = true;
-        left.fell_back();
-        assert_eq!(left.choose(&data, &tasks, 1).unwrap(), None);
-        assert_eq!(choice(Device::Cuda(0), forms).choose(&data, &[], 1).unwrap(), None);
+        let mut left = choice(Device::Cuda(0), 0);
+        left.leave();
+        assert_eq!(choose(&mut left, forms, &data, &tasks, 1).unwrap(), None);
+        assert_eq!(choose(&mut choice(Device::Cuda(0), 0), forms, &data, &[], 1).unwrap(), None);
+    }
+
+    #[test]
+    fn cores_share_the_work_of_a_window() {
+        let data = data();
+        let device_ns = cost::on_device(&data, DeviceForm::Tensor);
+        for kernels in [1, 2] {
+            let mut auto = choice(Device::Auto, 0);
+            let mut is_charged = |of_one: f64| {
+                let tasks = on_cpu(&data, of_one * kernels as f64);
+                choose(&mut auto, &[DeviceForm::Tensor], &data, &tasks, kernels).unwrap();
+                auto.is_next()
+            };
+            assert!(!is_charged(device_ns + OPENING_NS / 2.0) && !is_charged(device_ns));
+            assert!(is_charged(device_ns + OPENING_NS / 2.0 + 1.0) == auto.may_use_device());
+        }
     }
 }

@@ -12,7 +12,6 @@
 use std::sync::Arc;
 
 use trommel_kernels::Isa;
-use trommel_kernels::batmap::BatMaps;
 use trommel_kernels::cuda::supports::{
     BLOCK, BLOCKS_MAX, BitRows, DeviceMaps, Job, MAP_PAIRS_MIN, MapJob, MapPairs, PAIRS_MIN,
     PairLimits, Policy, RowJob, RowLimits, RowPairLimits, RowPairs, STRIP_WIDTH, SparseRows, Strip,
@@ -29,7 +28,7 @@ use super::device_form::{DeviceForm, strip_of_tile, tile_of_strip};
 use super::plan::Task;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
-use crate::wave::{DeviceSession, Landed, OnDevice};
+use crate::wave::{DeviceSession, Landed, OnDevice, Resident, Wanted};
 
 /// Maximum number of chunks in flight. Two more are filled and read meanwhile.
 pub(super) const IN_FLIGHT: usize = 3;
@@ -83,12 +82,6 @@ impl OpenFlights {
         let Tuning { task_tiles, device_pairs, .. } = self.tuning;
         PairLimits { tiles: task_tiles, pairs: device_pairs.max(pairs_min) }
     }
-
-    /// Memory for the data of a window: all that the device has left.
-    fn memory(&self, device: &Device) -> Result<(Arc<Memory>, usize), DeviceError> {
-        let free = device.memory_bytes()?.0;
-        Ok((Memory::new(device, free, self.lists_max), free))
-    }
 }
 
 /// The data and the task of a chunk for a device.
@@ -135,19 +128,18 @@ impl FormFlights {
 
     fn is_idle(&self) -> bool {
         match self {
-            Self::Rows(rows) => rows.flights.is_idle(),
-            Self::Maps(maps) => maps.flights.is_idle(),
-            Self::Sparse(sparse) => sparse.flights.is_idle(),
+            Self::Rows(rows) => rows.window.flights.is_idle(),
+            Self::Maps(maps) => maps.window.flights.is_idle(),
+            Self::Sparse(sparse) => sparse.window.flights.is_idle(),
         }
     }
 
     /// Whether a task of the data of a `version` can be submitted.
     fn has_room(&self, version: u64) -> bool {
-        let version = Some(version);
         match self {
-            Self::Rows(rows) => has_room(&rows.flights, rows.version == version),
-            Self::Maps(maps) => has_room(&maps.flights, maps.version() == version),
-            Self::Sparse(sparse) => has_room(&sparse.flights, sparse.version() == version),
+            Self::Rows(rows) => rows.window.has_room(version),
+            Self::Maps(maps) => maps.window.has_room(version),
+            Self::Sparse(sparse) => sparse.window.has_room(version),
         }
     }
 }
@@ -193,31 +185,26 @@ impl OnDevice for PairFlights {
 
     fn is_done(&mut self) -> Result<bool, DeviceError> {
         match self.flights() {
-            FormFlights::Rows(rows) => rows.flights.is_done(),
-            FormFlights::Maps(maps) => maps.flights.is_done(),
-            FormFlights::Sparse(sparse) => sparse.flights.is_done(),
+            FormFlights::Rows(rows) => rows.window.flights.is_done(),
+            FormFlights::Maps(maps) => maps.window.flights.is_done(),
+            FormFlights::Sparse(sparse) => sparse.window.flights.is_done(),
         }
     }
 
     fn collect(&mut self, chunk: &mut PairChunk) -> Result<Landed, DeviceError> {
         match self.flights() {
-            FormFlights::Rows(rows) => rows.flights.collect(|slot| {
+            FormFlights::Rows(rows) => rows.window.flights.collect(|slot| {
                 answer(chunk, slot.pairs().iter().copied(), slot.unfinished().iter().copied());
             }),
-            FormFlights::Maps(maps) => maps.flights.collect(|slot| {
+            FormFlights::Maps(maps) => maps.window.flights.collect(|slot| {
                 answer(chunk, slot.pairs(), slot.unfinished().iter().copied());
             }),
-            FormFlights::Sparse(sparse) => sparse.flights.collect(|slot| {
+            FormFlights::Sparse(sparse) => sparse.window.flights.collect(|slot| {
                 let unfinished = slot.unfinished().iter().copied().map(tile_of_strip);
                 answer(chunk, slot.pairs().iter().copied(), unfinished);
             }),
         }
     }
-}
-
-/// Whether a task can be submitted: other data waits until the present one is not in use.
-fn has_room<P: Primitive>(flights: &Flights<P>, is_present: bool) -> bool {
-    flights.has_room() && (is_present || flights.is_idle())
 }
 
 /// Writes the answer into a chunk.
@@ -234,18 +221,67 @@ fn answer(
     task.tiles.extend(unfinished);
 }
 
+/// Tasks in flight, and the data of one window on the device.
+#[derive(Debug)]
+struct WindowFlights<P: Primitive, D> {
+    flights: Flights<P>,
+    /// Memory for the data of a window: all that the device has left.
+    memory: Arc<Memory>,
+    budget: usize,
+    /// The data, by its version.
+    data: Resident<u64, D>,
+}
+
+impl<P: Primitive, D> WindowFlights<P, D> {
+    fn open(device: &Device, open: &OpenFlights, limits: P::Limits) -> Result<Self, DeviceError> {
+        let flights = Flights::open(device, IN_FLIGHT, limits, 0)?;
+        let budget = device.memory_bytes()?.0;
+        let memory = Memory::new(device, budget, open.lists_max);
+        Ok(Self { flights, memory, budget, data: Resident::one() })
+    }
+
+    /// Whether a task of the data of a `version` can be submitted: other data waits until no task
+    /// uses the present data.
+    fn has_room(&self, version: u64) -> bool {
+        self.flights.has_room() && self.data.has_room(&[Wanted { key: version, bytes: 1 }])
+    }
+
+    /// The data of a `version`, which `send` sends unless it is there, and the bytes that were sent.
+    fn hold(
+        &mut self,
+        version: u64,
+        mut send: impl FnMut(&Flights<P>, &Arc<Memory>, Option<D>) -> Sent<D>,
+    ) -> Sent<D> {
+        let Self { flights, memory, data, .. } = self;
+        let wanted = vec![Wanted { key: version, bytes: 1 }];
+        let (mut held, bytes) = data.hold(wanted, |_, used| send(flights, memory, used))?;
+        Ok((held.remove(0), bytes))
+    }
+
+    /// Refuses data of `wanted` bytes if the device has not as many, or has no numbers for them.
+    fn check(&self, wanted: u64, most: usize) -> Result<(), DeviceError> {
+        let (kind, budget) = (MemoryKind::Device, self.budget.min(most));
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let is_refused = wanted > budget;
+        if is_refused {
+            Err(DeviceError::Budget { kind, wanted, left: budget, budget })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Data on the device, and the bytes that were sent for it.
+type Sent<D> = Result<(Arc<D>, u64), DeviceError>;
+
 /// Tasks over rows of bits.
 #[derive(Debug)]
 struct RowFlights {
-    flights: Flights<TilePairs>,
+    window: WindowFlights<TilePairs, BitRows>,
     policy: Policy,
-    /// Memory of the rows and the lists.
-    memory: Arc<Memory>,
-    budget: usize,
     staged: Option<Staged>,
-    room: Option<(RowLimits, Arc<BitRows>)>,
-    /// Version of the data whose rows there are.
-    version: Option<u64>,
+    /// Room of the rows on the device.
+    room: RowLimits,
 }
 
 /// Pinned memory for the lists of a window.
@@ -257,60 +293,69 @@ struct Staged {
 
 impl RowFlights {
     fn open(device: &Device, open: &OpenFlights, units: Units) -> Result<Self, DeviceError> {
-        let flights = Flights::open(device, IN_FLIGHT, open.limits(PAIRS_MIN), 0)?;
-        let (memory, budget) = open.memory(device)?;
-        let policy = Policy::of(units);
-        Ok(Self { flights, policy, memory, budget, staged: None, room: None, version: None })
+        let window = WindowFlights::open(device, open, open.limits(PAIRS_MIN))?;
+        let room = RowLimits { items: 0, transactions: 0, tids: 0 };
+        Ok(Self { window, policy: Policy::of(units), staged: None, room })
     }
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
-        let bytes = if self.version == Some(data.version()) { 0 } else { self.send(data)? };
-        let (_, rows) = self.room.as_ref().expect("rows have been sent");
-        let job = Job { tiles, rows, least: data.least(), policy: self.policy };
-        self.flights.submit(&job, bytes)
+        // Asked first: rows that exceed all memory have no numbers.
+        self.window.check(data_bytes(data, DeviceForm::Tensor), usize::MAX)?;
+        let Self { window, staged, room, policy } = self;
+        let (rows, bytes) = window.hold(data.version(), |flights, memory, used| {
+            Self::send(flights, memory, data, (&mut *staged, &mut *room), used)
+        })?;
+        let job = Job { tiles, rows: &rows, least: data.least(), policy: *policy };
+        window.flights.submit(&job, bytes)
     }
 
-    /// Makes the rows of `data` on the device, where no chunk is in flight; returns the bytes that
-    /// were sent.
-    fn send(&mut self, data: &VerticalData) -> Result<u64, DeviceError> {
-        self.version = None;
+    /// Makes the rows of `data` on the device, where no chunk is in flight, in the memory of rows
+    /// that are not used any more if there is `room`.
+    fn send(
+        flights: &Flights<TilePairs>,
+        memory: &Arc<Memory>,
+        data: &VerticalData,
+        (staged, room): (&mut Option<Staged>, &mut RowLimits),
+        used: Option<BitRows>,
+    ) -> Sent<BitRows> {
         let (items, transactions) = (data.len(), data.transactions());
-        let wanted = data_bytes(data, DeviceForm::Tensor);
-        // Asked first: rows that exceed all memory have no numbers.
-        if wanted > self.budget as u64 {
-            let (kind, budget) = (MemoryKind::Device, self.budget);
-            let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-            return Err(DeviceError::Budget { kind, wanted, left: budget, budget });
-        }
         let limits = RowLimits { items, transactions, tids: data.lists().tokens().len() };
         let offsets_len = TidBlocks::offsets_len(items, transactions);
-        self.stage(offsets_len, limits.tids)?;
-        let Staged { offsets, tids } = self.staged.as_mut().expect("it is there");
+        let Staged { offsets, tids } = Staged::with_room(staged, memory, offsets_len, limits.tids)?;
         let (offsets, tids) = (&mut offsets[..offsets_len], &mut tids[..limits.tids]);
         TidBlocks::cut(data.lists(), transactions, offsets, tids);
         let bytes = size_of_val(offsets) + size_of_val(tids);
-        let (limits, mut rows) = match self.room.take().filter(|(room, _)| holds(room, &limits)) {
-            Some(room) => room,
-            None => (limits, Arc::new(BitRows::with_room(&self.memory, limits)?)),
+        let mut rows = match used.filter(|_| holds(room, &limits)) {
+            Some(rows) => rows,
+            None => {
+                *room = limits;
+                BitRows::with_room(memory, limits)?
+            }
         };
         let lists = TidBlocks::new(items, transactions, offsets, tids);
-        let own = Arc::get_mut(&mut rows).expect("no chunk is in flight");
-        own.load(self.flights.kernels(), self.flights.lane(), &lists)?;
-        self.room = Some((limits, rows));
-        self.version = Some(data.version());
-        Ok(bytes as u64)
+        rows.load(flights.kernels(), flights.lane(), &lists)?;
+        Ok((Arc::new(rows), bytes as u64))
     }
+}
 
-    /// Makes pinned memory for lists, unless it is there.
-    fn stage(&mut self, offsets: usize, tids: usize) -> Result<(), DeviceError> {
+impl Staged {
+    /// Pinned memory for lists: that which is `there`, or new memory.
+    fn with_room<'a>(
+        there: &'a mut Option<Self>,
+        memory: &Arc<Memory>,
+        offsets: usize,
+        tids: usize,
+    ) -> Result<&'a mut Self, DeviceError> {
         let is_enough =
-            |staged: &Staged| staged.offsets.len() >= offsets && staged.tids.len() >= tids;
-        self.staged = self.staged.take().filter(is_enough);
-        if self.staged.is_none() {
-            let offsets = self.memory.pinned_buffer(offsets)?;
-            self.staged = Some(Staged { offsets, tids: self.memory.pinned_buffer(tids)? });
-        }
-        Ok(())
+            |staged: &Self| staged.offsets.len() >= offsets && staged.tids.len() >= tids;
+        let staged = match there.take().filter(is_enough) {
+            Some(staged) => staged,
+            None => {
+                let offsets = memory.pinned_buffer(offsets)?;
+                Self { offsets, tids: memory.pinned_buffer(tids)? }
+            }
+        };
+        Ok(there.insert(staged))
     }
 }
 
@@ -324,53 +369,33 @@ fn holds(room: &RowLimits, wanted: &RowLimits) -> bool {
 /// Tasks over batmaps.
 #[derive(Debug)]
 struct MapFlights {
-    flights: Flights<MapPairs>,
-    memory: Arc<Memory>,
-    budget: usize,
+    window: WindowFlights<MapPairs, DeviceMaps>,
     isa: Isa,
-    /// The maps on the device, and the version of their data.
-    maps: Option<(u64, Arc<DeviceMaps>)>,
 }
 
 impl MapFlights {
     fn open(device: &Device, open: &OpenFlights) -> Result<Self, DeviceError> {
-        let flights = Flights::open(device, IN_FLIGHT, open.limits(MAP_PAIRS_MIN), 0)?;
-        let (memory, free) = open.memory(device)?;
-        Ok(Self { flights, memory, budget: free.min(MAP_BYTES_MAX), isa: open.isa, maps: None })
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.maps.as_ref().map(|(version, _)| *version)
+        let window = WindowFlights::open(device, open, open.limits(MAP_PAIRS_MIN))?;
+        Ok(Self { window, isa: open.isa })
     }
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
-        let is_present = self.version() == Some(data.version());
-        let bytes = if is_present { 0 } else { self.send(data.version(), data.maps(self.isa))? };
-        let (_, maps) = self.maps.as_ref().expect("maps have been sent");
-        let job = MapJob { tiles, maps, least: data.least(), blocks_max: BLOCKS_MAX };
-        self.flights.submit(&job, bytes)
-    }
-
-    /// Sends maps in place of those before; returns the bytes that were sent.
-    fn send(&mut self, version: u64, maps: &Arc<BatMaps<2>>) -> Result<u64, DeviceError> {
-        self.maps = None;
-        let (wanted, budget) = (DeviceMaps::bytes_of(maps), self.budget);
-        if wanted > budget {
-            let kind = MemoryKind::Device;
-            return Err(DeviceError::Budget { kind, wanted, left: budget, budget });
-        }
-        self.maps = Some((version, DeviceMaps::upload(&self.memory, maps)?));
-        Ok(wanted as u64)
+        let maps = data.maps(self.isa);
+        let wanted = DeviceMaps::bytes_of(maps) as u64;
+        self.window.check(wanted, MAP_BYTES_MAX)?;
+        let (maps, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            drop(used);
+            Ok((DeviceMaps::upload(memory, maps)?, wanted))
+        })?;
+        let job = MapJob { tiles, maps: &maps, least: data.least(), blocks_max: BLOCKS_MAX };
+        self.window.flights.submit(&job, bytes)
     }
 }
 
 /// Tasks over transactions.
 #[derive(Debug)]
 struct SparseFlights {
-    flights: Flights<RowPairs>,
-    memory: Arc<Memory>,
-    /// The transactions on the device, and the version of their data.
-    rows: Option<(u64, Arc<SparseRows>)>,
+    window: WindowFlights<RowPairs, SparseRows>,
     /// The strips of a task, kept for its memory.
     strips: Vec<Strip>,
 }
@@ -379,27 +404,19 @@ impl SparseFlights {
     fn open(device: &Device, open: &OpenFlights) -> Result<Self, DeviceError> {
         let PairLimits { tiles: strips, pairs } = open.limits(STRIP_WIDTH as usize);
         let limits = RowPairLimits { strips, width: STRIP_WIDTH, pairs };
-        let flights = Flights::open(device, IN_FLIGHT, limits, 0)?;
-        let (memory, _) = open.memory(device)?;
-        Ok(Self { flights, memory, rows: None, strips: Vec::new() })
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.rows.as_ref().map(|(version, _)| *version)
+        Ok(Self { window: WindowFlights::open(device, open, limits)?, strips: Vec::new() })
     }
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
-        let mut bytes = 0;
-        if self.version() != Some(data.version()) {
-            self.rows = None;
-            let rows = SparseRows::upload(&self.memory, data.lists(), data.transactions())?;
-            bytes = rows.bytes() as u64;
-            self.rows = Some((data.version(), rows));
-        }
-        let (_, rows) = self.rows.as_ref().expect("transactions have been sent");
+        let (rows, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            drop(used);
+            let rows = SparseRows::upload(memory, data.lists(), data.transactions())?;
+            let bytes = rows.bytes() as u64;
+            Ok((rows, bytes))
+        })?;
         self.strips.clear();
         self.strips.extend(tiles.iter().copied().map(strip_of_tile));
-        let job = RowJob { strips: &self.strips, rows, least: data.least() };
-        self.flights.submit(&job, bytes)
+        let job = RowJob { strips: &self.strips, rows: &rows, least: data.least() };
+        self.window.flights.submit(&job, bytes)
     }
 }

@@ -20,6 +20,7 @@ use super::transposed::TransposedBlock;
 use super::vertical::{TooMany, VerticalData, narrow};
 use crate::budget::{Budget, BudgetFull};
 use crate::names::ItemNames;
+use crate::wave::{Numbered, Round};
 use crate::window::borders::WindowSpan;
 
 /// The rank of an item that is not frequent.
@@ -37,7 +38,7 @@ const ITEM_BYTES: usize = 6 * size_of::<u32>();
 
 /// The blocks of a window, and the places of their items.
 #[derive(Debug)]
-struct Ranked {
+pub(super) struct Ranked {
     blocks: Vec<Arc<TransposedBlock>>,
     /// Rank of each item by number, or [`NO_RANK`].
     ranks: Vec<u32>,
@@ -48,7 +49,7 @@ struct Ranked {
 /// Lists on their way from blocks to [`VerticalData`].
 #[derive(Debug)]
 pub(super) struct Joining {
-    ranked: Arc<Ranked>,
+    round: Round<Ranked, JoinedRanks>,
     /// The items by rank.
     items: ArrayRef,
     /// Per rank: the place among the frequent items, sorted.
@@ -56,27 +57,26 @@ pub(super) struct Joining {
     transactions: u32,
     least: u32,
     window: WindowSpan,
-    /// Tasks that nobody has yet, the next one last.
-    waiting: Vec<JoinTask>,
-    done: Vec<Option<Part<u32>>>,
+    /// The lists, when all tasks are back.
+    done: Vec<JoinedRanks>,
     /// Bytes of the lists, and of blocks that only these tasks have.
     bytes: usize,
 }
 
 /// A task: the lists of some ranks.
+pub(super) type JoinTask = Numbered<Ranked, JoinedRanks>;
+
+/// The lists of some ranks.
 #[derive(Debug)]
-pub(super) struct JoinTask {
-    /// Its number.
-    number: usize,
-    ranked: Arc<Ranked>,
+pub(super) struct JoinedRanks {
     ranks: Range<usize>,
     tids: Part<u32>,
 }
 
-impl JoinTask {
+impl JoinedRanks {
     /// Joins the lists.
-    pub(super) fn run(&mut self) {
-        let Self { ranked, ranks, tids, .. } = self;
+    pub(super) fn join(&mut self, ranked: &Ranked) {
+        let Self { ranks, tids } = self;
         let begin = ranked.offsets[ranks.start];
         let offsets = &ranked.offsets[ranks.clone()];
         let mut places: Vec<u32> = offsets.iter().map(|offset| offset - begin).collect();
@@ -95,11 +95,12 @@ impl JoinTask {
             first += block.transactions();
         }
     }
+}
 
-    /// Number of transactions in its lists.
-    pub(super) fn tids(&self) -> u32 {
-        self.ranked.offsets[self.ranks.end] - self.ranked.offsets[self.ranks.start]
-    }
+/// Number of transactions in the lists of a task.
+pub(super) fn tids(task: &JoinTask) -> u32 {
+    let (ranks, offsets) = (&task.task().ranks, &task.shared().offsets);
+    offsets[ranks.end] - offsets[ranks.start]
 }
 
 impl Joining {
@@ -150,13 +151,11 @@ impl Joining {
         let ranges = ranges(&offsets, count);
         let lens = ranges.iter().map(|ranks| offsets[ranks.end] - offsets[ranks.start]);
         let parts = Part::split(lens.map(|len| len as usize));
-        let ranked = Arc::new(Ranked { blocks, ranks, offsets });
-        let task =
-            |(number, (ranks, tids))| JoinTask { number, ranked: Arc::clone(&ranked), ranks, tids };
-        let waiting: Vec<_> = ranges.into_iter().zip(parts).enumerate().map(task).rev().collect();
-        let done = waiting.iter().map(|_| None).collect();
+        let tasks = ranges.into_iter().zip(parts).map(|(ranks, tids)| JoinedRanks { ranks, tids });
+        let round = Round::new(Ranked { blocks, ranks, offsets }, tasks);
         let items = names.column(&numbers);
-        Ok(Self { ranked, items, places, transactions, least, window, waiting, done, bytes })
+        let done = Vec::new();
+        Ok(Self { round, items, places, transactions, least, window, done, bytes })
     }
 
     /// Takes over `bytes` of blocks that nothing else has.
@@ -171,12 +170,12 @@ impl Joining {
 
     /// The next task.
     pub(super) fn task(&mut self) -> Option<JoinTask> {
-        self.waiting.pop()
+        self.round.task()
     }
 
     /// Takes a task back that has been done.
     pub(super) fn landed(&mut self, task: JoinTask) {
-        self.done[task.number] = Some(task.tids);
+        self.done.extend(self.round.landed(task).into_iter().flatten());
     }
 
     /// The data, when all tasks are back.
@@ -184,10 +183,9 @@ impl Joining {
     /// # Panics
     /// If a task is missing.
     pub(super) fn finish(self) -> VerticalData {
-        let Self { ranked, items, places, transactions, least, window, done, .. } = self;
-        let tids = Part::join(done.into_iter().flatten().collect());
-        let ranked = Arc::into_inner(ranked).expect("all tasks are back");
-        let lists = SetStore::new(ranked.offsets, tids);
+        let Self { round, items, places, transactions, least, window, done, .. } = self;
+        let tids = Part::join(done.into_iter().map(|task| task.tids).collect());
+        let lists = SetStore::new(round.into_shared().offsets, tids);
         VerticalData::new(lists, items, places, transactions, least, window)
     }
 
@@ -195,7 +193,7 @@ impl Joining {
     #[cfg(test)]
     pub(super) fn run(mut self) -> VerticalData {
         while let Some(mut task) = self.task() {
-            task.run();
+            task.run(JoinedRanks::join);
             self.landed(task);
         }
         self.finish()

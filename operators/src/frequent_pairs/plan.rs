@@ -14,21 +14,21 @@ use super::vertical::VerticalData;
 /// Parts of each kernel's share of the work that is left: a task is at most one of them. So tasks
 /// become smaller, and all kernels end at about the same time (Hummel, Schonberg, Flynn,
 /// *Factoring: A Method for Scheduling Parallel Loops*, CACM 1992, with parts of two rounds).
-const SHARE_PARTS: u64 = 2;
+const SHARE_PARTS: f64 = 2.0;
 
 /// Parts of each kernel's share of all work: a task is at least about one of them.
-const TASKS_PER_KERNEL: u64 = 8;
+const TASKS_PER_KERNEL: f64 = 8.0;
 
 /// Rows and the columns before them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Task {
     pub(super) form: Form,
     pub(super) columns: Range<u32>,
     pub(super) rows: Range<u32>,
     /// Tiles that are left after the rows, of a task for a device.
     pub(super) tiles: Vec<Tile>,
-    /// Of a CPU, in hundredths of a nanosecond.
-    pub(super) cost: u64,
+    /// Modelled nanoseconds of a core.
+    pub(super) cpu_ns: f64,
 }
 
 /// The rows of tasks: items, for pairs, or pairs, for triples.
@@ -41,8 +41,8 @@ pub(super) trait TaskRows {
     fn first_row(&self, column: u32) -> u32;
     /// The work of the rows before `row`, in any unit.
     fn work(&self, row: u32) -> u64;
-    /// Modelled cost, in hundredths of a nanosecond.
-    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64;
+    /// Modelled nanoseconds of a core.
+    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64;
 }
 
 /// The tasks for all `rows`. With several `kernels`, they are divided into parts of at least
@@ -51,7 +51,7 @@ pub(super) fn tasks(
     rows: &impl TaskRows,
     layout: Layout,
     kernels: usize,
-    task_ns_min: u64,
+    task_ns_min: f64,
 ) -> Vec<Task> {
     let items = rows.columns();
     if items < 2 {
@@ -69,8 +69,8 @@ pub(super) fn tasks(
     // Modelled, not timed: equal runs divide their tasks alike.
     let task = |form, columns: Range<u32>| {
         let of_columns = rows.first_row(columns.start)..rows.len();
-        let cost = rows.cost(form, &columns, &of_columns);
-        Task { form, columns, rows: of_columns, tiles: Vec::new(), cost }
+        let cpu_ns = rows.cpu_ns(form, &columns, &of_columns);
+        Task { form, columns, rows: of_columns, tiles: Vec::new(), cpu_ns }
     };
     let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
     if dense + 1 < items {
@@ -81,14 +81,14 @@ pub(super) fn tasks(
     if kernels == 1 {
         return tasks;
     }
-    let kernels = kernels as u64;
-    let mut left: u64 = tasks.iter().map(|task| task.cost).sum();
-    let least = (left / (TASKS_PER_KERNEL * kernels)).max(100 * task_ns_min);
+    let kernels = kernels as f64;
+    let mut left: f64 = tasks.iter().map(|task| task.cpu_ns).sum();
+    let least = (left / (TASKS_PER_KERNEL * kernels)).max(task_ns_min);
     let mut divided = Vec::new();
     for mut task in tasks {
         loop {
             let part = task.take_part(rows, (left / (SHARE_PARTS * kernels)).max(least));
-            left = left.saturating_sub(part.cost);
+            left = (left - part.cpu_ns).max(0.0);
             divided.push(part);
             if task.rows.is_empty() {
                 break;
@@ -112,39 +112,40 @@ fn blocks(items: u32) -> impl Iterator<Item = Range<u32>> {
 fn dense_items(rows: &impl TaskRows) -> u32 {
     let items = rows.columns();
     let after = |column: u32| rows.first_row(column)..rows.len();
-    let mut sliced = 0;
-    let mut best = (rows.cost(Form::Sparse, &(0..items), &after(0)), 0);
+    let mut sliced = 0.0;
+    let mut best = (rows.cpu_ns(Form::Sparse, &(0..items), &after(0)), 0);
     for columns in blocks(items) {
         let end = columns.end;
-        sliced += rows.cost(Form::Sliced, &columns, &after(columns.start));
+        sliced += rows.cpu_ns(Form::Sliced, &columns, &after(columns.start));
         let sparse = match end < items {
-            true => rows.cost(Form::Sparse, &(end..items), &after(end)),
-            false => 0,
+            true => rows.cpu_ns(Form::Sparse, &(end..items), &after(end)),
+            false => 0.0,
         };
-        best = best.min((sliced + sparse, end));
+        if sliced + sparse < best.0 {
+            best = (sliced + sparse, end);
+        }
     }
     best.1
 }
 
 impl Task {
-    /// Takes the first rows, of about the cost `cost`; all rows, if few would be left.
-    fn take_part(&mut self, rows: &impl TaskRows, cost: u64) -> Self {
+    /// Takes the first rows, which take a core about `cpu_ns`; all rows, if few would be left.
+    fn take_part(&mut self, rows: &impl TaskRows, cpu_ns: f64) -> Self {
         let whole = self.rows.clone();
         let mut end = whole.end;
         // Each part makes the bits of the columns again, which is at most half of its work.
-        let columns = rows.cost(self.form, &self.columns, &(end..end));
-        let (all, part) = (self.cost - columns, columns.max(cost.saturating_sub(columns)));
-        if all > part.saturating_add(part / 2) {
-            let work = rows.work(whole.end) - rows.work(whole.start);
-            let part = u128::from(work) * u128::from(part) / u128::from(all);
-            let enough = rows.work(whole.start) + u64::try_from(part).expect("less than all work");
-            end = first_reaching(whole.clone(), |row| rows.work(row) >= enough);
+        let columns = rows.cpu_ns(self.form, &self.columns, &(end..end));
+        let (all, part) = (self.cpu_ns - columns, columns.max(cpu_ns - columns));
+        if all > 1.5 * part {
+            let before = rows.work(whole.start);
+            let enough = (rows.work(whole.end) - before) as f64 * part / all;
+            end = first_reaching(whole.clone(), |row| (rows.work(row) - before) as f64 >= enough);
             end = end.max(whole.start + 1);
         }
         let of_rows = |own: Range<u32>| {
             let columns = self.columns.clone();
-            let cost = rows.cost(self.form, &columns, &own);
-            Self { rows: own, cost, columns, tiles: Vec::new(), form: self.form }
+            let cpu_ns = rows.cpu_ns(self.form, &columns, &own);
+            Self { rows: own, cpu_ns, columns, tiles: Vec::new(), form: self.form }
         };
         let (part, rest) = (of_rows(whole.start..end), of_rows(end..whole.end));
         *self = rest;
@@ -169,7 +170,7 @@ impl TaskRows for VerticalData {
         self.total(0..row) + u64::from(row)
     }
 
-    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
+    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
         match form {
             Form::Sliced => cost::sliced(self, columns, rows),
             Form::Batmap | Form::Bitmap | Form::Lists => cost::bitmap(self, columns, rows),
@@ -195,7 +196,7 @@ impl TaskRows for PairRows {
         self.totals(row)[0] + u64::from(row)
     }
 
-    fn cost(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> u64 {
+    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
         match form {
             Form::Sparse | Form::Triangle => cost::sparse_triples(self, columns.start, rows),
             _ => cost::sliced_triples(self, columns, rows),
@@ -243,9 +244,9 @@ mod tests {
             u64::from(row)
         }
 
-        fn cost(&self, form: Form, _: &Range<u32>, rows: &Range<u32>) -> u64 {
+        fn cpu_ns(&self, form: Form, _: &Range<u32>, rows: &Range<u32>) -> f64 {
             let columns = if form == Form::Sliced { self.columns } else { 0 };
-            columns + rows.len() as u64
+            columns as f64 + rows.len() as f64
         }
     }
 
@@ -259,8 +260,8 @@ mod tests {
         ) {
             let rows = Even { items, columns };
             let layout = if sliced { Layout::Sliced } else { Layout::Sparse };
-            let alone = tasks(&rows, layout, 1, 0);
-            let divided = tasks(&rows, layout, kernels, 0);
+            let alone = tasks(&rows, layout, 1, 0.0);
+            let divided = tasks(&rows, layout, kernels, 0.0);
             let mut parts = divided.iter();
             for whole in &alone {
                 let mut begin = whole.rows.start;
@@ -275,8 +276,8 @@ mod tests {
             }
             prop_assert_eq!(parts.next(), None);
             let [before, after] = [&alone, &divided]
-                .map(|tasks| tasks.iter().map(|task| task.cost).sum::<u64>());
-            prop_assert!(after <= 2 * before, "{after} in place of {before}");
+                .map(|tasks| tasks.iter().map(|task| task.cpu_ns).sum::<f64>());
+            prop_assert!(after <= 2.0 * before, "{after} in place of {before}");
         }
     }
 
@@ -284,10 +285,10 @@ mod tests {
     fn tasks_are_small_at_the_end() {
         let rows = Even { items: 1_001, columns: 0 };
         let lens = |kernels| -> Vec<usize> {
-            let tasks = tasks(&rows, Layout::Sparse, kernels, 0);
+            let tasks = tasks(&rows, Layout::Sparse, kernels, 0.0);
             tasks.iter().map(|task| task.rows.len()).collect()
         };
         assert_eq!(lens(1), [1_000]);
-        assert_eq!(lens(2), [250, 187, 140, 105, 79, 62, 62, 62, 53]);
+        assert_eq!(lens(2), [250, 188, 141, 106, 79, 63, 63, 63, 47]);
     }
 }

@@ -10,7 +10,8 @@ use trommel_kernels::supports::Pair;
 
 use super::chunk::{PairChunk, Work};
 use super::collector::{Collector, TransactionBlock};
-use super::device::DeviceChoice;
+use super::device;
+use super::device_form::DeviceForm;
 use super::joining::Joining;
 use super::options::{Layout, Support};
 use super::pair_rows::PairRows;
@@ -25,7 +26,7 @@ use crate::names::ItemNames;
 use crate::rejected::BadRows;
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, SnapshotFileError};
-use crate::wave::{Filled, Producer};
+use crate::wave::{DeviceChoice, Filled, Producer};
 use crate::window::slides::Slides;
 
 /// Rules of the operator.
@@ -76,6 +77,8 @@ pub(super) struct PairProducer {
     collector: Collector,
     panes: PaneBlocks,
     device: DeviceChoice,
+    /// Forms of the data on the device.
+    forms: &'static [DeviceForm],
     /// The window that is counted.
     mining: Mining,
     /// Pairs of the window, if their triples are counted next.
@@ -107,7 +110,7 @@ impl PairProducer {
         rules: Rules,
         (set, bad): (SetInput, BadRows),
         names: ItemNames,
-        device: DeviceChoice,
+        (device, forms): (DeviceChoice, &'static [DeviceForm]),
         snapshot: Option<SnapshotFile>,
     ) -> Self {
         Self {
@@ -120,6 +123,7 @@ impl PairProducer {
             retained: 0,
             numbers: Vec::new(),
             device,
+            forms,
             mining: Mining::Nothing,
             found: Vec::new(),
             snapshot,
@@ -260,7 +264,7 @@ impl PairProducer {
         let Rules { layout, kernels, tuning, .. } = self.rules;
         let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
         let tasks: Box<dyn Iterator<Item = Task> + Send> =
-            match self.device.choose(&data, &on_cpu, kernels)? {
+            match device::choose(&mut self.device, self.forms, &data, &on_cpu, kernels)? {
                 Some(form) => Box::new(tile_tasks(&data, form, &on_cpu, tuning)),
                 None => Box::new(on_cpu.into_iter()),
             };
@@ -389,7 +393,7 @@ impl Producer for PairProducer {
 
     fn landed(&mut self, chunk: &mut PairChunk) {
         if chunk.fell_back {
-            self.device.fell_back();
+            self.device.leave();
         }
         if self.rules.itemset == 3 && matches!(chunk.work, Work::Count(..)) {
             self.found.extend_from_slice(chunk.found.pairs());

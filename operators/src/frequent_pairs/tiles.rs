@@ -12,12 +12,12 @@ use super::plan::Task;
 use super::tuning::Tuning;
 use super::vertical::VerticalData;
 
-/// Modelled time of a task on a device, in hundredths of a nanosecond: 2 ms. Several are in flight
-/// while rows are made of the pairs of others.
-const TASK_COST: u128 = 200_000_000;
+/// Modelled nanoseconds of a task on a device. Several are in flight while rows are made of the
+/// pairs of others.
+const TASK_NS: f64 = 2e6;
 
 /// Tiles that keep all multiprocessors of a large device busy.
-const TILES_MIN: u128 = 512;
+const TILES_MIN: usize = 512;
 
 /// The tasks of all tiles of `data` on a device. On a CPU, they cost together as much as the tasks
 /// `on_cpu`.
@@ -27,18 +27,23 @@ pub(super) fn tile_tasks(
     on_cpu: &[Task],
     tuning: Tuning,
 ) -> impl Iterator<Item = Task> + Send + use<> {
-    let cpu_cost: u64 = on_cpu.iter().map(|task| task.cost).sum();
-    let all = form.tile_count(data.len()).max(1);
-    let in_time = u128::from(all) * TASK_COST / u128::from(cost::on_device(data, form).max(1));
-    let len = usize::try_from(in_time.max(TILES_MIN)).unwrap_or(usize::MAX).min(tuning.task_tiles);
+    let cpu_ns: f64 = on_cpu.iter().map(|task| task.cpu_ns).sum();
+    let all = form.tile_count(data.len()).max(1) as f64;
+    let in_time = whole(all * TASK_NS / cost::on_device(data, form));
+    let len = in_time.max(TILES_MIN).min(tuning.task_tiles);
     let mut left = form.tiles(data.len());
     std::iter::from_fn(move || {
         let tiles: Vec<Tile> = left.by_ref().take(len).collect();
-        let share = u128::from(cpu_cost) * tiles.len() as u128 / u128::from(all);
-        let cost = u64::try_from(share).unwrap_or(u64::MAX);
-        let task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cost, tiles };
+        let cpu_ns = cpu_ns * tiles.len() as f64 / all;
+        let task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cpu_ns, tiles };
         (!task.tiles.is_empty()).then_some(task)
     })
+}
+
+/// A number of tiles, rounded down.
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn whole(tiles: f64) -> usize {
+    tiles as usize
 }
 
 impl Task {
@@ -112,7 +117,7 @@ mod tests {
 
     /// Pairs of the rows of a task with the columns before them, of `items` items.
     fn pairs(tiles: Vec<Tile>, form: DeviceForm, items: u32) -> Vec<(u32, u32)> {
-        let mut task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cost: 0, tiles };
+        let mut task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cpu_ns: 0.0, tiles };
         let mut pairs = Vec::new();
         while task.has_rows(items) {
             assert!(form == DeviceForm::Sparse || task.columns.len() <= COLUMNS);

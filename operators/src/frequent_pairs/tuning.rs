@@ -2,6 +2,8 @@
 
 use trommel_kernels::supports::Pair;
 
+use crate::wave::DevicePrice;
+
 /// Sizes of the parts of the work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tuning {
@@ -14,13 +16,12 @@ pub(super) struct Tuning {
     /// Pairs after which a chunk is answered.
     pub(super) chunk_pairs: usize,
     /// Least modelled cost of a task, if there are several kernels.
-    pub(super) task_ns_min: u64,
+    pub(super) task_ns_min: f64,
     /// Maximum number of tiles of a task for a device.
     pub(super) task_tiles: usize,
     /// Room for the pairs of a task on a device; at least the pairs of one tile.
     pub(super) device_pairs: usize,
-    /// Whether `auto` takes a device without a comparison of costs.
-    pub(super) is_device_forced: bool,
+    pub(super) device_price: DevicePrice,
     /// Rows of a batch.
     pub(super) batch_rows: usize,
     /// Windows: known items at which the items of expired transactions are forgotten.
@@ -33,10 +34,10 @@ impl Default for Tuning {
             block_items: 1 << 20,
             join_tids: 1 << 18,
             chunk_pairs: (1 << 20) / size_of::<Pair>(),
-            task_ns_min: 1_000_000,
+            task_ns_min: 1e6,
             task_tiles: 1 << 13,
             device_pairs: 1 << 18,
-            is_device_forced: false,
+            device_price: DevicePrice::MEASURED,
             batch_rows: crate::parameters::BATCH_ITEMS,
             items_min: 1 << 16,
         }
@@ -50,10 +51,10 @@ impl Tuning {
         block_items: 20,
         join_tids: 8,
         chunk_pairs: 3,
-        task_ns_min: 10,
+        task_ns_min: 10.0,
         task_tiles: 2,
         device_pairs: 0,
-        is_device_forced: true,
+        device_price: DevicePrice::FREE,
         batch_rows: 2,
         items_min: 4,
     };

@@ -177,8 +177,8 @@ impl SetSimilarityJoin {
                            counts them";
             refuse("output", "\"count\" with `mode`: \"deduplicate\"", allowed)
         });
-        let is_device_forced = plan.is_some_and(VerifyPlan::is_device_forced);
-        mistakes.refuse(!is_each_pair && is_device_forced, || {
+        let is_asked_for = plan.is_some_and(VerifyPlan::is_device_asked_for);
+        mistakes.refuse(!is_each_pair && is_asked_for, || {
             let allowed = "duplicates are found on the CPU: omit `device` and `verify`";
             refuse("mode", "\"deduplicate\" on a device", allowed)
         });
@@ -243,7 +243,7 @@ impl SetSimilarityJoin {
             algorithm,
             isa,
             cores,
-            search_cores: if plan.is_device_forced() { 1 } else { cores },
+            search_cores: if plan.is_device_asked_for() { 1 } else { cores },
             tuning,
         };
         let tiling = plan.tiling(session);
@@ -252,7 +252,7 @@ impl SetSimilarityJoin {
         let bad = BadRows::new(self.on_error, sources.len());
         let producer =
             CollectionProducer::new(collector, sources, bad, question, size_min, (tiling, opening));
-        let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_forced();
+        let is_free = algorithm == JoinAlgorithm::Auto && !plan.is_device_asked_for();
         match is_count {
             true if is_free => producer.merging_copies(),
             true => producer,
@@ -271,7 +271,7 @@ impl SetSimilarityJoin {
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
         let wave = Wave {
             device: plan.device,
-            is_device_forced: plan.is_device_forced(),
+            device_price: plan.device_price(),
             chunks: Wave::chunks_of(cores, IN_FLIGHT),
             chunk_bytes,
         };

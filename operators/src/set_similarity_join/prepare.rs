@@ -24,7 +24,7 @@ use crate::sets::{
     Carrier, Gathering, RowCounts, SetBatch, SetCollection, SetCollector, SetSource, Shares, Side,
     Sorting, TokenNumbers,
 };
-use crate::wave::{Cost, Filled, Producer};
+use crate::wave::{Estimate, Filled, Producer};
 
 /// Pairs of copies for each set from which on copies are joined once.
 const COPY_PAIRS_MIN: u64 = 16;
@@ -148,7 +148,7 @@ impl CollectionProducer {
             carrier: None,
             question,
             size_min: 1,
-            tiling: Tiling::Never,
+            tiling: Tiling::never(),
             opening: Opening::default(),
             may_merge_copies: false,
             is_each_pair: false,
@@ -291,7 +291,7 @@ impl CollectionProducer {
             let is_known = !collection.is_two_sided();
             self.copied_pairs = if is_known { self.pairs_of_copies } else { 0 };
             // Tiles are for devices, which do not know copies.
-            self.tiling = Tiling::Never;
+            self.tiling = Tiling::never();
         }
         let collection = Arc::new(collection);
         self.times.ended("sorting_ns");
@@ -366,17 +366,17 @@ impl Producer for CollectionProducer {
         }
     }
 
-    fn expected(&self) -> Option<Cost> {
+    fn expected(&self) -> Option<Estimate> {
         let Some(Phase::Joining(join)) = &self.phase else { return None };
         let tiler = join.tiler()?;
         let data = verification::of_data(join.sets());
         Some(match self.question.algorithm {
             // Its plan has tiles only if a device pays.
-            JoinAlgorithm::Auto => Cost { cpu_ns: u64::MAX, ..data },
+            JoinAlgorithm::Auto => Estimate { cpu_ns: f64::INFINITY, ..data },
             _ => {
                 let (pairs, words) = (tiler.pairs(), tiler.sets().words());
                 let cpu_ns = verification::of_tiles(pairs, words, self.question.isa);
-                Cost { cpu_ns, ..data }
+                Estimate { cpu_ns, ..data }
             }
         })
     }

@@ -5,7 +5,7 @@ use trommel_kernels::Isa;
 
 use super::candidates::chunk::CandidateChunk;
 use super::candidates::joined_sets::JoinedSets;
-use super::find::planning::PlanningTask;
+use super::find::planning::{PlannedSets, PlanningTask, weight};
 use super::find::searching::SearchTask;
 use super::options::JoinOutput;
 use super::verify::answers::OverlapAnswer;
@@ -17,16 +17,16 @@ use crate::wave::{DeviceSession, OPENING_NS};
 const CHUNKS_PER_CALL: usize = 8;
 
 /// Modelled nanoseconds of a core to collect a token.
-const GATHERED_TOKEN_NS: u64 = 3;
+const GATHERED_TOKEN_NS: f64 = 3.0;
 
 /// Modelled nanoseconds of a core to sort a token.
-const SORTED_TOKEN_NS: u64 = 8;
+const SORTED_TOKEN_NS: f64 = 8.0;
 
 /// Modelled nanoseconds of a core to count or sign a token.
-const PLANNED_TOKEN_NS: u64 = 3;
+const PLANNED_TOKEN_NS: f64 = 3.0;
 
 /// Modelled nanoseconds of a core to search a pair of postings.
-const SEARCHED_PAIR_NS: u64 = 2;
+const SEARCHED_PAIR_NS: f64 = 2.0;
 
 /// Work of a chunk that has neither pairs nor tiles of its own.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl JoinWork {
             Self::Open(session) => drop(session.open()),
             Self::Gather(task) => task.run(),
             Self::Sort(task) => task.run(),
-            Self::Plan(task) => task.run(),
+            Self::Plan(task) => task.run(PlannedSets::run),
             Self::Search(search) => search.run(isa, output, pairs, answer),
             Self::Copies(_) => {}
         }
@@ -120,14 +120,14 @@ impl JoinWork {
     }
 
     /// Modelled nanoseconds of a core.
-    pub(crate) fn cpu_ns(&self) -> u64 {
+    pub(crate) fn cpu_ns(&self) -> f64 {
         match self {
             Self::Open(_) => OPENING_NS,
-            Self::Gather(task) => task.weight() * GATHERED_TOKEN_NS,
-            Self::Sort(task) => task.weight() * SORTED_TOKEN_NS,
-            Self::Plan(task) => task.weight() * PLANNED_TOKEN_NS,
-            Self::Search(search) => search.task.weight().saturating_mul(SEARCHED_PAIR_NS),
-            Self::Copies(_) => 0,
+            Self::Gather(task) => task.weight() as f64 * GATHERED_TOKEN_NS,
+            Self::Sort(task) => task.weight() as f64 * SORTED_TOKEN_NS,
+            Self::Plan(task) => weight(task) as f64 * PLANNED_TOKEN_NS,
+            Self::Search(search) => search.task.weight() as f64 * SEARCHED_PAIR_NS,
+            Self::Copies(_) => 0.0,
         }
     }
 }

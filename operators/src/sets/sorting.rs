@@ -21,6 +21,7 @@ use super::error::SetError;
 use super::numbering::{Numbering, Numbers, TokenCounts};
 use super::shelves::{FilledShelf, ShelfPlan, Shelves};
 use crate::budget::Budget;
+use crate::wave::{Numbered, Round};
 
 /// Name of the memory of this step in errors.
 const SORTED: &str = "the sorted sets";
@@ -28,7 +29,7 @@ const SORTED: &str = "the sorted sets";
 /// Sets on their way from arrival to a collection.
 #[derive(Debug)]
 pub(crate) struct Sorting {
-    round: Round,
+    step: Step,
     plan: Arc<ShelfPlan>,
     cores: usize,
     is_two_sided: bool,
@@ -36,34 +37,37 @@ pub(crate) struct Sorting {
     budget: Budget,
     /// Bytes to be given back when the sets are on shelves, and when they are in the collection.
     temporary: [usize; 2],
-    /// Tasks that nobody has yet, the next one last.
-    waiting: Vec<SortingTask>,
-    /// Maximum number of tasks under way, for which there is memory.
-    under_way_max: usize,
-    under_way: usize,
 }
 
-/// The round of tasks, with the results of those that are back.
+/// The present round of tasks.
 #[derive(Debug)]
-enum Round {
-    Renumber(Vec<Option<Shelves>>),
-    Order(Vec<Option<SortedPart>>),
+enum Step {
+    /// Numbers the tokens of blocks and puts the sets on shelves.
+    Renumber(Round<(Isa, Numbers), Renumber>),
+    /// Appends the sets of each shelf to the collection.
+    Order(Round<(), Order>),
+}
+
+#[derive(Debug)]
+struct Renumber {
+    blocks: Vec<ArrivedBlock>,
+    shelves: Shelves,
+}
+
+#[derive(Debug)]
+struct Order {
+    shelf: FilledShelf,
+    part: SortedPart,
 }
 
 /// A task of sorting.
 #[derive(Debug)]
-pub(crate) struct SortingTask {
-    /// Its number in the round.
-    number: usize,
-    work: Work,
-}
+pub(crate) struct SortingTask(Work);
 
 #[derive(Debug)]
 enum Work {
-    /// Numbers the tokens of `blocks` and puts the sets on shelves.
-    Renumber { isa: Isa, numbers: Arc<Numbers>, blocks: Vec<ArrivedBlock>, shelves: Shelves },
-    /// Appends the sets of a shelf to the collection.
-    Order { shelf: FilledShelf, part: SortedPart },
+    Renumber(Numbered<(Isa, Numbers), Renumber>),
+    Order(Numbered<(), Order>),
 }
 
 /// Collected sets with the numbers of their tokens.
@@ -79,25 +83,31 @@ pub(super) struct Collected {
 impl SortingTask {
     /// Does the task.
     pub(crate) fn run(&mut self) {
-        match &mut self.work {
-            Work::Renumber { isa, numbers, blocks, shelves } => {
-                for mut block in mem::take(blocks) {
-                    numbers.replace(&mut block.tokens);
-                    sort_lists(*isa, &block.offsets, &mut block.tokens);
-                    shelves.add(block);
-                }
+        match &mut self.0 {
+            Work::Renumber(numbered) => numbered.run(Renumber::run),
+            Work::Order(numbered) => {
+                numbered.run(|Order { shelf, part }, ()| mem::take(shelf).append_to(part));
             }
-            Work::Order { shelf, part } => mem::take(shelf).append_to(part),
         }
     }
 
     /// Its share of all the work, to be compared with that of other tasks.
     pub(crate) fn weight(&self) -> u64 {
-        match &self.work {
-            Work::Renumber { blocks, .. } => {
-                blocks.iter().map(|block| block.tokens.len() as u64).sum()
+        match &self.0 {
+            Work::Renumber(numbered) => {
+                numbered.task().blocks.iter().map(|block| block.tokens.len() as u64).sum()
             }
-            Work::Order { shelf, .. } => shelf.tokens() as u64,
+            Work::Order(numbered) => numbered.task().shelf.tokens() as u64,
+        }
+    }
+}
+
+impl Renumber {
+    fn run(&mut self, (isa, numbers): &(Isa, Numbers)) {
+        for mut block in mem::take(&mut self.blocks) {
+            numbers.replace(&mut block.tokens);
+            sort_lists(*isa, &block.offsets, &mut block.tokens);
+            self.shelves.add(block);
         }
     }
 }
@@ -115,42 +125,32 @@ impl Sorting {
         let arrived = blocks.iter().map(|block| block.tokens.len()).max().unwrap_or(0);
         let unused_bytes = plan.unused_bytes(1 + usize::from(is_two_sided), arrived);
         budget.take(SORTED, unused_bytes)?;
-        let numbers = Arc::new(numbering.numbers);
         let parts = plan.parts();
-        let mut waiting = Vec::with_capacity(parts);
         let mut blocks = blocks.into_iter();
-        for number in 0..parts {
+        let tasks = (0..parts).map(|number| {
             let count = blocks.len().div_ceil(parts - number);
             let blocks = blocks.by_ref().take(count).collect();
-            let (numbers, shelves) = (Arc::clone(&numbers), Shelves::new(&plan));
-            let work = Work::Renumber { isa, numbers, blocks, shelves };
-            waiting.push(SortingTask { number, work });
-        }
-        waiting.reverse();
-        let round = Round::Renumber(waiting.iter().map(|_| None).collect());
+            Renumber { blocks, shelves: Shelves::new(&plan) }
+        });
+        let round = Round::new((isa, numbering.numbers), tasks);
         let [of_numbers, of_sizes] = temporary;
         Ok(Self {
-            round,
-            plan,
+            step: Step::Renumber(round),
+            plan: Arc::clone(&plan),
             cores: shares.cores,
             is_two_sided,
             counts: numbering.counts,
             budget,
             temporary: [of_numbers + unused_bytes, of_sizes],
-            under_way_max: waiting.len(),
-            waiting,
-            under_way: 0,
         })
     }
 
     /// The next task; none until one comes back.
     pub(crate) fn task(&mut self) -> Option<SortingTask> {
-        if self.under_way == self.under_way_max {
-            return None;
-        }
-        let task = self.waiting.pop()?;
-        self.under_way += 1;
-        Some(task)
+        Some(SortingTask(match &mut self.step {
+            Step::Renumber(round) => Work::Renumber(round.task()?),
+            Step::Order(round) => Work::Order(round.task()?),
+        }))
     }
 
     /// Takes a task back that has been done. The collection, if it was the last one.
@@ -158,27 +158,17 @@ impl Sorting {
     /// # Errors
     /// If there is not enough memory for the next round.
     pub(crate) fn landed(&mut self, task: SortingTask) -> Result<Option<SetCollection>, SetError> {
-        self.under_way -= 1;
-        match (&mut self.round, task.work) {
-            (Round::Renumber(done), Work::Renumber { shelves, .. }) => {
-                done[task.number] = Some(shelves);
-            }
-            (Round::Order(done), Work::Order { part, .. }) => done[task.number] = Some(part),
-            _ => unreachable!("a round ends before the next one begins"),
-        }
-        if self.under_way > 0 || !self.waiting.is_empty() {
-            return Ok(None);
-        }
-        match &mut self.round {
-            Round::Renumber(done) => {
-                let parts = mem::take(done).into_iter().flatten().collect();
-                self.order(parts)?;
+        match (&mut self.step, task.0) {
+            (Step::Renumber(round), Work::Renumber(task)) => {
+                let Some(tasks) = round.landed(task) else { return Ok(None) };
+                self.order(tasks.into_iter().map(|task| task.shelves).collect())?;
                 Ok(None)
             }
-            Round::Order(done) => {
-                let parts = mem::take(done).into_iter().flatten().collect();
-                self.finish(parts).map(Some)
+            (Step::Order(round), Work::Order(task)) => {
+                let Some(tasks) = round.landed(task) else { return Ok(None) };
+                self.finish(tasks.into_iter().map(|task| task.part).collect()).map(Some)
             }
+            _ => unreachable!("a round ends before the next one begins"),
         }
     }
 
@@ -190,19 +180,16 @@ impl Sorting {
         budget.take(SORTED, plan.sets())?;
         let shelf_bytes = plan.shelf_bytes_max();
         budget.take(SORTED, shelf_bytes)?;
-        self.under_way_max = 1;
-        while self.under_way_max < self.cores && budget.take(SORTED, shelf_bytes).is_ok() {
-            self.under_way_max += 1;
+        let mut under_way_max = 1;
+        while under_way_max < self.cores && budget.take(SORTED, shelf_bytes).is_ok() {
+            under_way_max += 1;
         }
-        self.temporary[1] += plan.sets() + self.under_way_max * shelf_bytes;
+        self.temporary[1] += plan.sets() + under_way_max * shelf_bytes;
         let shelves = Shelves::of_parts(plan, parts).into_iter();
         let parts = SortedPart::split(plan.shelves());
-        let task =
-            |(number, (shelf, part))| SortingTask { number, work: Work::Order { shelf, part } };
-        self.waiting = shelves.zip(parts).enumerate().map(task).collect();
-        // The largest shelf first, so that none waits for it at the end.
-        self.waiting.sort_by_key(SortingTask::weight);
-        self.round = Round::Order(self.waiting.iter().map(|_| None).collect());
+        let tasks = shelves.zip(parts).map(|(shelf, part)| Order { shelf, part });
+        let round = Round::new((), tasks).at_most(under_way_max);
+        self.step = Step::Order(round.heaviest_first(|task| task.shelf.tokens() as u64));
         Ok(())
     }
 

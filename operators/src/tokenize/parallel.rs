@@ -13,7 +13,8 @@ use trommel_kernels::cuda::NoDevice;
 use super::cut::{Cut, Part, Parts, Piece, Rows};
 use crate::tokens::Place;
 use crate::wave::{
-    self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
+    self, Consumer, Device, Estimate, Filled, Kernel, NoFlights, Producer, Taken, Target, Wave,
+    WaveChunk,
 };
 
 /// More kernels would wait: reading texts and making rows take longer than an eighth of cutting.
@@ -24,7 +25,7 @@ const KERNELS_MAX: usize = 8;
 const PIECES_BYTES: usize = 1 << 22;
 
 /// Nanoseconds that cutting a byte of text takes.
-const NS_PER_BYTE: u64 = 2;
+const NS_PER_BYTE: f64 = 2.0;
 
 /// An operator with kernels that `cut` makes, for two `threads` or more.
 pub(super) fn operator<C: Cut>(
@@ -80,12 +81,12 @@ impl<P: Piece> WaveChunk for PartChunk<P> {
         self.pieces.clear();
     }
 
-    fn cost(&self) -> Cost {
-        Cost { cpu_ns: NS_PER_BYTE * text_bytes(self.part()) as u64, ..Cost::default() }
+    fn estimate(&self) -> Estimate {
+        Estimate::on_cpu(NS_PER_BYTE * text_bytes(self.part()) as f64)
     }
 
-    fn is_for_device(&self) -> bool {
-        false
+    fn target(&self) -> Target {
+        Target::Cpu
     }
 
     fn release(&mut self) {

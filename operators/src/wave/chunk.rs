@@ -1,5 +1,6 @@
-//! Chunks of work and their cost.
+//! Chunks of work, and the places where they are answered.
 
+use super::choice::Estimate;
 use super::workers::Assignment;
 
 /// A chunk of regular work: the input of a kernel, and memory for its answer.
@@ -17,22 +18,19 @@ pub trait WaveChunk: Send + 'static {
     /// memory is kept.
     fn clear(&mut self, bytes_max: usize);
 
-    /// Modelled cost of this chunk, asked when it has been filled. [`Device::Auto`] decides by
-    /// it.
+    /// Modelled cost of this chunk on one core and on a device, asked when it has been filled. The
+    /// wave divides chunks among kernels by it, and [`Device::Auto`] decides by it.
     ///
     /// The provided method returns a cost of 0, with which `auto` never opens a device.
     ///
     /// [`Device::Auto`]: super::Device::Auto
-    fn cost(&self) -> Cost {
-        Cost::default()
+    fn estimate(&self) -> Estimate {
+        Estimate::default()
     }
 
-    /// Whether a device can answer it, asked when it has been filled. The CPU answers the others,
-    /// also with [`Device::Cuda`].
-    ///
-    /// [`Device::Cuda`]: super::Device::Cuda
-    fn is_for_device(&self) -> bool {
-        true
+    /// Where it is to be answered, asked when it has been filled.
+    fn target(&self) -> Target {
+        Target::Cheaper
     }
 
     /// Whether collect reads it in its order, asked when it has been filled. Other chunks, such as
@@ -59,16 +57,15 @@ pub trait WaveChunk: Send + 'static {
     fn release(&mut self) {}
 }
 
-/// Modelled cost of a chunk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Nanoseconds that a CPU needs for it.
-    pub cpu_ns: u64,
-    /// Versions of the data that a device needs for it. Chunks with equal versions share one
-    /// upload.
-    pub data: [u64; 2],
-    /// Bytes of that data.
-    pub data_bytes: u64,
+/// Where a chunk is to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// On the CPU, also with [`Device::Cuda`](super::Device::Cuda).
+    Cpu,
+    /// On the device, if there still is one: its producer has made it for a device.
+    Device,
+    /// On the device if that pays, by the [estimate](WaveChunk::estimate); else on the CPU.
+    Cheaper,
 }
 
 /// A chunk between the parts of an operator.

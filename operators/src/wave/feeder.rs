@@ -6,10 +6,10 @@ use std::mem;
 use trommel_engine::batch::Chunk;
 use trommel_engine::operator::{Counters, Output};
 
-use super::chunk::{Cost, InWave, WaveChunk};
-use super::device::Device;
+use super::choice::{DeviceChoice, Estimate};
+use super::chunk::{InWave, Target, WaveChunk};
 use super::limits::Wave;
-use super::price::Price;
+use super::session::DeviceSession;
 use super::workers::Workers;
 
 /// A fixed number of chunks. Each is made when it is first needed, and then used again and again.
@@ -21,10 +21,10 @@ pub(super) struct Feeder<C> {
     made: usize,
     /// Number of chunks in the wave that can come back unfinished.
     awaited: usize,
-    price: Price,
+    choice: DeviceChoice,
+    /// Number of kernels, which share the work of the CPU.
+    kernels: usize,
     workers: Workers,
-    /// Whether the device is missing or lost.
-    has_lost_device: bool,
     /// Number of chunks that were sent, again or for the first time.
     sent: u64,
     /// Number of these that have rows.
@@ -45,9 +45,9 @@ impl<C: WaveChunk> Feeder<C> {
             free,
             made: 0,
             awaited: 0,
-            price: Price::new(workers),
+            choice: DeviceChoice::new(DeviceSession::new(wave.device), wave.device_price),
+            kernels: workers,
             workers: Workers::new(workers),
-            has_lost_device: false,
             sent: 0,
             sent_with_rows: 0,
         }
@@ -66,38 +66,48 @@ impl<C: WaveChunk> Feeder<C> {
         // The size follows from where the chunk will be answered, which is known before it is
         // filled.
         let bytes = self.wave.chunk_bytes;
-        chunk.chunk.clear(if self.device_pays() { bytes.on_device } else { bytes.on_cpu });
+        chunk.chunk.clear(if self.choice.is_next() { bytes.on_device } else { bytes.on_cpu });
         Some(chunk)
     }
 
     /// Takes a chunk back.
     pub(super) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
-        self.has_lost_device |= mem::take(&mut chunk.has_lost_device);
+        self.note_loss(&mut chunk);
         self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
         self.free.push(chunk);
     }
 
-    /// Charges `cost`, the cost of work that is known before its chunks are filled.
-    pub(super) fn expect(&mut self, cost: &Cost) {
-        self.price.switch_data(cost);
-        self.price.charge(cost);
+    /// Charges `work` that is known before its chunks are filled.
+    pub(super) fn expect(&mut self, work: &Estimate) {
+        self.choice.charge(&self.shared(*work));
+    }
+
+    /// The work of one core as that of all kernels.
+    fn shared(&self, work: Estimate) -> Estimate {
+        Estimate { cpu_ns: work.cpu_ns / self.kernels as f64, ..work }
+    }
+
+    /// Leaves the device if that was lost before it has answered `chunk`; returns whether it was.
+    fn note_loss(&mut self, chunk: &mut InWave<C>) -> bool {
+        let is_lost = mem::take(&mut chunk.has_lost_device);
+        if is_lost {
+            self.choice.leave();
+        }
+        is_lost
     }
 
     /// Sends a chunk that has been filled.
     pub(super) fn send(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
-        let cost = chunk.chunk.cost();
-        chunk.device_pays = false;
-        if chunk.chunk.is_for_device() {
-            self.price.switch_data(&cost);
-            // Decided before this chunk is charged: the CPU has to have spent the cost of the
-            // device.
-            chunk.device_pays = self.device_pays();
-            self.price.charge(&cost);
-        }
+        let work = chunk.chunk.estimate();
+        chunk.device_pays = match chunk.chunk.target() {
+            Target::Cpu => false,
+            Target::Device => self.choice.may_use_device(),
+            Target::Cheaper => self.choice.pays(&self.shared(work)),
+        };
         if chunk.device_pays {
             chunk.worker = 0;
         } else {
-            self.assign(&mut chunk, self.workers.least_busy(), cost.cpu_ns);
+            self.assign(&mut chunk, self.workers.least_busy(), &work);
         }
         chunk.is_awaited = chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
@@ -107,22 +117,21 @@ impl<C: WaveChunk> Feeder<C> {
     /// Sends a chunk that has come back unfinished to the same kernel, or to any if it was meant
     /// for a device that is lost.
     pub(super) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
-        let cpu_ns = chunk.chunk.cost().cpu_ns;
-        if mem::take(&mut chunk.has_lost_device) {
-            self.has_lost_device = true;
+        let work = chunk.chunk.estimate();
+        if self.note_loss(&mut chunk) {
             chunk.worker = self.workers.least_busy();
         }
         if !chunk.device_pays {
             let worker = chunk.worker;
-            self.assign(&mut chunk, worker, cpu_ns);
+            self.assign(&mut chunk, worker, &work);
         }
         self.dispatch(chunk, out);
     }
 
     /// Assigns a chunk to the kernel `worker` on the CPU.
-    fn assign(&self, chunk: &mut InWave<C>, worker: usize, cpu_ns: u64) {
+    fn assign(&self, chunk: &mut InWave<C>, worker: usize, work: &Estimate) {
         chunk.worker = worker;
-        chunk.work = Some(self.workers.assign(worker, cpu_ns));
+        chunk.work = Some(self.workers.assign(worker, work.cpu_ns));
     }
 
     fn dispatch(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
@@ -136,13 +145,6 @@ impl<C: WaveChunk> Feeder<C> {
     /// Whether no chunk can come back unfinished any more.
     pub(super) fn is_settled(&self) -> bool {
         self.awaited == 0
-    }
-
-    fn device_pays(&self) -> bool {
-        // The price knows nothing of the wave: without a device, it would be "paid" all the same.
-        let may_pay = self.wave.device != Device::Cpu && self.price.device_pays();
-        let is_forced = self.wave.is_device_forced || matches!(self.wave.device, Device::Cuda(_));
-        !self.has_lost_device && (is_forced || may_pay)
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -1,5 +1,6 @@
 //! Limits of a wave.
 
+use super::choice::DevicePrice;
 use super::device::Device;
 
 /// Device and limits of a wave.
@@ -10,16 +11,14 @@ use super::device::Device;
 ///
 /// // Up to three chunks in flight, while one is filled and one is read.
 /// let wave = Wave::new(Device::Auto, 5, 1 << 18);
-/// assert!(!wave.is_device_forced);
-/// assert!(Wave::new(Device::Cuda(0), 5, 1 << 18).is_device_forced);
+/// assert_eq!((wave.chunks, wave.chunk_bytes.on_device), (5, 1 << 18));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wave {
     /// Device of the kernel.
     pub device: Device,
-    /// Whether a device is used from the first chunk on, without a comparison of costs; always
-    /// true for [`Device::Cuda`].
-    pub is_device_forced: bool,
+    /// Price of the device, for the choice of [`Device::Auto`].
+    pub device_price: DevicePrice,
     /// Number of chunks, 1 to [`CHUNKS_MAX`]: the chunks in flight, one that is filled and one
     /// that is read.
     pub chunks: usize,
@@ -68,7 +67,7 @@ impl Wave {
     pub fn new(device: Device, chunks: usize, chunk_bytes: usize) -> Self {
         Self {
             device,
-            is_device_forced: matches!(device, Device::Cuda(_)),
+            device_price: DevicePrice::MEASURED,
             chunks,
             chunk_bytes: ChunkBytes { on_cpu: chunk_bytes, on_device: chunk_bytes },
         }

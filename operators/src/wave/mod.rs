@@ -41,8 +41,8 @@
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
 //! number of kernels; chunks [without rows](WaveChunk::has_rows) hold up no others. A kernel works
 //! in the [background](Flow::Background) of its thread: prepare and collect, which may share it,
-//! give the others work first. A device belongs to the first kernel; chunks that are [not for a
-//! device](WaveChunk::is_for_device) are answered by all kernels meanwhile.
+//! give the others work first. A device belongs to the first kernel; chunks for the [CPU](Target::Cpu)
+//! are answered by all kernels meanwhile.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a
@@ -50,9 +50,9 @@
 //! another sixteenth of the chunk's time has passed. That is a few looks per chunk, and answers
 //! are found with little delay.
 //!
-//! **Price.** With [`Device::Auto`], chunks are answered on the CPU until it has spent as much
-//! time as a device would cost ([`WaveChunk::cost`]). The device is opened for the first chunk
-//! after that.
+//! **Choice.** With [`Device::Auto`], the CPU answers chunks until a device would have saved as
+//! much time as it costs, by the [estimates](WaveChunk::estimate) of the chunks. The device is
+//! opened for the first chunk after that.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
 //! used again. The chunks in flight still have their input, so the CPU answers them and all later
@@ -176,15 +176,19 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `chunk` | chunks and their cost |
+//! | `chunk` | chunks, and where they are answered |
 //! | `producer`, `kernel`, `consumer` | the traits of an operator; PREPARE and COLLECT |
 //! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
-//! | `feeder`, `price`, `workers` | the chunks of prepare; the price of a device; the kernel of a chunk |
+//! | `choice` | the choice between a device and the CPU |
+//! | `feeder`, `workers` | the chunks of prepare; the kernel of a chunk |
 //! | `queues` | the chunks that kernels have not begun |
+//! | `round` | rounds of tasks that workers do side by side |
+//! | `resident` | data that stays in the memory of a device |
 //! | `device`, `session`, `error` | the `device` parameter; a device that is opened once; its failures |
 //! | `ledger` | counters of the kernel part |
 
+mod choice;
 mod chunk;
 mod consumer;
 mod device;
@@ -195,9 +199,10 @@ mod kernel_part;
 mod ledger;
 mod limits;
 mod operator;
-mod price;
 mod producer;
 mod queues;
+mod resident;
+mod round;
 mod session;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -206,13 +211,16 @@ mod workers;
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
 
-pub use self::chunk::{Cost, WaveChunk};
+pub(crate) use self::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE};
+pub use self::choice::{DevicePrice, Estimate};
+pub use self::chunk::{Target, WaveChunk};
 pub use self::consumer::{Consumer, Taken};
 pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
 pub use self::error::WaveError;
 pub use self::kernel::{Kernel, Landed, NoFlights, OnDevice};
 pub use self::limits::{CHUNKS_MAX, ChunkBytes, KERNELS_MAX, Wave};
 pub use self::operator::{operator, parallel};
-pub(crate) use self::price::OPENING_NS;
 pub use self::producer::{Filled, Producer};
+pub(crate) use self::resident::{Resident, Wanted};
+pub(crate) use self::round::{Numbered, Round};
 pub use self::session::DeviceSession;

@@ -11,7 +11,8 @@ use trommel_engine::operator::{
 };
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
-use super::chunk::{Cost, InWave, WaveChunk};
+use super::choice::Estimate;
+use super::chunk::{InWave, WaveChunk};
 use super::feeder::Feeder;
 use crate::rejected::PORT;
 
@@ -65,8 +66,8 @@ pub trait Producer: Send + 'static {
 
     /// Cost of work that is known before its chunks are filled, asked after [`Producer::finish`]
     /// until it is known. It is charged at once, so no chunk runs on the CPU only to find out
-    /// that a device pays. The [cost](WaveChunk::cost) of the chunks must not contain it.
-    fn expected(&self) -> Option<Cost> {
+    /// that a device pays. The [estimates](WaveChunk::estimate) of the chunks must not contain it.
+    fn expected(&self) -> Option<Estimate> {
         None
     }
 
@@ -192,10 +193,10 @@ impl<P: Producer> Operator for PreparePart<P> {
         self.has_spare = false;
         if self.is_finishing
             && !self.has_charged
-            && let Some(cost) = self.producer.expected()
+            && let Some(work) = self.producer.expected()
         {
             self.has_charged = true;
-            self.feeder.expect(&cost);
+            self.feeder.expect(&work);
         }
         let Some(mut chunk) = self.feeder.take() else { return Ok(Flow::AwaitReply) };
         let filled = self.producer.fill(&mut chunk.chunk)?;

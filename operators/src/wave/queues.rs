@@ -82,7 +82,7 @@ mod tests {
         let queues: Vec<Queues<char>> = Queues::of(3, 4).collect();
         let held = |chunk, worker| {
             let mut chunk = Box::new(InWave::new(chunk));
-            (chunk.worker, chunk.work) = (worker, Some(workers.assign(worker, 10)));
+            (chunk.worker, chunk.work) = (worker, Some(workers.assign(worker, 10.0)));
             Held { chunk, origin: None }
         };
         let pop = |kernel: usize| {

@@ -25,13 +25,27 @@ use super::device::Device;
 pub struct DeviceSession {
     device: Device,
     opened: Arc<OnceLock<Result<cuda::Device, NoDevice>>>,
+    /// Bytes of its memory that were free when they were asked for first.
+    free: Arc<OnceLock<usize>>,
 }
 
 impl DeviceSession {
     /// A session with `device`, which is not opened yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
-        Self { device, opened: Arc::default() }
+        Self { device, opened: Arc::default(), free: Arc::default() }
+    }
+
+    /// A session with a device that has `free` bytes, and that is not opened to know that.
+    #[cfg(test)]
+    pub(crate) fn with_free_bytes(device: Device, free: usize) -> Self {
+        Self { free: Arc::new(OnceLock::from(free)), ..Self::new(device) }
+    }
+
+    /// The device that the parameter names.
+    #[must_use]
+    pub(crate) fn device(&self) -> Device {
+        self.device
     }
 
     /// Whether the device is open.
@@ -50,5 +64,18 @@ impl DeviceSession {
             Device::Auto | Device::Cpu => 0,
         };
         self.opened.get_or_init(|| cuda::Device::probe(ordinal)).clone()
+    }
+
+    /// The bytes of the device's memory that were free when they were asked for first, so that all
+    /// parts of the operator plan with the same number. Opens the device.
+    ///
+    /// # Errors
+    /// If there is no such device, or it fails.
+    pub(crate) fn free_bytes(&self) -> Result<usize, NoDevice> {
+        if let Some(free) = self.free.get() {
+            return Ok(*free);
+        }
+        let free = self.open()?.memory_bytes()?.0;
+        Ok(*self.free.get_or_init(|| free))
     }
 }

@@ -36,12 +36,18 @@ impl Workers {
     }
 
     /// Assigns a chunk to the kernel `worker`.
-    pub(super) fn assign(&self, worker: usize, cpu_ns: u64) -> Assignment {
+    pub(super) fn assign(&self, worker: usize, cpu_ns: f64) -> Assignment {
         // A chunk without a modelled cost counts, too; sums of chunks have 64 bits.
-        let cpu_ns = cpu_ns.clamp(1, 1 << 48);
+        let cpu_ns = whole_ns(cpu_ns).clamp(1, 1 << 48);
         self.left_ns[worker].fetch_add(cpu_ns, Ordering::Relaxed);
         Assignment { left_ns: Arc::clone(&self.left_ns), worker, cpu_ns }
     }
+}
+
+/// A modelled time in whole nanoseconds.
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn whole_ns(ns: f64) -> u64 {
+    ns as u64
 }
 
 impl Assignment {
@@ -66,9 +72,9 @@ mod tests {
     #[test]
     fn chunks_go_to_the_kernel_with_the_least_work() {
         let (workers, mut held) = (Workers::new(3), Vec::new());
-        let assign = |held: &mut Vec<Assignment>, cost| {
+        let assign = |held: &mut Vec<Assignment>, cost: u32| {
             let worker = workers.least_busy();
-            held.push(workers.assign(worker, cost));
+            held.push(workers.assign(worker, cost.into()));
             worker
         };
         let chosen = [10, 4, 4, 4, 4, 0, 0].map(|cost| assign(&mut held, cost));
@@ -84,7 +90,8 @@ mod tests {
     #[test]
     fn sums_of_all_costs_fit() {
         let alone = Workers::new(1);
-        let held = [7, 0, u64::MAX, u64::MAX].map(|cost| alone.assign(alone.least_busy(), cost));
+        let held =
+            [7.0, 0.0, f64::INFINITY, 1e30].map(|cost| alone.assign(alone.least_busy(), cost));
         assert!(held.iter().all(|work| work.worker == 0));
         drop(held);
         assert_eq!(alone.left_ns[0].load(Ordering::Relaxed), 0);

@@ -13,8 +13,8 @@ use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpe
 use trommel_operators::cuda::chunk_sum::{ChunkSum, Job};
 use trommel_operators::cuda::{DeviceError, Flights, NoDevice};
 use trommel_operators::wave::{
-    self, Consumer, Cost, Device, DeviceSession, Filled, Kernel, Landed, OnDevice, Producer, Taken,
-    Wave, WaveChunk,
+    self, Consumer, Device, DeviceSession, Estimate, Filled, Kernel, Landed, OnDevice, Producer,
+    Taken, Wave, WaveChunk,
 };
 
 /// Adds up every `len` numbers of the first column (UInt32). Out: `sum` (UInt64).
@@ -49,8 +49,8 @@ impl WaveChunk for SumChunk {
         self.values.clear();
         self.values_max = bytes_max / size_of::<u32>() / self.len * self.len;
     }
-    fn cost(&self) -> Cost {
-        Cost { cpu_ns: self.values.len() as u64 / 4, ..Cost::default() }
+    fn estimate(&self) -> Estimate {
+        Estimate::on_cpu(self.values.len() as f64 / 4.0)
     }
 }
 

@@ -8,7 +8,7 @@ use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{MAPS_KERNEL, launch_maps};
 use super::maps::DeviceMaps;
 use super::tile::{MAP_TILE, Tile};
-use crate::batmap::failed_support;
+use crate::batmap::{BatMaps, failed_support};
 use crate::cuda::error::DeviceError;
 use crate::cuda::memory::Memory;
 use crate::cuda::module::{Images, images};
@@ -47,18 +47,26 @@ pub struct MapJob<'a> {
 pub struct MapPairs(TileBuffers);
 
 /// The maps of a chunk in flight, and the question about it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct MapsKept {
     maps: Arc<DeviceMaps>,
     least: u32,
     blocks_max: u32,
 }
 
-/// The answer in the buffers, and the maps that complete it.
+/// The answer in the buffers, and the maps on the host that complete it. Those on the device can
+/// go.
 #[derive(Debug, Default)]
 pub struct MapsAnswered {
     written: Written,
-    kept: Option<MapsKept>,
+    host: Option<HostMaps>,
+}
+
+/// The maps on the host, and the least support of a pair.
+#[derive(Debug)]
+struct HostMaps {
+    maps: Arc<BatMaps<2>>,
+    least: u32,
 }
 
 // SAFETY: the arguments are of the kernel's types. The tiles have been checked against the maps,
@@ -113,14 +121,15 @@ unsafe impl Primitive for MapPairs {
         landing: &mut Landing<'_>,
     ) -> Result<MapsAnswered, DeviceError> {
         let written = self.0.land(landing)?;
-        Ok(MapsAnswered { written, kept: Some(kept.clone()) })
+        let host = HostMaps { maps: Arc::clone(kept.maps.host()), least: kept.least };
+        Ok(MapsAnswered { written, host: Some(host) })
     }
 }
 
-impl MapsKept {
+impl HostMaps {
     /// The pair with the common elements that a map lacks, if its support suffices.
     fn complete(&self, pair: Pair) -> Option<Pair> {
-        let failed = failed_support(self.maps.host(), [pair.left, pair.right]);
+        let failed = failed_support(&self.maps, [pair.left, pair.right]);
         let support = pair.support + failed;
         (support >= self.least).then_some(Pair { support, ..pair })
     }
@@ -133,11 +142,10 @@ impl Slot<MapPairs> {
     ///
     /// A look-up in three slots for each failed insertion of both items of a pair.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> + '_ {
-        let (buffers, MapsAnswered { written, kept }) = self.answered();
-        let kept = kept.iter();
-        kept.flat_map(|kept| {
+        let (buffers, MapsAnswered { written, host }) = self.answered();
+        host.iter().flat_map(|host| {
             let pairs = buffers.0.pairs(*written).iter();
-            pairs.filter_map(|&pair| kept.complete(pair))
+            pairs.filter_map(|&pair| host.complete(pair))
         })
     }
 

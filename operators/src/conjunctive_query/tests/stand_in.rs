@@ -8,7 +8,7 @@ use super::growing::Parts;
 use super::*;
 use crate::conjunctive_query::chunk::{QueryChunk, Work};
 use crate::testing::children::{self, Child, has};
-use crate::wave::Device;
+use crate::wave::{Device, DevicePrice, Target, WaveChunk};
 
 const CHILD: Child = Child { module: module_path!() };
 
@@ -175,7 +175,8 @@ fn mixed_queries() -> Vec<Terms> {
 /// while the device is opened.
 fn costs(device: Device) {
     let (documents, queries) = (corpus(300), mixed_queries());
-    let tuning = Tuning { is_device_forced: false, ..LARGE };
+    let device_price = DevicePrice { opening_ns: 0.0, ..DevicePrice::MEASURED };
+    let tuning = Tuning { device_price, ..LARGE };
     let spec = spec().over(AnswerOver::Arrived).tuning(tuning).device(device).batch_queries(400);
     let mut parts = Parts::of(&spec, 2);
     parts.take(0, &documents);
@@ -188,14 +189,17 @@ fn costs(device: Device) {
         let count = |is_meant: fn(&QueryChunk) -> bool| {
             parts.flying.iter().filter(|chunk| is_meant(chunk)).count()
         };
-        (count(|chunk| matches!(chunk.work, Work::Open(_))), count(|chunk| chunk.is_for_device))
+        (
+            count(|chunk| matches!(chunk.work, Work::Open(_))),
+            count(|chunk| chunk.target() == Target::Device),
+        )
     };
     assert_eq!([ask(), ask()], [(1, 0), (1, 0)]);
     while !parts.flying.is_empty() {
         parts.land(0);
     }
     parts.take(1, &queries);
-    assert_eq!(parts.flying.iter().filter(|chunk| chunk.is_for_device).count(), 1);
+    assert_eq!(parts.flying.iter().filter(|chunk| chunk.target() == Target::Device).count(), 1);
     parts.end();
     assert_eq!(parts.on_device.0, 1, "the rare terms are a batch for the CPU");
     let asked = [queries.clone(), queries.clone(), queries].concat();

@@ -29,6 +29,7 @@ const EPSILON: f64 = 1.5;
 
 fn rules(algorithm: EpsilonAlgorithm, memory_max: usize) -> Rules {
     Rules {
+        device_memory_max: usize::MAX,
         epsilon: Epsilon::new(EPSILON).unwrap(),
         output: EpsilonOutput::Pairs,
         algorithm,

@@ -24,7 +24,7 @@ use super::tuning::Tuning;
 use super::*;
 use crate::rejected::OnError;
 use crate::testing::bind;
-use crate::wave::Device;
+use crate::wave::{Device, DevicePrice};
 use crate::{Collect, Memory};
 
 /// Longer than any of these runs takes.
@@ -105,7 +105,7 @@ impl Run {
         device_units: 3,
         device_pairs: 50,
         device_found: 200,
-        is_device_forced: true,
+        device_price: DevicePrice::FREE,
         copies_sampled: 1_000,
         copies_min: 1,
         crowd: 1 << 40,

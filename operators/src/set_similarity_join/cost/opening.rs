@@ -7,14 +7,14 @@ use crate::wave::{Device, DeviceSession, OPENING_NS};
 
 /// Nanoseconds that a core needs at least to join a token. Measured: 20 to 35 for sets of 14 tokens
 /// at .5 (bench/reports/set-join.md, *Whole runs*).
-const JOINED_TOKEN_NS: u64 = 20;
+const JOINED_TOKEN_NS: f64 = 20.0;
 
 /// A device that is not opened yet.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     session: Option<DeviceSession>,
     /// Tokens of the sets from which on it is opened.
-    tokens_min: u64,
+    tokens_min: f64,
 }
 
 impl Opening {
@@ -23,8 +23,8 @@ impl Opening {
     /// one core does not wait for a device that it may not use.
     pub(crate) fn new(plan: VerifyPlan, session: &DeviceSession, cores: usize) -> Self {
         let tokens_min = match plan.device {
-            Device::Cuda(_) => 0,
-            Device::Auto if cores > 1 => OPENING_NS / JOINED_TOKEN_NS * cores as u64,
+            Device::Cuda(_) => 0.0,
+            Device::Auto if cores > 1 => OPENING_NS / JOINED_TOKEN_NS * cores as f64,
             Device::Auto | Device::Cpu => return Self::default(),
         };
         Self { session: Some(session.clone()), tokens_min }
@@ -32,7 +32,7 @@ impl Opening {
 
     /// The session of a device that is to be opened, when `tokens` tokens have come; once.
     pub(crate) fn due(&mut self, tokens: usize) -> Option<DeviceSession> {
-        let session = self.session.take_if(|_| tokens as u64 >= self.tokens_min)?;
+        let session = self.session.take_if(|_| tokens as f64 >= self.tokens_min)?;
         cuda::Device::has_driver().then_some(session)
     }
 }

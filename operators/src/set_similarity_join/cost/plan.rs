@@ -5,7 +5,7 @@ use trommel_kernels::cuda::overlap::Variant;
 
 use crate::set_similarity_join::cost::tiling::Tiling;
 use crate::set_similarity_join::options::VerifyMode;
-use crate::wave::{Device, DeviceSession};
+use crate::wave::{Device, DeviceChoice, DevicePrice, DeviceSession};
 
 /// Device and kernel of the verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,23 +16,31 @@ pub(crate) struct VerifyPlan {
 }
 
 impl VerifyPlan {
-    /// Whether a device is used from the first candidate on, without a comparison of costs.
-    pub(crate) fn is_device_forced(self) -> bool {
+    /// Whether a device is used from the first candidate on, whatever that costs.
+    pub(crate) fn is_device_asked_for(self) -> bool {
         match self.device {
             Device::Cpu => false,
-            Device::Auto => self.kernel != PairKernel::BySize,
+            Device::Auto => self.device_price() == DevicePrice::FREE,
             Device::Cuda(_) => true,
+        }
+    }
+
+    /// The price of the device: who names a kernel of a device wants it to be used.
+    pub(crate) fn device_price(self) -> DevicePrice {
+        match self.kernel {
+            PairKernel::BySize => DevicePrice::MEASURED,
+            PairKernel::SignedBySize | PairKernel::Named(_) => DevicePrice::FREE,
         }
     }
 
     /// Whether `auto` may test all pairs of some sizes: not if a kernel for candidate pairs is
     /// named.
     pub(crate) fn tiling(self, session: &DeviceSession) -> Tiling {
-        match self.device {
-            _ if self.kernel != PairKernel::BySize => Tiling::Never,
-            Device::Cpu => Tiling::Never,
-            Device::Auto => Tiling::IfItPays(session.clone()),
-            Device::Cuda(_) => Tiling::Always,
+        match self.kernel {
+            PairKernel::BySize => {
+                Tiling::of(DeviceChoice::new(session.clone(), self.device_price()))
+            }
+            PairKernel::SignedBySize | PairKernel::Named(_) => Tiling::never(),
         }
     }
 }

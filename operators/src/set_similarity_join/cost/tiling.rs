@@ -17,7 +17,7 @@ use crate::set_similarity_join::find::posting_lists::ListLengths;
 use crate::set_similarity_join::find::prefix::{SizeRange, list_of};
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, SizeRun};
-use crate::wave::{DeviceSession, OPENING_NS};
+use crate::wave::{Access, DeviceChoice, Estimate};
 
 /// Sets whose postings are counted; of more, a part that is evenly spaced.
 const COUNTED_SETS: usize = 1 << 18;
@@ -48,20 +48,25 @@ impl TiledRanks {
     }
 }
 
-/// Rule by which `auto` joins sizes by tiles of a device.
+/// Rule by which `auto` joins sizes by tiles of a device: each size for which they cost less than
+/// postings, if the device pays.
 #[derive(Debug, Clone)]
-pub(crate) enum Tiling {
-    /// No size: candidate pairs are asked for, or a CPU answers.
-    Never,
-    /// Each size for which it costs less, if that saves more in all than opening the device
-    /// costs, and the device can be opened: on a CPU, the same tiles would cost more than
-    /// postings.
-    IfItPays(DeviceSession),
-    /// Each size for which it costs less: the device is opened in any case.
-    Always,
+pub(crate) struct Tiling {
+    /// None if candidate pairs are asked for: on a CPU, tiles would cost more than postings.
+    choice: Option<DeviceChoice>,
 }
 
 impl Tiling {
+    /// No size.
+    pub(crate) fn never() -> Self {
+        Self { choice: None }
+    }
+
+    /// The sizes for which the device of `choice` pays.
+    pub(crate) fn of(choice: DeviceChoice) -> Self {
+        Self { choice: Some(choice).filter(DeviceChoice::may_use_device) }
+    }
+
     /// The sizes to be joined by tiles, beside `cores` cores that search postings; `None` if there
     /// are none. `lists` has the lengths of all posting lists, if they are counted already.
     pub(crate) fn choose(
@@ -71,34 +76,31 @@ impl Tiling {
         cores: usize,
         lists: Option<&ListLengths>,
     ) -> Option<TiledRanks> {
-        let saved_min_ns = match self {
-            Self::Never => return None,
-            Self::IfItPays(_) if !cuda::Device::has_driver() => return None,
-            // A device that is open already still has to load kernels and to pin memory.
-            Self::IfItPays(session) if session.is_open() => OPENING_NS / 8,
-            Self::IfItPays(_) => OPENING_NS,
-            Self::Always => 1,
-        };
+        let has_device = |choice: &DeviceChoice| choice.is_required() || cuda::Device::has_driver();
+        let mut choice = self.choice.clone().filter(has_device)?;
         let words = words_for_mean_size(collection.block().mean_size());
         let pair_ps = DEVICE_PAIR_PS * words as u64;
         let posting_ps = of_cores(saved_posting_ps(collection, bounds), cores);
+        let saved = |picoseconds: u64| Estimate::on_cpu(picoseconds as f64 / 1000.0);
         // Tiles save at most all pairs of postings. Most joins on several cores end here, since
         // buckets are counted on one.
         let most_ps = lists.map(|lists| lists.counts.pairs.saturating_mul(posting_ps));
-        if most_ps.is_some_and(|most_ps| most_ps / 1000 < saved_min_ns) {
+        if most_ps.is_some_and(|most_ps| most_ps == 0 || !choice.may_pay(&saved(most_ps))) {
             return None;
         }
         let step = u32::try_from(collection.len().div_ceil(COUNTED_SETS).max(1));
         let step = step.expect("sets have 32-bit numbers");
         let cost = TileCost { pair_ps, posting_ps };
-        let (tiled, saved_ns) = choose(&buckets(collection, bounds, step), cost);
-        let has_device = match self {
-            Self::IfItPays(session) if saved_ns >= saved_min_ns => {
-                has_room(session, collection, words)
-            }
-            _ => true,
+        let (tiled, saved_ps) = choose(&buckets(collection, bounds, step), cost);
+        if saved_ps == 0 || !choice.pays(&saved(saved_ps)) {
+            return None;
+        }
+        let has_room = match choice.open() {
+            // On a CPU, tiles cost more than postings.
+            Access::Missing | Access::Refused => choice.is_required(),
+            Access::Open(_, free) => choice.is_required() || bytes_of(collection, words) <= free,
         };
-        (saved_ns >= saved_min_ns && has_device).then_some(tiled)
+        has_room.then_some(tiled)
     }
 }
 
@@ -109,13 +111,10 @@ fn of_cores(time: u64, cores: usize) -> u64 {
     2 * time / (cores as u64 + 1)
 }
 
-/// Whether the device can be opened and has room for the sets with signatures of `words` words.
-fn has_room(session: &DeviceSession, collection: &SetCollection, words: usize) -> bool {
-    let Ok((free, _)) = session.open().and_then(|device| Ok(device.memory_bytes()?)) else {
-        return false;
-    };
+/// Bytes of the sets on a device, with signatures of `words` words.
+fn bytes_of(collection: &SetCollection, words: usize) -> usize {
     let sets = DeviceSets::bytes_of(collection.sets(), 0);
-    sets + SignedSets::bytes(collection.len(), words) <= free
+    sets + SignedSets::bytes(collection.len(), words)
 }
 
 /// Costs that are compared.
@@ -135,14 +134,14 @@ impl Bucket {
     }
 }
 
-/// The sizes for which tiles cost less, and the nanoseconds that they save.
+/// The sizes for which tiles cost less, and the picoseconds that they save.
 fn choose(buckets: &[Bucket], cost: TileCost) -> (TiledRanks, u64) {
     let saved: Vec<u64> = buckets.iter().map(|bucket| bucket.saved_ps(cost)).collect();
     let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0).collect();
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
     let saved_ps = saved.iter().fold(0_u64, |sum, saved| sum.saturating_add(*saved));
-    (TiledRanks { ranks, has_others }, saved_ps / 1000)
+    (TiledRanks { ranks, has_others }, saved_ps)
 }
 
 /// The buckets of a collection, by rank of the size. Postings are counted of each `step`-th set,
@@ -248,12 +247,12 @@ mod tests {
         let buckets =
             [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
         let cost = |words| TileCost { pair_ps: words, posting_ps: 2400 };
-        let (tiled, saved_ns) = choose(&buckets, cost(1));
+        let (tiled, saved_ps) = choose(&buckets, cost(1));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false, true], true));
-        assert_eq!(saved_ns, 2 + 1000);
-        let (tiled, saved_ns) = choose(&buckets[1..], cost(1));
+        assert_eq!(saved_ps, 2_000 + 1_000_000);
+        let (tiled, saved_ps) = choose(&buckets[1..], cost(1));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![true, false, true], false));
-        assert_eq!(saved_ns, 2 + 1000);
+        assert_eq!(saved_ps, 2_000 + 1_000_000);
         assert_eq!(choose(&buckets, cost(3)).0.ranks, [false; 4]);
     }
 }

@@ -9,29 +9,29 @@ use trommel_kernels::Isa;
 use super::constants::{pair_ns, tile_test_ps};
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::sets::SetBlock;
-use crate::wave::Cost;
+use crate::wave::Estimate;
 
 /// Cost of `pairs` candidate pairs.
-pub(crate) fn of_pairs(sets: &JoinedSets, pairs: usize) -> Cost {
+pub(crate) fn of_pairs(sets: &JoinedSets, pairs: usize) -> Estimate {
     let mean_size = sets.candidates().mean_size() as u64;
-    Cost { cpu_ns: pairs as u64 * pair_ns(mean_size), ..of_data(sets) }
+    Estimate { cpu_ns: pairs as f64 * pair_ns(mean_size) as f64, ..of_data(sets) }
 }
 
 /// Nanoseconds of a CPU core for `pairs` pairs in tiles, tested by signatures of `words` words on
 /// the level `isa`.
-pub(crate) fn of_tiles(pairs: u64, words: usize, isa: Isa) -> u64 {
-    pairs.saturating_mul(tile_test_ps(words as u64, isa)) / 1000
+pub(crate) fn of_tiles(pairs: u64, words: usize, isa: Isa) -> f64 {
+    pairs as f64 * tile_test_ps(words as u64, isa) as f64 / 1000.0
 }
 
 /// Cost to send the sets to a device, without any verification.
-pub(crate) fn of_data(sets: &JoinedSets) -> Cost {
+pub(crate) fn of_data(sets: &JoinedSets) -> Estimate {
     let (probes, candidates) = (sets.probes(), sets.candidates());
     let bytes = |sets: &SetBlock| 4 * (sets.len() + sets.tokens()) as u64;
     let is_one = probes.version() == candidates.version();
-    Cost {
-        cpu_ns: 0,
-        data: [probes.version(), candidates.version()],
-        data_bytes: bytes(candidates) + if is_one { 0 } else { bytes(probes) },
+    Estimate {
+        data: Some([probes.version(), candidates.version()]),
+        bytes: bytes(candidates) + if is_one { 0 } else { bytes(probes) },
+        ..Estimate::default()
     }
 }
 
@@ -56,12 +56,12 @@ mod tests {
         let [first, second] = [sets(1000, 40), sets(1000, 40)];
         let self_join = JoinedSets::Collection(Arc::clone(&first));
         let cost = of_pairs(&self_join, 10);
-        assert_eq!((cost.cpu_ns, cost.data_bytes), (400, 4 * (1000 + 40_000)));
+        assert_eq!((cost.cpu_ns, cost.bytes), (400.0, 4 * (1000 + 40_000)));
         let (probes, candidates) = (Arc::clone(first.block()), Arc::clone(second.block()));
         let stream = JoinedSets::Stream { probes, candidates };
-        assert_eq!(of_data(&stream).data_bytes, 2 * cost.data_bytes);
+        assert_eq!(of_data(&stream).bytes, 2 * cost.bytes);
         assert_ne!(of_data(&stream).data, cost.data);
-        assert_eq!(of_tiles(1000, 4, Isa::Avx512), 350);
-        assert_eq!(of_tiles(1000, 4, Isa::Avx2), 910);
+        assert_eq!(of_tiles(1000, 4, Isa::Avx512), 350.0);
+        assert_eq!(of_tiles(1000, 4, Isa::Avx2), 910.0);
     }
 }

@@ -21,6 +21,7 @@ use super::signatures::SetSignatures;
 use crate::budget::Budget;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::sets::{SetCollection, Shares};
+use crate::wave::{Numbered, Round};
 
 /// Tokens for each place of the tables of lengths.
 const TOKENS_PER_PLACE: usize = 4;
@@ -43,30 +44,30 @@ pub(crate) struct Slicing {
 /// Tasks that make the data of an index.
 #[derive(Debug)]
 pub(crate) struct Planning {
-    collection: Arc<SetCollection>,
-    bounds: Bounds,
-    isa: Isa,
+    round: Round<Plan, PlannedSets>,
     shares: Shares,
     slicing: Option<Slicing>,
     budget: Budget,
-    /// Tasks that nobody has yet.
-    waiting: Vec<PlanningTask>,
-    under_way: usize,
-    /// Lengths of the lists, as far as tasks have come back.
-    lens: Vec<u32>,
+    /// Made by the first round.
     lists: Option<ListLengths>,
-    /// By number of the task.
-    signed: Vec<Option<Part<u64>>>,
     words: usize,
-    /// Lists of each slice of the index, and by number of the task the sets of each slice.
+    /// Lists of each slice of the index.
     slices: Vec<Range<usize>>,
-    visited: Vec<Option<Vec<Vec<u32>>>>,
+}
+
+/// Data that all tasks read.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    collection: Arc<SetCollection>,
+    bounds: Bounds,
+    isa: Isa,
 }
 
 /// A task over some sets of a collection.
+pub(crate) type PlanningTask = Numbered<Plan, PlannedSets>;
+
 #[derive(Debug)]
-pub(crate) struct PlanningTask {
-    collection: Arc<SetCollection>,
+pub(crate) struct PlannedSets {
     sets: Range<u32>,
     work: Work,
 }
@@ -74,26 +75,26 @@ pub(crate) struct PlanningTask {
 #[derive(Debug)]
 enum Work {
     /// Counts the postings of the sets.
-    Count { bounds: Bounds, lens: Vec<u32> },
-    /// Signs the sets.
-    Sign { isa: Isa, words: usize, number: usize, part: Part<u64> },
+    Count(Vec<u32>),
+    /// Signs the sets by a number of words.
+    Sign(usize, Part<u64>),
     /// Finds the slices of each set. `slice_of` is the slice of each list.
-    Divide { bounds: Bounds, number: usize, slice_of: Arc<[u16]>, visits: Vec<Vec<u32>> },
+    Divide { slice_of: Arc<[u16]>, visits: Vec<Vec<u32>> },
 }
 
-impl PlanningTask {
+impl PlannedSets {
     /// Does the task.
-    pub(crate) fn run(&mut self) {
-        let Self { collection, sets, work } = self;
+    pub(crate) fn run(&mut self, Plan { collection, bounds, isa }: &Plan) {
+        let Self { sets, work } = self;
         match work {
-            Work::Count { bounds, lens } => {
+            Work::Count(lens) => {
                 *lens = vec![0; ListLengths::lists(collection)];
                 ListLengths::add(collection, *bounds, sets.clone(), lens);
             }
-            Work::Divide { bounds, slice_of, visits, .. } => {
+            Work::Divide { slice_of, visits } => {
                 Visits::add(collection, *bounds, sets.clone(), slice_of, visits);
             }
-            Work::Sign { isa, words, part, .. } => {
+            Work::Sign(words, part) => {
                 let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
                 let offsets = &offsets[sets.start as usize..=sets.end as usize];
                 let mut bits = vec![0; SIGNED_SETS * *words];
@@ -106,12 +107,12 @@ impl PlanningTask {
             }
         }
     }
+}
 
-    /// Its share of all the work, to be compared with that of other tasks.
-    pub(crate) fn weight(&self) -> u64 {
-        let offsets = self.collection.sets().offsets();
-        u64::from(offsets[self.sets.end as usize] - offsets[self.sets.start as usize])
-    }
+/// The share of a task of all the work, to be compared with that of other tasks.
+pub(crate) fn weight(task: &PlanningTask) -> u64 {
+    let (sets, offsets) = (&task.task().sets, task.shared().collection.sets().offsets());
+    u64::from(offsets[sets.end as usize] - offsets[sets.start as usize])
 }
 
 impl Planning {
@@ -132,118 +133,120 @@ impl Planning {
         if tables < 2 || budget.clone().take("the index", bytes).is_err() {
             return None;
         }
-        let count = |sets| {
-            let work = Work::Count { bounds, lens: Vec::new() };
-            PlanningTask { collection: Arc::clone(collection), sets, work }
-        };
+        let count = |sets| PlannedSets { sets, work: Work::Count(Vec::new()) };
+        let plan = Plan { collection: Arc::clone(collection), bounds, isa };
         Some(Self {
-            waiting: cut(collection, tables).into_iter().map(count).collect(),
-            collection: Arc::clone(collection),
-            bounds,
-            isa,
+            round: Round::new(plan, cut(collection, tables).into_iter().map(count)),
             shares,
             slicing,
             budget,
-            under_way: 0,
-            lens: Vec::new(),
             lists: None,
-            signed: Vec::new(),
             words: 0,
             slices: Vec::new(),
-            visited: Vec::new(),
         })
     }
 
     /// The next task; none until one comes back.
     pub(crate) fn task(&mut self) -> Option<PlanningTask> {
-        let task = self.waiting.pop()?;
-        self.under_way += 1;
-        Some(task)
+        self.round.task()
     }
 
     /// Takes a task back that has been done. The data of the index, if it was the last one.
     pub(crate) fn landed(&mut self, task: PlanningTask) -> Option<Planned> {
-        self.under_way -= 1;
-        match task.work {
-            Work::Count { lens, .. } if self.lens.is_empty() => self.lens = lens,
-            Work::Count { lens, .. } => {
-                self.lens.iter_mut().zip(lens).for_each(|(all, len)| *all += len);
-            }
-            Work::Sign { number, part, .. } => self.signed[number] = Some(part),
-            Work::Divide { number, visits, .. } => self.visited[number] = Some(visits),
+        let done = self.round.landed(task)?;
+        if self.lists.is_some() {
+            return Some(self.planned(done));
         }
-        if self.under_way > 0 || !self.waiting.is_empty() {
-            return None;
+        let lists = ListLengths::new(&self.round.shared().collection, sum(done));
+        let words = lists.counts.words(&self.round.shared().collection, self.round.shared().bounds);
+        let mut tasks = self.sign(words);
+        tasks.extend(self.divide(&lists));
+        self.lists = Some(lists);
+        if tasks.is_empty() {
+            return Some(self.planned(tasks));
         }
-        if self.lists.is_none() {
-            let lists = ListLengths::new(&self.collection, mem::take(&mut self.lens));
-            self.divide(&lists);
-            self.sign(lists.counts.words(&self.collection, self.bounds));
-            self.lists = Some(lists);
-        }
-        self.waiting.is_empty().then(|| self.planned())
+        self.round.begin(tasks);
+        None
     }
 
-    /// Begins to sign the sets, if signatures pay and fit the memory.
-    fn sign(&mut self, words: usize) {
-        let Self { collection, isa, shares, budget, .. } = self;
-        let bytes = SetSignatures::bytes(collection, words);
-        if words == 0 || budget.take("the index", bytes).is_err() {
-            return;
+    /// The runs of sets that the cores share.
+    fn parts(&self) -> Vec<Range<u32>> {
+        cut(&self.round.shared().collection, TASKS_PER_CORE * self.shares.cores)
+    }
+
+    /// Tasks that sign the sets, if signatures pay and fit the memory.
+    fn sign(&mut self, words: usize) -> Vec<PlannedSets> {
+        let bytes = SetSignatures::bytes(&self.round.shared().collection, words);
+        if words == 0 || self.budget.take("the index", bytes).is_err() {
+            return Vec::new();
         }
-        let parts = cut(collection, TASKS_PER_CORE * shares.cores);
-        let split = Part::split(parts.iter().map(|sets| words * sets.len()));
-        let sign = |(number, (sets, part))| {
-            let work = Work::Sign { isa: *isa, words, number, part };
-            PlanningTask { collection: Arc::clone(collection), sets, work }
-        };
         self.words = words;
-        self.signed = parts.iter().map(|_| None).collect();
-        self.waiting.extend(parts.into_iter().zip(split).enumerate().map(sign));
+        let parts = self.parts();
+        let split = Part::split(parts.iter().map(|sets| words * sets.len()));
+        let sign = |(sets, part)| PlannedSets { sets, work: Work::Sign(words, part) };
+        parts.into_iter().zip(split).map(sign).collect()
     }
 
-    /// Begins to find the sets of each slice, if there are several and it fits the memory.
-    fn divide(&mut self, lists: &ListLengths) {
-        let Self { collection, bounds, shares, budget, .. } = self;
-        let Some(Slicing { cores, slice_min }) = self.slicing else { return };
+    /// Tasks that find the sets of each slice, if there are several and it fits the memory.
+    fn divide(&mut self, lists: &ListLengths) -> Vec<PlannedSets> {
+        let collection = &self.round.shared().collection;
+        let Some(Slicing { cores, slice_min }) = self.slicing else { return Vec::new() };
         let slices = lists.slices(collection, slice_min, cores).slices;
         let postings = usize::try_from(lists.counts.postings).unwrap_or(usize::MAX);
         // A vector that grows can be twice as long as it needs to be.
         let bytes = postings.saturating_mul(2 * size_of::<u32>())
             + ListLengths::lists(collection) * size_of::<u16>();
         let is_range = (2..usize::from(u16::MAX)).contains(&slices.len());
-        if !is_range || budget.clone().take("the index", bytes).is_err() {
-            return;
+        if !is_range || self.budget.clone().take("the index", bytes).is_err() {
+            return Vec::new();
         }
         let mut slice_of = vec![0; ListLengths::lists(collection)];
         for (slice, lists) in (0..).zip(&slices) {
             slice_of[lists.clone()].fill(slice);
         }
         let slice_of: Arc<[u16]> = slice_of.into();
-        let parts = cut(collection, TASKS_PER_CORE * shares.cores);
+        let parts = self.parts();
         // Slices have about as many postings.
         let expected = postings / slices.len() / parts.len();
-        let room = || Vec::with_capacity(expected);
-        let divide = |(number, sets)| {
+        let divide = |sets| {
+            let room = || Vec::with_capacity(expected);
             let visits = iter::repeat_with(room).take(slices.len()).collect();
-            let slice_of = Arc::clone(&slice_of);
-            let work = Work::Divide { bounds: *bounds, number, slice_of, visits };
-            PlanningTask { collection: Arc::clone(collection), sets, work }
+            PlannedSets { sets, work: Work::Divide { slice_of: Arc::clone(&slice_of), visits } }
         };
-        self.visited = parts.iter().map(|_| None).collect();
-        self.waiting.extend(parts.into_iter().enumerate().map(divide));
+        let tasks = parts.into_iter().map(divide).collect();
         self.slices = slices;
+        tasks
     }
 
-    fn planned(&mut self) -> Planned {
-        let parts: Vec<Part<u64>> = mem::take(&mut self.signed).into_iter().flatten().collect();
+    /// The data of the index, made by the tasks of the last round.
+    fn planned(&mut self, done: Vec<PlannedSets>) -> Planned {
+        let (mut parts, mut sets) = (Vec::new(), Vec::new());
+        for PlannedSets { work, .. } in done {
+            match work {
+                Work::Sign(_, part) => parts.push(part),
+                Work::Divide { visits, .. } => sets.push(visits),
+                Work::Count(_) => unreachable!("lists are counted in the first round"),
+            }
+        }
         let words = self.words;
         let signatures = (words > 0).then(|| SetSignatures { words, bits: Part::join(parts) });
-        let sets: Vec<_> = mem::take(&mut self.visited).into_iter().flatten().collect();
         let slices = mem::take(&mut self.slices);
         let visits = (!slices.is_empty()).then_some(Visits { slices, sets });
         Planned { lists: self.lists.take(), signatures, visits }
     }
+}
+
+/// The lengths of all lists, counted by some tasks.
+fn sum(tasks: Vec<PlannedSets>) -> Vec<u32> {
+    let counted = tasks.into_iter().filter_map(|task| match task.work {
+        Work::Count(lens) => Some(lens),
+        Work::Sign(..) | Work::Divide { .. } => None,
+    });
+    let add = |mut all: Vec<u32>, lens: Vec<u32>| {
+        all.iter_mut().zip(lens).for_each(|(all, len)| *all += len);
+        all
+    };
+    counted.reduce(add).unwrap_or_default()
 }
 
 /// Runs of sets with about the same number of tokens, at most `runs` of them.
@@ -304,7 +307,7 @@ mod tests {
             let mut tasks = 0;
             let planned = loop {
                 let mut task = planning.task().unwrap();
-                task.run();
+                task.run(PlannedSets::run);
                 tasks += 1;
                 if let Some(planned) = planning.landed(task) {
                     break planned;

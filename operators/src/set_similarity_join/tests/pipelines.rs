@@ -28,7 +28,8 @@ use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
 use crate::testing::children::{self, Child};
 use crate::testing::sets;
 use crate::wave::{
-    Device, DeviceSession, Filled, KERNELS_MAX, Kernel, OnDevice, Producer, Wave, WaveChunk,
+    Device, DeviceChoice, DevicePrice, DeviceSession, Filled, KERNELS_MAX, Kernel, OnDevice,
+    Producer, Wave, WaveChunk,
 };
 use crate::{Collect, ForEach, Memory};
 
@@ -220,7 +221,7 @@ fn run_all(device: Device) {
                     let counters = case.run().unwrap();
                     let chunks = chunks_of_candidates(&counters);
                     assert!(counter(&counters, "chunks") > 0, "{case:?}");
-                    let is_on_device = verify.plan(device).unwrap().is_device_forced();
+                    let is_on_device = verify.plan(device).unwrap().is_device_asked_for();
                     let on_device = counter(&counters, "waves_on_device");
                     assert_eq!(on_device, if is_on_device { chunks } else { 0 }, "{case:?}");
                 }
@@ -399,7 +400,7 @@ fn has_tiles() -> bool {
     let set = BTreeSet::from([1, 2, 3, 4]);
     let collection = collect(&vec![set; 15_000], None);
     let bounds = Bounds::new(Similarity::Jaccard, Threshold::new(1, 2).unwrap()).unwrap();
-    Tiling::IfItPays(DeviceSession::new(Device::Auto))
+    Tiling::of(DeviceChoice::new(DeviceSession::new(Device::Auto), DevicePrice::MEASURED))
         .choose(&collection, bounds, 1, None)
         .is_some()
 }
@@ -435,7 +436,7 @@ fn run_tiles_until_it_fails() {
         tuning: Tuning::SMALL,
     };
     let mut join =
-        SetJoin::in_waves(&collection, question, &Tiling::Never, Planned::default()).unwrap();
+        SetJoin::in_waves(&collection, question, &Tiling::never(), Planned::default()).unwrap();
     let session = DeviceSession::new(Device::Auto);
     let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1, 1, 1 << 20);
     let mut pairs = Pairs::new();
@@ -487,8 +488,13 @@ fn pairs_without_a_device(answered: usize) -> Pairs {
     let collection = collect(&sets, None);
     let isa = Isa::selected().unwrap();
     let question = asked(JACCARD_HALF, JoinAlgorithm::Auto, isa);
-    let join =
-        SetJoin::in_waves(&collection, question, &Tiling::Always, Planned::default()).unwrap();
+    let join = SetJoin::in_waves(
+        &collection,
+        question,
+        &Tiling::of(DeviceChoice::new(DeviceSession::new(Device::Cuda(0)), DevicePrice::MEASURED)),
+        Planned::default(),
+    )
+    .unwrap();
     let mut producer = CollectionProducer::of_join(join, question);
     let session = DeviceSession::new(Device::Auto);
     let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1 << 9, 1, 1 << 20);

@@ -13,7 +13,7 @@ use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets};
 use crate::set_similarity_join::cost::verification;
 use crate::set_similarity_join::options::JoinOutput;
 use crate::set_similarity_join::work::JoinWork;
-use crate::wave::{Cost, WaveChunk};
+use crate::wave::{Estimate, Target, WaveChunk};
 
 /// A chunk of candidates with their sets, the question, and room for the answer.
 ///
@@ -232,25 +232,25 @@ impl WaveChunk for JoinChunk {
         self.progress = TileProgress::New;
     }
 
-    fn cost(&self) -> Cost {
+    fn estimate(&self) -> Estimate {
         if let Some(work) = &self.work {
-            return Cost { cpu_ns: work.cpu_ns(), ..Cost::default() };
+            return Estimate::on_cpu(work.cpu_ns());
         }
         match &self.content {
-            Content::Empty => Cost::default(),
+            Content::Empty => Estimate::default(),
             Content::Pairs(sets) => verification::of_pairs(sets, self.pairs.len()),
             // The producer has charged all tiles of the join before the first one.
             Content::Tiles(tiled) => verification::of_data(tiled.sets()),
         }
     }
 
-    fn is_for_device(&self) -> bool {
+    fn target(&self) -> Target {
         // A device does not know how many copies a set stands for.
         let has_copies = match &self.content {
             Content::Pairs(sets) => sets.copies().is_some(),
             Content::Empty | Content::Tiles(_) => false,
         };
-        self.work.is_none() && !has_copies
+        if self.work.is_some() || has_copies { Target::Cpu } else { Target::Cheaper }
     }
 
     fn may_be_unfinished(&self) -> bool {

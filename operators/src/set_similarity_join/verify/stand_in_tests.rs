@@ -22,7 +22,7 @@ use crate::testing::children::{self, Child, has};
 use crate::wave::tests::{
     AnswerConsumer, Cores, NumberProducer, Waves, answers, batch, counters, end, pipeline, start,
 };
-use crate::wave::{Device, DeviceSession, Wave};
+use crate::wave::{Device, DevicePrice, DeviceSession, Wave};
 
 const CHILD: Child = Child { module: module_path!() };
 
@@ -99,7 +99,7 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
         kernels: vec![kernel],
         consumer: AnswerConsumer::new(|chunk: &JoinChunk| chunk.pairs_answer.overlaps.clone()),
         make: || JoinChunk::new(JoinOutput::Pairs),
-        wave: Wave { is_device_forced: true, ..Wave::new(device, chunks, usize::MAX) },
+        wave: Wave { device_price: DevicePrice::FREE, ..Wave::new(device, chunks, usize::MAX) },
     };
     let batches = (0..PAIRS).step_by(400).map(|begin| batch(begin..begin + 400));
     let (graph, collected) = pipeline(batches, spec, Cores::ByLoad);

@@ -12,7 +12,7 @@ use super::join_chunk::JoinChunk;
 use super::overlap::DeviceLimits;
 use crate::set_similarity_join::candidates::tiles::TiledSets;
 use crate::set_similarity_join::options::JoinOutput;
-use crate::wave::Landed;
+use crate::wave::{Landed, Resident, Wanted};
 
 /// Verifies the tiles of a chunk on the CPU, with room for `matches_max` matches.
 pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max: usize) {
@@ -35,8 +35,8 @@ pub(super) fn run(isa: Isa, chunk: &mut JoinChunk, sets: &TiledSets, matches_max
 #[derive(Debug)]
 pub(super) struct TilesFlights {
     flights: Flights<TileJoin>,
-    /// The sets in device memory.
-    sets: Option<Arc<SignedSets>>,
+    /// The sets in device memory, by their version.
+    sets: Resident<u64, SignedSets>,
 }
 
 impl TilesFlights {
@@ -50,13 +50,12 @@ impl TilesFlights {
         chunk: TileLimits,
     ) -> Result<Self, DeviceError> {
         let DeviceLimits { slots, sets_bytes_max } = limits;
-        Ok(Self { flights: Flights::open(device, slots, chunk, sets_bytes_max)?, sets: None })
+        let flights = Flights::open(device, slots, chunk, sets_bytes_max)?;
+        Ok(Self { flights, sets: Resident::one() })
     }
 
     pub(super) fn has_room(&self, sets: &TiledSets) -> bool {
-        let store = sets.sets().probes().store();
-        let is_known = self.sets.as_ref().is_none_or(|there| there.is_copy_of(store));
-        self.flights.has_room() && (is_known || self.flights.is_idle())
+        self.flights.has_room() && self.sets.has_room(&[wanted(sets)])
     }
 
     /// The sets of a chunk on the device, and the bytes that were sent for them.
@@ -65,18 +64,15 @@ impl TilesFlights {
         tiles: Tiles<'_>,
         sets: &TiledSets,
     ) -> Result<(Arc<SignedSets>, u64), DeviceError> {
-        let store = sets.sets().probes().store();
-        if let Some(sets) = self.sets.as_ref().filter(|there| there.is_copy_of(store)) {
-            return Ok((Arc::clone(sets), 0));
-        }
-        // Chunks in flight keep their sets alive.
-        self.sets = None;
         let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
-        let sent = DeviceSets::upload(memory, store)?;
-        let signed = SignedSets::new(memory, kernels, &sent, tiles.runs, sets.words())?;
-        self.sets = Some(Arc::clone(&signed));
-        let bytes = DeviceSets::bytes_of(tiles.sets, 0) + size_of_val(tiles.runs.of_sets());
-        Ok((signed, bytes as u64))
+        let (mut held, bytes) = self.sets.hold(vec![wanted(sets)], |_, used| {
+            drop(used);
+            let sent = DeviceSets::upload(memory, sets.sets().probes().store())?;
+            let signed = SignedSets::new(memory, kernels, &sent, tiles.runs, sets.words())?;
+            let bytes = DeviceSets::bytes_of(tiles.sets, 0) + size_of_val(tiles.runs.of_sets());
+            Ok((signed, bytes as u64))
+        })?;
+        Ok((held.remove(0), bytes))
     }
 
     pub(super) fn submit(
@@ -108,4 +104,9 @@ impl TilesFlights {
             answer.joined.survivors = answer.counted.survivors;
         })
     }
+}
+
+/// The sets of tiles.
+fn wanted(sets: &TiledSets) -> Wanted<u64> {
+    Wanted { key: sets.sets().probes().version(), bytes: 1 }
 }

@@ -13,7 +13,7 @@ use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
 use super::super::chunk::InWave;
 use super::super::kernel_part::KernelPart;
 use super::super::queues::Queues;
-use super::super::{Landed, OPENING_NS, OnDevice};
+use super::super::{DevicePrice, Landed, OPENING_NS, OnDevice, Target};
 use super::*;
 
 /// Numbers, and their doubles.
@@ -42,14 +42,15 @@ impl WaveChunk for Doubles {
         self.doubles.clear();
     }
 
-    fn is_for_device(&self) -> bool {
-        !self.numbers.first().is_some_and(|first| self.on_cpu.contains(first))
+    fn target(&self) -> Target {
+        let is_on_cpu = self.numbers.first().is_some_and(|first| self.on_cpu.contains(first));
+        if is_on_cpu { Target::Cpu } else { Target::Cheaper }
     }
 
-    fn cost(&self) -> Cost {
+    fn estimate(&self) -> Estimate {
         let is_dear = self.numbers.first().is_some_and(|first| self.dear.contains(first));
-        let data_bytes = if is_dear { u64::MAX } else { 0 };
-        Cost { cpu_ns: 0, data: [u64::from(is_dear), 0], data_bytes }
+        let bytes = if is_dear { u64::MAX } else { 0 };
+        Estimate { bytes, data: Some([u64::from(is_dear), 0]), ..Estimate::on_cpu(1.0) }
     }
 }
 
@@ -203,7 +204,7 @@ fn waves(
         let (dear, on_cpu) = (dear.clone(), on_cpu.clone());
         Doubles { size, dear, on_cpu, ..Doubles::default() }
     };
-    let wave = Wave { is_device_forced: true, ..Wave::new(device, chunks, 1) };
+    let wave = Wave { device_price: DevicePrice::FREE, ..Wave::new(device, chunks, 1) };
     let kernels = vec![DoubleKernel { script, device }];
     Waves { producer: producer(), kernels, consumer: consumer(), make, wave }
 }
@@ -321,9 +322,9 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
 #[track_caller]
 fn run_at_the_end(script: Script, device: Device, cores: Cores) -> Counters {
     let mut spec = waves(script, device, [4, 100]);
-    spec.wave.is_device_forced = false;
+    spec.wave.device_price = DevicePrice::MEASURED;
     spec.producer.keeps = true;
-    spec.producer.expected = Some(Cost { cpu_ns: OPENING_NS, ..Cost::default() });
+    spec.producer.expected = Some(Estimate::on_cpu(OPENING_NS));
     let (graph, collected) = pipeline(batches(500), spec, cores);
     let metrics = end(start(graph)).unwrap();
     assert!(answers(&collected).into_iter().eq((0..END).map(|number| 2 * number)));

@@ -15,7 +15,7 @@ use super::super::consumer::CollectPart;
 use super::super::feeder::Feeder;
 use super::super::kernel_part::KernelPart;
 use super::super::queues::Queues;
-use super::super::{Landed, OnDevice};
+use super::super::{DevicePrice, Landed, OnDevice};
 use super::*;
 
 /// Numbers that a chunk has at most.
@@ -48,9 +48,9 @@ impl WaveChunk for Squares {
     }
 
     /// A cost that says nothing about the time.
-    fn cost(&self) -> Cost {
-        let cpu_ns = self.numbers.first().map_or(0, |first| u64::from(first % 5));
-        Cost { cpu_ns, ..Cost::default() }
+    fn estimate(&self) -> Estimate {
+        let cpu_ns = self.numbers.first().map_or(0.0, |first| f64::from(first % 5));
+        Estimate::on_cpu(cpu_ns)
     }
 }
 
@@ -153,7 +153,7 @@ fn kernels_on_threads_of_their_own_work_at_the_same_time() {
 #[test]
 fn kernels_share_the_chunks_of_a_device_that_is_missing() {
     for cores in CORES {
-        let wave = Wave { is_device_forced: true, ..Wave::new(Device::Auto, 4, 1) };
+        let wave = Wave { device_price: DevicePrice::FREE, ..Wave::new(Device::Auto, 4, 1) };
         let (_, waves) = run(&[100; 3], wave, cores);
         assert!(waves.iter().all(|&waves| waves > 20), "{waves:?}");
     }

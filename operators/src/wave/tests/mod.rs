@@ -24,7 +24,7 @@ use trommel_engine::placement::{Placement, available_cores};
 use trommel_engine::query::{QueryError, Request, Response};
 use trommel_engine::runtime::{RunOptions, Running};
 
-use super::{Consumer, Cost, Device, Filled, Kernel, Producer, Taken, Wave, WaveChunk};
+use super::{Consumer, Device, Estimate, Filled, Kernel, Producer, Taken, Wave, WaveChunk};
 use crate::{Collect, Collected, Memory};
 
 fn schema() -> SchemaRef {
@@ -51,7 +51,7 @@ pub(crate) struct NumberProducer<C> {
     rest: vec::IntoIter<u32>,
     seen: u64,
     fill: Box<Fill<C>>,
-    expected: Option<Cost>,
+    expected: Option<Estimate>,
 }
 
 impl<C> NumberProducer<C> {
@@ -81,7 +81,7 @@ impl<C: WaveChunk> Producer for NumberProducer<C> {
         Ok(())
     }
 
-    fn expected(&self) -> Option<Cost> {
+    fn expected(&self) -> Option<Estimate> {
         self.expected
     }
 

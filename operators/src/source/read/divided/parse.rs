@@ -15,10 +15,10 @@ use super::block::{Block, Lines, Then};
 use super::fed::FedChunk;
 use crate::parameters::BATCH_BYTES;
 use crate::rejected::{OnError, PORT};
-use crate::wave::{Consumer, Cost, Kernel, NoFlights, Taken, WaveChunk};
+use crate::wave::{Consumer, Estimate, Kernel, NoFlights, Taken, Target, WaveChunk};
 
 /// Nanoseconds that parsing a byte takes, about.
-const NS_PER_BYTE: u64 = 2;
+const NS_PER_BYTE: f64 = 2.0;
 
 /// A block, and then its rows.
 #[derive(Default)]
@@ -52,12 +52,12 @@ impl WaveChunk for ParseChunk {
         self.rows.clear();
     }
 
-    fn cost(&self) -> Cost {
-        Cost { cpu_ns: NS_PER_BYTE * self.bytes() as u64, ..Cost::default() }
+    fn estimate(&self) -> Estimate {
+        Estimate::on_cpu(NS_PER_BYTE * self.bytes() as f64)
     }
 
-    fn is_for_device(&self) -> bool {
-        false
+    fn target(&self) -> Target {
+        Target::Cpu
     }
 
     fn release(&mut self) {

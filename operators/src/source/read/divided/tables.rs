@@ -28,7 +28,9 @@ use super::super::input::Inputs;
 use super::super::tables::{Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource};
 use super::PAUSE;
 use super::fed::{FedChunk, Prepare};
-use crate::wave::{self, Consumer, Cost, Device, Kernel, NoFlights, Taken, Wave, WaveChunk};
+use crate::wave::{
+    self, Consumer, Device, Estimate, Kernel, NoFlights, Taken, Target, Wave, WaveChunk,
+};
 
 /// Bytes of files that are worth workers.
 const BYTES_MIN: u64 = 1 << 20;
@@ -227,13 +229,13 @@ impl WaveChunk for PartChunk {
         *self.part.get_mut() = None;
     }
 
-    fn cost(&self) -> Cost {
+    fn estimate(&self) -> Estimate {
         // The columns of a block are about alike.
-        Cost { cpu_ns: 1_000_000, ..Cost::default() }
+        Estimate::on_cpu(1e6)
     }
 
-    fn is_for_device(&self) -> bool {
-        false
+    fn target(&self) -> Target {
+        Target::Cpu
     }
 
     fn release(&mut self) {
