@@ -14,60 +14,43 @@
 #![forbid(unsafe_code)]
 
 mod basic;
-mod budget;
-mod carry;
 mod clusters;
-mod columns;
 pub mod conjunctive_query;
 pub mod epsilon_join;
 pub mod expressions;
-pub mod files;
-mod fraction;
 pub mod frequent_items;
 pub mod frequent_pairs;
 mod heavy_filter;
-mod ids;
-pub mod items;
-mod long;
-mod names;
-mod pairs;
-mod panes;
-mod parameters;
-mod rejected;
-mod secret;
 pub mod set_similarity_join;
-pub mod sets;
-mod share;
+mod shared;
 mod sink;
 mod source;
-mod state;
 pub mod summary;
 #[cfg(test)]
 mod testing;
-mod texts;
 mod tokenize;
-mod tokens;
 pub mod wave;
-mod window;
 
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};
 
 pub use crate::basic::{Filter, Map, Select, Union};
 pub use crate::clusters::{Clusters, Keep};
-pub use crate::columns::SchemaMismatch;
 pub use crate::conjunctive_query::ConjunctiveQuery;
 pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, VectorWindow};
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
-pub use crate::parameters::Names;
-pub use crate::rejected::OnError;
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
 };
-pub use crate::share::{Share, ShareError};
+pub use crate::shared::columns::SchemaMismatch;
+pub use crate::shared::parameters::Names;
+pub use crate::shared::rejected::OnError;
+pub use crate::shared::share::{Share, ShareError};
+pub use crate::shared::state::MissingState;
+pub use crate::shared::{files, items, sets};
 pub use crate::sink::{
     Collect, Collected, Discard, ForEach, Rotate, RotateCompression, ValueError, Write, WriteError,
     WriteFormat,
@@ -76,7 +59,6 @@ pub use crate::source::{
     Feed, FeedError, Feeder, Generate, GenerateKind, Invalid, Memory, NpyError, Read, ReadError,
     ReadFormat, ReadFrom, TableError, VectorDistribution, Zipf, ZipfError,
 };
-pub use crate::state::MissingState;
 pub use crate::tokenize::{DictionaryFull, Tokenize, TokenizeBy, TokenizeError, TokenizeInto};
 
 /// Registers the operators of this crate that a configuration may name.

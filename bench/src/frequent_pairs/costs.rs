@@ -1,5 +1,5 @@
 //! The costs of steps of the layouts on a CPU, which the operator's model has as constants
-//! (`operators/src/frequent_pairs/cost.rs`).
+//! (`operators/src/frequent_pairs/plan/cost.rs`).
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError, Output};
 
 use crate::expressions::{Expression, evaluate_rows, first_failed};
-use crate::rejected::{BadRows, OnError, PORT};
+use crate::shared::rejected::{BadRows, OnError, PORT};
 
 /// Expressions with the action for bad rows.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Expression, demand_of};
-use crate::parameters::refuse;
-use crate::rejected::OnError;
+use crate::shared::parameters::refuse;
+use crate::shared::rejected::OnError;
 
 /// Lets the rows pass for which an expression is true.
 ///

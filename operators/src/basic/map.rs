@@ -10,7 +10,7 @@ use trommel_engine::operator::{
     BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
 };
 
-use crate::columns::check_schema;
+use crate::shared::columns::check_schema;
 
 type MapFn = Box<dyn FnMut(RecordBatch) -> Result<RecordBatch, OperatorError> + Send>;
 

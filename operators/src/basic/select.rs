@@ -19,8 +19,8 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose, demand_of};
-use crate::parameters::{BATCH_ITEMS, Mistakes, refuse};
-use crate::rejected::OnError;
+use crate::shared::parameters::{BATCH_ITEMS, Mistakes, refuse};
+use crate::shared::rejected::OnError;
 
 /// Computes columns from those of its input.
 ///

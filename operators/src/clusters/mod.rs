@@ -26,12 +26,12 @@ use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec
 use trommel_engine::registry::Configured;
 
 use self::operator::{Clustering, Ids, output_schema};
-use crate::budget::Allowance;
 use crate::expressions::ColumnInput;
-use crate::items::result_type;
-use crate::names::ItemNames;
-use crate::parameters::refuse;
-use crate::rejected::{BadRows, OnError};
+use crate::shared::budget::Allowance;
+use crate::shared::items::result_type;
+use crate::shared::names::ItemNames;
+use crate::shared::parameters::refuse;
+use crate::shared::rejected::{BadRows, OnError};
 
 /// Rows of a cluster that are to stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -11,12 +11,12 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 
 use super::Keep;
 use super::components::{Components, Groups};
-use crate::budget::{Allowance, Budget, BudgetFull, bytes_with};
 use crate::expressions::ColumnInput;
-use crate::items::to_native;
-use crate::names::ItemNames;
-use crate::parameters::BATCH_ITEMS;
-use crate::rejected::{BadRows, PORT};
+use crate::shared::budget::{Allowance, Budget, BudgetFull, bytes_with};
+use crate::shared::items::to_native;
+use crate::shared::names::ItemNames;
+use crate::shared::parameters::BATCH_ITEMS;
+use crate::shared::rejected::{BadRows, PORT};
 
 const CLUSTERS: &str = "the clusters";
 

@@ -8,7 +8,7 @@ use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use super::{Clusters, Keep};
-use crate::rejected::OnError;
+use crate::shared::rejected::OnError;
 use crate::testing::streams::Random;
 use crate::testing::{bind_operator, run_operator};
 

@@ -24,48 +24,26 @@
 //! under a deadline, which the paper leaves open; a segment orders the queries of a batch by their
 //! lists. An index that exceeds the memory of a GPU is streamed, which the paper leaves open (§V).
 //!
-//! | file | contents |
+//! | folder or file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
-//! | `sets` | the sets of a batch |
-//! | `segments`, `bytes`, `growth` | segments of documents, their bytes, and the index that grows |
-//! | `index` | answers over several segments |
-//! | `waiting`, `queries`, `buckets` | queries that wait for their index; queries that are answered together, and when |
-//! | `stored` | the index as a file |
-//! | `question` | queries of a running stage |
-//! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
-//! | `device`, `cost`, `limits` | the choice of a device for a batch, by costs and limits |
-//! | `flights`, `joined`, `resident` | batches in flight on a device, their answers, and the segments in its memory |
-//! | `streamed` | lists that batches bring along |
-//! | `tuning` | sizes that are no parameters |
+//! | `parameters` | the parameters, their checks, and the parts that they make |
+//! | `data` | documents on their way to an index, and the index as a file |
+//! | `plan` | queries that wait, batches of queries, and their costs |
+//! | `prepare` | PREPARE: collects documents in blocks, and queries in buckets |
+//! | `answer` | KERNEL: the chunk, and its answer on the CPU |
+//! | `device` | the choice of a GPU, segments in its memory, and batches in flight |
+//! | `rows` | COLLECT: rows of answers; answers to queries of a running stage |
 
-mod bind;
-mod buckets;
-mod chunk;
-mod collect;
-mod cost;
+mod answer;
+mod data;
 mod device;
-mod flights;
-mod growth;
-mod index;
-mod joined;
-mod kernel;
-mod limits;
-mod operator;
-mod options;
+mod parameters;
+mod plan;
 mod prepare;
-mod queries;
-mod question;
-mod resident;
-mod segments;
-mod sets;
-mod stored;
-mod streamed;
+mod rows;
 #[cfg(test)]
 mod tests;
-mod tuning;
-mod waiting;
 
-pub use self::operator::ConjunctiveQuery;
-pub use self::options::{AnswerOver, IndexSource, QueryOutput};
-pub use self::stored::IndexFileError;
+pub use self::data::stored::IndexFileError;
+pub use self::parameters::operator::ConjunctiveQuery;
+pub use self::parameters::options::{AnswerOver, IndexSource, QueryOutput};

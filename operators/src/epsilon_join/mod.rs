@@ -26,54 +26,31 @@
 //! levels of quantiles (§5); the distance of a pair is decided in float64; results leave while the
 //! join goes on.
 //!
-//! | file | contents |
+//! | folder or file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind`, `rules` | the parameters, their checks, and the parts that they make |
-//! | `side`, `building`, `built` | vectors while they are collected, while they are made ready, and then |
-//! | `copies` | equal vectors, which are joined once |
-//! | `join`, `answer` | a join as numbered parts; answers of chunks |
-//! | `prepare`, `chunk`, `kernel`, `collect` | the parts of the operator |
-//! | `stream`, `stored` | PREPARE of a stream; its window as bytes |
-//! | `merging`, `gathering` | merges of its panes, and their first task |
-//! | `device`, `cost`, `blocks` | the choice of a device, and the blocks that it joins |
-//! | `job`, `stores`, `flights` | a block, vectors in the memory of a device, and blocks in flight |
-//! | `error` | errors |
-//! | `tuning` | sizes that are no parameters |
+//! | `parameters` | the parameters, their checks, and the parts that they make |
+//! | `data` | vectors of an input: collected, made ready, and ready |
+//! | `plan` | costs of a join, and the blocks that a device joins |
+//! | `prepare` | PREPARE: collects vectors, and cuts the join into chunks |
+//! | `stream` | PREPARE of a stream: merges of its panes, and its state |
+//! | `answer` | KERNEL: the chunk, and its answer on the CPU |
+//! | `device` | the choice of a GPU, vectors in its memory, and blocks in flight |
+//! | `rows` | COLLECT: rows of pairs, counts, partners and first vectors |
 
 mod answer;
-mod bind;
-mod blocks;
-mod building;
-mod built;
-mod chunk;
-mod collect;
-mod copies;
-mod cost;
-mod crowds;
+mod data;
 mod device;
-mod error;
-mod flights;
-mod gathering;
-mod job;
-mod join;
-mod kernel;
-mod merging;
-mod operator;
-mod options;
+mod parameters;
+mod plan;
 mod prepare;
-mod rules;
-mod side;
+mod rows;
 #[cfg(test)]
 mod stand_in_tests;
-mod stored;
-mod stores;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod tuning;
-mod vectors;
 
-pub use self::error::EpsilonJoinError;
-pub use self::operator::EpsilonJoin;
-pub use self::options::{EpsilonAlgorithm, EpsilonOutput, VectorWindow};
+pub use self::parameters::error::EpsilonJoinError;
+pub use self::parameters::operator::EpsilonJoin;
+pub use self::parameters::options::{EpsilonAlgorithm, EpsilonOutput, VectorWindow};
 pub use trommel_kernels::vectors::VectorCells;

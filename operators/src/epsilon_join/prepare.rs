@@ -15,25 +15,25 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 use trommel_kernels::vectors::Partners;
 
-use super::answer::PartnerCounts;
-use super::blocks::BlockPlan;
-use super::building::Progress;
-use super::built::{Built, Collected, Sides, directory_bytes};
-use super::chunk::{EpsilonChunk, Kept, Task};
-use super::copies::{Copies, copies_bytes};
-use super::cost::Shape;
-use super::crowds::are_crowded;
-use super::device;
-use super::error::EpsilonJoinError;
-use super::flights::BLOCKS;
-use super::job::{DeviceJob, DevicePlan, Outcome};
-use super::join::PartedJoin;
-use super::options::{EpsilonAlgorithm, EpsilonOutput};
-use super::rules::Rules;
-use super::side::Side;
-use crate::budget::{Budget, BudgetFull};
-use crate::pairs::warn_of_copies;
-use crate::rejected::BadRows;
+use super::answer::chunk::{EpsilonChunk, Kept, Task};
+use super::answer::found::PartnerCounts;
+use super::answer::join::PartedJoin;
+use super::data::building::Progress;
+use super::data::built::{Built, Collected, Sides, directory_bytes};
+use super::data::copies::{Copies, copies_bytes};
+use super::data::crowds::are_crowded;
+use super::data::side::Side;
+use super::device::choice;
+use super::device::flights::BLOCKS;
+use super::parameters::error::EpsilonJoinError;
+use super::parameters::options::{EpsilonAlgorithm, EpsilonOutput};
+use super::parameters::rules::Rules;
+use super::plan::blocks::BlockPlan;
+use super::plan::cost::Shape;
+use super::plan::job::{DeviceJob, DevicePlan, Outcome};
+use crate::shared::budget::{Budget, BudgetFull};
+use crate::shared::columns::pairs::warn_of_copies;
+use crate::shared::rejected::BadRows;
 use crate::wave::{DeviceChoice, Filled, Producer};
 
 /// Use of the memory to find equal vectors, as messages say it.
@@ -114,7 +114,7 @@ impl EpsilonProducer {
         }
         let Rules { output, tuning, .. } = &self.rules;
         let needs_weights = *output != EpsilonOutput::First;
-        if needs_weights && device::is_asked_for(&mut self.device) {
+        if needs_weights && choice::is_asked_for(&mut self.device) {
             return Ok(false);
         }
         for one in &mut *collected {
@@ -319,7 +319,7 @@ impl Producer for EpsilonProducer {
         // A device does not weigh pairs, and finds all of them.
         let plan = match has_weights || self.are_looked_up {
             true => None,
-            false => device::choose(&mut self.device, &self.rules, &shape_of(&collected)),
+            false => choice::choose(&mut self.device, &self.rules, &shape_of(&collected)),
         };
         match plan {
             Some(plan) => Ok(self.begin_blocks(collected, plan)?),

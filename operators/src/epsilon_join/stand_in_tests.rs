@@ -5,11 +5,11 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
 use trommel_shim::{Form, StandIn};
 
+use super::parameters::tuning::Tuning;
 use super::tests::{Row, Run, clusters, oracle, pairs_of, run};
 use super::tests::{check_count, check_first, check_pairs, check_partners};
-use super::tuning::Tuning;
 use super::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput};
-use crate::rejected::OnError;
+use crate::shared::rejected::OnError;
 use crate::testing::children::{self, Child, has};
 use crate::wave::Device;
 

@@ -15,37 +15,19 @@
 //! `and`, `or`, `case` and `coalesce` evaluate a later operand only for the rows that need it,
 //! where the operand can fail or is expensive. So `x <> 0 and 10 // x > 2` has no error.
 //!
-//! | file | contents |
+//! | folder or file | contents |
 //! |---|---|
-//! | `parse` | texts to trees, with limits; positions in the text |
-//! | `compile`, `operators`, `literals` | trees to nodes: names, types, conversions |
-//! | `node`, `frame` | nodes, and their evaluation over all or some of the rows of a batch |
-//! | `compare`, `membership`, `pattern` | comparisons, lists of constants, `like` |
-//! | `cast`, `types` | conversions, and the types that operands meet in |
-//! | `bounds` | conditions on the least and the greatest values of blocks of rows |
-//! | `input` | a column that a parameter names, or an expression in its place |
-//! | `rows` | rows of a batch for which an expression fails |
-//! | `select` | columns of `select` |
+//! | `compile` | texts to trees, with limits, and trees to nodes |
+//! | `operators` | arithmetic, comparisons, tests and logic |
 //! | `functions` | the functions, a table of names |
+//! | `evaluate` | nodes, and their values over all or some of the rows of a batch |
+//! | `columns` | expressions in the place of columns: of inputs, of `select`, of conditions on blocks |
 
-mod bounds;
-mod cast;
-mod compare;
+mod columns;
 mod compile;
 mod error;
-mod frame;
+mod evaluate;
 mod functions;
-mod input;
-mod literals;
-mod membership;
-mod node;
-mod operators;
-mod parse;
-mod pattern;
-mod rows;
-mod select;
-mod types;
-mod value;
 
 #[cfg(test)]
 mod tests;
@@ -57,17 +39,17 @@ use trommel_engine::operator::Demand;
 
 pub use error::{EvaluationError, ExpressionError};
 
-pub(crate) use bounds::Bounds;
-pub(crate) use input::ColumnInput;
-pub(crate) use rows::{evaluate_rows, first_failed};
-pub(crate) use select::{Chosen, choose};
+pub(crate) use columns::bounds::Bounds;
+pub(crate) use columns::input::ColumnInput;
+pub(crate) use columns::rows::{evaluate_rows, first_failed};
+pub(crate) use columns::select::{Chosen, choose};
 
-use frame::Frame;
-use node::{NodeId, Program};
+use evaluate::frame::Frame;
+use evaluate::node::{NodeId, Program};
 
 /// `demand` with the columns of the expression `text`.
 pub(crate) fn demand_of(text: &str, demand: Demand) -> Demand {
-    match parse::names(text) {
+    match compile::parse::names(text) {
         Some((columns, words)) => columns.into_iter().fold(demand.words(words), Demand::column),
         // The error comes when the expression is compiled.
         None => Demand::all(),
@@ -106,17 +88,17 @@ impl Expression {
     /// If the text is no expression, names a column or function that there is not, or combines
     /// types that do not fit.
     pub fn new(text: &str, schema: &Schema) -> Result<Self, ExpressionError> {
-        Self::of_tree(text, &parse::expression(text)?, schema)
+        Self::of_tree(text, &compile::parse::expression(text)?, schema)
     }
 
     /// As [`Self::of_tree`], in the form that functions compute with.
     fn of_operand(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
-        let (program, root) = compile::compile_operand(text, tree, schema)?;
+        let (program, root) = compile::tree::compile_operand(text, tree, schema)?;
         Ok(Self { text: text.to_owned(), program, root })
     }
 
     fn of_tree(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
-        let (program, root) = compile::compile(text, tree, schema)?;
+        let (program, root) = compile::tree::compile(text, tree, schema)?;
         Ok(Self { text: text.to_owned(), program, root })
     }
 

@@ -10,7 +10,7 @@ use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
 use arrow_schema::{DataType, Field, Schema};
 
-use super::rows::Evaluated;
+use super::columns::rows::Evaluated;
 use super::*;
 
 fn nothing() -> RecordBatch {

@@ -34,49 +34,28 @@
 //! the layout `sliced`, which is ours, counts 512 columns at once
 //! (see [`supports`](trommel_kernels::supports)).
 //!
-//! | file | contents |
+//! | folder or file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
-//! | `collector` | transactions in blocks |
-//! | `transposed`, `panes` | a block, transposed; blocks by pane |
-//! | `joining`, `vertical` | blocks to tid lists; the tid lists of a window |
-//! | `plan`, `cost` | tasks and their layouts; measured costs |
-//! | `columns` | blocks of columns in their layouts |
-//! | `pair_rows`, `triples` | frequent pairs as rows; the triples of a block of columns |
-//! | `device`, `device_form`, `form`, `tiles`, `flights` | the choice of a GPU; forms of data there and on a CPU; tasks of tiles; tasks in flight |
-//! | `stored` | the transactions of the last window as bytes |
-//! | `prepare`, `chunk`, `count`, `collect` | the parts of the operator |
-//! | `tuning` | sizes that are no parameters |
+//! | `parameters` | the parameters, their checks, and the parts that they make |
+//! | `data` | transactions on their way from a batch to tid lists |
+//! | `plan` | tasks, their layouts and their costs |
+//! | `prepare` | PREPARE: collects transactions, then makes tasks |
+//! | `answer` | KERNEL: the chunk, and its answer on the CPU |
+//! | `device` | the choice of a GPU, and tasks in flight there |
+//! | `rows` | COLLECT: rows of pairs and triples |
 
-mod bind;
-mod chunk;
-mod collect;
-mod collector;
-mod columns;
-mod cost;
-mod count;
+mod answer;
+mod data;
 mod device;
-mod device_form;
-mod flights;
-mod form;
-mod joining;
-mod operator;
-mod options;
-mod pair_rows;
-mod panes;
+mod parameters;
 mod plan;
 mod prepare;
+mod rows;
 #[cfg(test)]
 mod stand_in_tests;
-mod stored;
 #[cfg(test)]
 mod tests;
-mod tiles;
-mod transposed;
-mod triples;
-mod tuning;
-mod vertical;
 
-pub use self::operator::FrequentPairs;
-pub use self::options::{Layout, Measure, PairWindow, Support, SupportError};
-pub use crate::state::{RestoreError, SnapshotFileError};
+pub use self::parameters::operator::FrequentPairs;
+pub use self::parameters::options::{Layout, Measure, PairWindow, Support, SupportError};
+pub use crate::shared::state::{RestoreError, SnapshotFileError};

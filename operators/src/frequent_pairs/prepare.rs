@@ -8,26 +8,26 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 use trommel_kernels::supports::Pair;
 
-use super::chunk::{PairChunk, Work};
-use super::collector::{Collector, TransactionBlock};
-use super::device;
-use super::device_form::DeviceForm;
-use super::joining::Joining;
-use super::options::{Layout, Support};
-use super::pair_rows::PairRows;
-use super::panes::{Closed, PaneBlocks};
-use super::plan::{Task, tasks};
-use super::stored;
-use super::tiles::tile_tasks;
-use super::tuning::Tuning;
-use super::vertical::{TooMany, VerticalData};
-use crate::budget::{Allowance, Budget, BudgetFull};
-use crate::names::ItemNames;
-use crate::rejected::BadRows;
-use crate::sets::SetInput;
-use crate::state::{SnapshotFile, SnapshotFileError};
+use super::answer::chunk::{PairChunk, Work};
+use super::data::collector::{Collector, TransactionBlock};
+use super::data::joining::Joining;
+use super::data::pair_rows::PairRows;
+use super::data::panes::{Closed, PaneBlocks};
+use super::data::stored;
+use super::data::vertical::{TooMany, VerticalData};
+use super::device::choice;
+use super::parameters::options::{Layout, Support};
+use super::parameters::tuning::Tuning;
+use super::plan::device_form::DeviceForm;
+use super::plan::tasks::{Task, tasks};
+use super::plan::tiles::tile_tasks;
+use crate::shared::budget::{Allowance, Budget, BudgetFull};
+use crate::shared::names::ItemNames;
+use crate::shared::rejected::BadRows;
+use crate::shared::sets::SetInput;
+use crate::shared::state::{SnapshotFile, SnapshotFileError};
+use crate::shared::window::slides::Slides;
 use crate::wave::{DeviceChoice, Filled, Producer};
-use crate::window::slides::Slides;
 
 /// Rules of the operator.
 #[derive(Debug, Clone)]
@@ -264,7 +264,7 @@ impl PairProducer {
         let Rules { layout, kernels, tuning, .. } = self.rules;
         let on_cpu = tasks(&data, layout, kernels, tuning.task_ns_min);
         let tasks: Box<dyn Iterator<Item = Task> + Send> =
-            match device::choose(&mut self.device, self.forms, &data, &on_cpu, kernels)? {
+            match choice::choose(&mut self.device, self.forms, &data, &on_cpu, kernels)? {
                 Some(form) => Box::new(tile_tasks(&data, form, &on_cpu, tuning)),
                 None => Box::new(on_cpu.into_iter()),
             };

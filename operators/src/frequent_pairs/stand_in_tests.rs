@@ -6,9 +6,9 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
 use trommel_shim::{Form, StandIn};
 
+use super::parameters::tuning::Tuning;
 use super::tests::{Transaction, by_hand, check_texts, mixed, pairs_of, run};
 use super::tests::{windows_by_hand, windows_of};
-use super::tuning::Tuning;
 use super::{FrequentPairs, Layout, PairWindow, Support};
 use crate::Share;
 use crate::testing::children::{self, Child, has};

@@ -33,8 +33,8 @@ use trommel_kernels::Isa;
 
 use self::operator::Filtering;
 use crate::expressions::ColumnInput;
-use crate::items::{Column, Text, native_type, result_type};
-use crate::rejected::{BadRows, OnError};
+use crate::shared::items::{Column, Text, native_type, result_type};
+use crate::shared::rejected::{BadRows, OnError};
 
 /// One row in `SAMPLED` is counted to find the hot items.
 const SAMPLED: usize = 32;

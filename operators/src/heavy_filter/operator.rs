@@ -12,11 +12,11 @@ use trommel_kernels::Isa;
 use trommel_kernels::sieve::{HotKeys, KEYS_MAX, MISSED_SLACK, sift};
 
 use super::{HeavyFilter, SAMPLED};
-use crate::columns::column_batch;
 use crate::expressions::ColumnInput;
-use crate::items::{Column, Items, from_native, to_native};
-use crate::rejected::BadRows;
-use crate::secret::random_seed;
+use crate::shared::columns::column_batch;
+use crate::shared::items::{Column, Items, from_native, to_native};
+use crate::shared::names::secret::random_seed;
+use crate::shared::rejected::BadRows;
 use crate::summary::{NARROW_SHARE, SpaceSaving, Summary, hottest};
 
 /// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.

@@ -8,22 +8,22 @@ use super::candidates::chunk::CandidateChunk;
 use super::candidates::joined_sets::JoinedSets;
 use super::candidates::pairs::{SimilarPair, matches};
 use super::candidates::tiles::{TileList, TiledSets, Tiler};
-use super::cost::tiling::{TiledRanks, Tiling};
-use super::error::JoinError;
 use super::find::auto_join::{AutoJoin, AutoOptions, auto_join};
 use super::find::filters::{Positions, PositionsAndSignatures, SizesOnly};
-use super::find::group_join::GroupJoin;
-use super::find::planning::{Planning, Slicing};
 use super::find::posting_index::{PostingIndex, PostingOptions};
-use super::find::posting_lists::{LISTING_CORES, ListLengths, Planned};
-use super::find::prefix_join::PrefixJoin;
+use super::find::published::group_join::GroupJoin;
+use super::find::published::prefix_join::PrefixJoin;
 use super::find::searching::{SearchTask, Searching};
 use super::find::tile_join::TileJoin;
 use super::find::{EmptyFinder, Find, JoinCounters};
-use super::options::JoinAlgorithm;
+use super::parameters::error::JoinError;
+use super::parameters::options::JoinAlgorithm;
+use super::parameters::tuning::Tuning;
+use super::plan::tiling::{TiledRanks, Tiling};
+use super::postings::lists::{LISTING_CORES, ListLengths, Planned};
+use super::postings::planning::{Planning, Slicing};
 use super::similarity::{Bounds, Similarity, Threshold};
-use super::tuning::Tuning;
-use crate::sets::{SetCollection, Shares};
+use crate::shared::sets::{SetCollection, Shares};
 
 /// The question of a join, and how it is answered.
 #[derive(Debug, Clone, Copy)]

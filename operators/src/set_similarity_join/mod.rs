@@ -24,46 +24,41 @@
 //!
 //! | folder or file | contents |
 //! |---|---|
-//! | `operator`, `options`, `bind` | the parameters, their checks, and the parts that they make |
+//! | `parameters` | the parameters, their checks, and the parts that they make |
 //! | `similarity` | exact thresholds; required overlaps, partner sizes and prefix lengths |
+//! | `postings` | prefixes, lengths of posting lists, and signatures of sets |
+//! | `plan` | costs: the way of `auto`, and what a device does |
 //! | `candidates` | candidate pairs, and tiles of pairs |
-//! | `find` | PREPARE: finders of candidates |
-//! | `cost` | where candidates are verified, and which sizes are joined by tiles |
-//! | `verify` | KERNEL: the verification on the CPU and on a device |
-//! | `collect` | COLLECT: rows of pairs |
-//! | `prepare` | the first part of the operator: collects sets, then fills chunks |
-//! | `work` | tasks of the CPU that several kernels do side by side |
+//! | `find` | finders of candidates; the published joins |
+//! | `prepare` | PREPARE: collects sets, then fills chunks |
+//! | `stream` | PREPARE of a stream: windows, and deduplication |
+//! | `answer` | KERNEL: the chunk, its verification on the CPU and on a device, and tasks of the CPU |
+//! | `rows` | COLLECT: rows of pairs |
 //! | `join` | a join as a library |
-//! | `stream` | streaming join: windows, and deduplication |
-//! | `tuning` | sizes that are no parameters |
 
-mod bind;
+mod answer;
 mod candidates;
-mod collect;
-mod cost;
-mod error;
 mod find;
 mod join;
-mod operator;
-mod options;
+mod parameters;
+mod plan;
+mod postings;
 mod prepare;
+mod rows;
 mod similarity;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod tuning;
-mod verify;
-mod work;
 
 pub use self::candidates::chunk::CandidateChunk;
 pub use self::candidates::joined_sets::JoinedSets;
 pub use self::candidates::pairs::SimilarPair;
-pub use self::error::JoinError;
 pub use self::find::JoinCounters;
 pub use self::join::SetJoin;
-pub use self::operator::SetSimilarityJoin;
-pub use self::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
+pub use self::parameters::error::JoinError;
+pub use self::parameters::operator::SetSimilarityJoin;
+pub use self::parameters::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
 pub use self::similarity::{Similarity, Threshold, ThresholdError};
 pub use self::stream::JoinWindow;
-pub use crate::budget::BudgetFull;
-pub use crate::sets::{SetBlock, SetCollection, SetCollector, SetError, Side, TOKENS_MAX};
+pub use crate::shared::budget::BudgetFull;
+pub use crate::shared::sets::{SetBlock, SetCollection, SetCollector, SetError, Side, TOKENS_MAX};

@@ -8,19 +8,19 @@ use arrow_array::{ListArray, RecordBatch};
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 
-use super::cost::opening::Opening;
-use super::cost::tiling::Tiling;
-use super::cost::verification;
+use super::answer::chunk::JoinChunk;
+use super::answer::work::{JoinWork, Search};
 use super::find::JoinCounters;
-use super::find::planning::Planning;
-use super::find::posting_lists::Planned;
 use super::join::{JoinQuestion, SetJoin};
-use super::options::JoinAlgorithm;
-use super::verify::join_chunk::JoinChunk;
-use super::work::{JoinWork, Search};
-use crate::pairs::warn_of_copies;
-use crate::rejected::BadRows;
-use crate::sets::{
+use super::parameters::options::JoinAlgorithm;
+use super::plan::opening::Opening;
+use super::plan::tiling::Tiling;
+use super::plan::verification;
+use super::postings::lists::Planned;
+use super::postings::planning::Planning;
+use crate::shared::columns::pairs::warn_of_copies;
+use crate::shared::rejected::BadRows;
+use crate::shared::sets::{
     Carrier, Gathering, RowCounts, SetBatch, SetCollection, SetCollector, SetSource, Shares, Side,
     Sorting, TokenNumbers,
 };

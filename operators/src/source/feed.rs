@@ -15,7 +15,7 @@ use trommel_engine::operator::{
     BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source, SourceFlow,
 };
 
-use crate::columns::{SchemaMismatch, check_schema};
+use crate::shared::columns::{SchemaMismatch, check_schema};
 
 /// Longest wait for the bell. It is rung for every batch, so the time only bounds the damage of a
 /// ring that the system lost.

@@ -10,7 +10,7 @@ use trommel_engine::operator::{
     BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source, SourceFlow,
 };
 
-use crate::columns::check_schema;
+use crate::shared::columns::check_schema;
 
 /// Sends the batches of an iterator, one per call.
 ///

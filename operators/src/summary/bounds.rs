@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 
 use super::contract::Summary;
 use super::counted::Counted;
-use crate::items::Item;
+use crate::shared::items::Item;
 
 /// Bounds of the count of every item of a stream.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use super::counted::Counted;
 use super::filter::Filter;
 use super::sieve::Sieve;
 use super::space_saving::SpaceSaving;
-use crate::items::{Item, Items, StoredItem};
-use crate::state::RestoreError;
+use crate::shared::items::{Item, Items, StoredItem};
+use crate::shared::state::RestoreError;
 
 /// Counts of the items of a stream.
 ///

@@ -3,8 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::items::StoredItem;
-use crate::state::{Reader, RestoreError, Writer};
+use crate::shared::items::StoredItem;
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 /// An item with bounds on how often it was seen: `count - error <= true count <= count`.
 ///

@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 
 use super::contract::{Counts, Summary};
 use super::counted::Counted;
-use crate::items::{Item, Items, Part};
+use crate::shared::items::{Item, Items, Part};
 
 /// Steps of a half-life.
 const STEPS: u64 = 64;

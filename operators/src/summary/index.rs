@@ -35,8 +35,8 @@
 use trommel_kernels::prefetch;
 use trommel_kernels::sieve::CellKey;
 
-use crate::items::Item;
-use crate::secret::random_seed;
+use crate::shared::items::Item;
+use crate::shared::names::secret::random_seed;
 
 /// The end of a chain: no slot, because capacities stay below it.
 const NONE: u32 = u32::MAX;
@@ -297,7 +297,7 @@ fn heads(capacity: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::items::Text;
+    use crate::shared::items::Text;
 
     const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 

@@ -54,7 +54,7 @@ use super::contract::{MergeError, Summary};
 use super::counted::Counted;
 use super::filter::Filter;
 use super::space_saving::SpaceSaving;
-use crate::items::Item;
+use crate::shared::items::Item;
 
 /// Bounds in both streams together of all items that are monitored in one of them.
 pub(super) fn combine<K: Item, S: Summary<K>>(left: &S, right: &S) -> Vec<Counted<K>> {

@@ -57,7 +57,7 @@
 use super::bounds::Bounds;
 use super::contract::Summary;
 use super::counted::Counted;
-use crate::items::Item;
+use crate::shared::items::Item;
 
 /// Panes between two sums that are kept: about the root of the most panes.
 const BLOCK: usize = 32;

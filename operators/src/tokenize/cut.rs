@@ -9,8 +9,8 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 
 use super::TokenizeError;
 use super::input::TextInput;
-use crate::rejected::BadRows;
-use crate::tokens::Place;
+use crate::shared::rejected::BadRows;
+use crate::shared::tokens::Place;
 
 /// Some rows of a batch.
 pub(super) struct Part {

@@ -16,7 +16,7 @@ use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::Counters;
 
 use super::TokenizeError;
-use crate::texts::{TextHash, TextKey, TextTable};
+use crate::shared::texts::{TextHash, TextKey, TextTable};
 
 /// Memory is reserved in steps of this size.
 const STEP_BYTES: usize = 1 << 20;

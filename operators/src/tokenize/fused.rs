@@ -5,8 +5,8 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
 use super::cut::{Cut, Part, Parts, Rows};
-use crate::rejected::PORT;
-use crate::tokens::Place;
+use crate::shared::rejected::PORT;
+use crate::shared::tokens::Place;
 
 pub(super) struct Fused<C, R> {
     parts: Parts,

@@ -7,10 +7,10 @@ use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::OperatorError;
 
-use crate::columns::describe;
 use crate::expressions::ColumnInput;
-use crate::items::result_type;
-use crate::rejected::Faults;
+use crate::shared::columns::describe;
+use crate::shared::items::result_type;
+use crate::shared::rejected::Faults;
 
 /// The texts of an input.
 #[derive(Debug)]

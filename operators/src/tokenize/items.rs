@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use super::cut::{Batch, Cut, Part};
-use crate::columns::{TextsBuilder, column_batch};
-use crate::parameters::BATCH_BYTES;
-use crate::tokens::Place;
-use crate::tokens::Tokenizer;
-use crate::tokens::{Token, TokenSink, Words};
+use crate::shared::columns::{TextsBuilder, column_batch};
+use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::tokens::Place;
+use crate::shared::tokens::Tokenizer;
+use crate::shared::tokens::{Token, TokenSink, Words};
 
 /// Cuts texts into batches of a row per token.
 pub(super) struct CutItems {

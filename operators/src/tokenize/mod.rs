@@ -51,15 +51,15 @@ use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
 use self::input::TextInput;
-use crate::carry::{carried_columns, carried_demand};
-use crate::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
 use crate::expressions::ColumnInput;
-use crate::parameters::{
+use crate::shared::columns::carry::{carried_columns, carried_demand};
+use crate::shared::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
+use crate::shared::parameters::{
     BATCH_BYTES, Mistakes, Names, batch_items, check_batch, check_range, refuse,
 };
-use crate::rejected::{BadRows, OnError};
-use crate::tokens::Fields;
-use crate::tokens::Tokenizer;
+use crate::shared::rejected::{BadRows, OnError};
+use crate::shared::tokens::Fields;
+use crate::shared::tokens::Tokenizer;
 use cut::{Cut, Parts, Rows, Whole};
 use dictionary::{Dictionary, Limits};
 use fused::Fused;

@@ -10,9 +10,9 @@ use arrow_array::StringArray;
 
 use super::TokenizeError;
 use super::dictionary::Dictionary;
-use crate::long;
-use crate::texts::{TextHash, TextKey, TextTable};
-use crate::tokens::Token;
+use crate::shared::names::long;
+use crate::shared::texts::{TextHash, TextKey, TextTable};
+use crate::shared::tokens::Token;
 
 /// Tokens between the one whose place is fetched and the one that is looked up: more than misses of
 /// the cache can overlap.

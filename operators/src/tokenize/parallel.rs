@@ -11,7 +11,7 @@ use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorEr
 use trommel_kernels::cuda::NoDevice;
 
 use super::cut::{Cut, Part, Parts, Piece, Rows};
-use crate::tokens::Place;
+use crate::shared::tokens::Place;
 use crate::wave::{
     self, Consumer, Device, Estimate, Filled, Kernel, NoFlights, Producer, Taken, Target, Wave,
     WaveChunk,

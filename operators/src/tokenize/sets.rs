@@ -18,13 +18,13 @@ use super::TokenizeError;
 use super::cut::{Cut, Part, Piece, Rows};
 use super::dictionary::Dictionary;
 use super::numbers::TokenKeys;
-use crate::budget::bytes_with;
-use crate::columns::SetsBuilder;
-use crate::parameters::BATCH_BYTES;
-use crate::texts::{TextHash, TextKey};
-use crate::tokens::Place;
-use crate::tokens::Tokenizer;
-use crate::tokens::{Token, TokenSink, Words};
+use crate::shared::budget::bytes_with;
+use crate::shared::columns::SetsBuilder;
+use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::texts::{TextHash, TextKey};
+use crate::shared::tokens::Place;
+use crate::shared::tokens::Tokenizer;
+use crate::shared::tokens::{Token, TokenSink, Words};
 
 /// The keys of the tokens of some texts. It can begin and end within a text.
 pub(super) struct SetPiece {

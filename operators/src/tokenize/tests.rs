@@ -14,7 +14,7 @@ use trommel_engine::runtime::RunOptions;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
-use crate::parameters::BATCH_BYTES;
+use crate::shared::parameters::BATCH_BYTES;
 use crate::testing::{bind, bind_operator, run_operator};
 use crate::{Collect, Memory};
 

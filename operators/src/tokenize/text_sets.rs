@@ -6,11 +6,11 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 use super::TokenizeError;
 use super::cut::{Batch, Cut, Part};
 use super::numbers::BatchNumbers;
-use crate::columns::{SetsBuilder, sets_of_texts};
-use crate::parameters::BATCH_BYTES;
-use crate::tokens::Place;
-use crate::tokens::Tokenizer;
-use crate::tokens::{Token, TokenSink, Words};
+use crate::shared::columns::{SetsBuilder, sets_of_texts};
+use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::tokens::Place;
+use crate::shared::tokens::Tokenizer;
+use crate::shared::tokens::{Token, TokenSink, Words};
 
 /// Tokens after which the bytes of a set are looked at.
 const CHECKED_TOKENS: usize = 1_024;

@@ -1,7 +1,7 @@
 //! Chunks of work, and the places where they are answered.
 
-use super::choice::Estimate;
-use super::workers::Assignment;
+use super::device::choice::Estimate;
+use super::parts::workers::Assignment;
 
 /// A chunk of regular work: the input of a kernel, and memory for its answer.
 ///

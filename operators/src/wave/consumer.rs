@@ -6,7 +6,7 @@ use trommel_engine::batch::{Origin, Payload};
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
 use super::chunk::{InWave, WaveChunk};
-use super::feeder::into_message;
+use super::parts::feeder::into_message;
 
 /// Turns answered chunks into rows.
 pub trait Consumer: Send + 'static {

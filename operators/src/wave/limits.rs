@@ -1,7 +1,7 @@
 //! Limits of a wave.
 
-use super::choice::DevicePrice;
-use super::device::Device;
+use super::device::choice::DevicePrice;
+use super::device::parameter::Device;
 
 /// Device and limits of a wave.
 ///

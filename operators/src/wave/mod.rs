@@ -41,8 +41,8 @@
 //! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
 //! number of kernels; chunks [without rows](WaveChunk::has_rows) hold up no others. A kernel works
 //! in the [background](Flow::Background) of its thread: prepare and collect, which may share it,
-//! give the others work first. A device belongs to the first kernel; chunks for the [CPU](Target::Cpu)
-//! are answered by all kernels meanwhile.
+//! give the others work first. A device belongs to the first kernel; chunks for the
+//! [CPU](Target::Cpu) are answered by all kernels meanwhile.
 //!
 //! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
 //! time of its next look, and its thread does other work or sleeps. It looks shortly before a
@@ -174,53 +174,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | contents |
+//! | folder or file | contents |
 //! |---|---|
 //! | `chunk` | chunks, and where they are answered |
 //! | `producer`, `kernel`, `consumer` | the traits of an operator; PREPARE and COLLECT |
-//! | `kernel_part` | KERNEL: the part between them |
 //! | `operator`, `limits` | the operator of these parts, and its limits |
-//! | `choice` | the choice between a device and the CPU |
-//! | `feeder`, `workers` | the chunks of prepare; the kernel of a chunk |
-//! | `queues` | the chunks that kernels have not begun |
+//! | `parts` | KERNEL, the part between them; chunks on their way; counters |
+//! | `device` | the parameter `device`, the choice between a device and the CPU, and data that stays on a device |
 //! | `round` | rounds of tasks that workers do side by side |
-//! | `resident` | data that stays in the memory of a device |
-//! | `device`, `session`, `error` | the `device` parameter; a device that is opened once; its failures |
-//! | `ledger` | counters of the kernel part |
 
-mod choice;
 mod chunk;
 mod consumer;
 mod device;
-mod error;
-mod feeder;
 mod kernel;
-mod kernel_part;
-mod ledger;
 mod limits;
 mod operator;
+mod parts;
 mod producer;
-mod queues;
-mod resident;
 mod round;
-mod session;
 #[cfg(test)]
 pub(crate) mod tests;
-mod workers;
 
 #[cfg(doc)]
 use trommel_engine::operator::Flow;
 
-pub(crate) use self::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE};
-pub use self::choice::{DevicePrice, Estimate};
 pub use self::chunk::{Target, WaveChunk};
 pub use self::consumer::{Consumer, Taken};
-pub use self::device::{DEVICES_MAX, Device, UnknownDevice};
-pub use self::error::WaveError;
+pub(crate) use self::device::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE};
+pub use self::device::choice::{DevicePrice, Estimate};
+pub use self::device::error::WaveError;
+pub use self::device::parameter::{DEVICES_MAX, Device, UnknownDevice};
+pub(crate) use self::device::resident::{Resident, Wanted};
+pub use self::device::session::DeviceSession;
 pub use self::kernel::{Kernel, Landed, NoFlights, OnDevice};
 pub use self::limits::{CHUNKS_MAX, ChunkBytes, KERNELS_MAX, Wave};
 pub use self::operator::{operator, parallel};
 pub use self::producer::{Filled, Producer};
-pub(crate) use self::resident::{Resident, Wanted};
 pub(crate) use self::round::{Numbered, Round};
-pub use self::session::DeviceSession;

@@ -6,13 +6,13 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Body, Fragment, Load, Operator, Part};
 
 use super::consumer::{CollectPart, Consumer};
-use super::device::Device;
-use super::feeder::Feeder;
+use super::device::parameter::Device;
 use super::kernel::Kernel;
-use super::kernel_part::KernelPart;
 use super::limits::{CHUNKS_MAX, Wave};
+use super::parts::feeder::Feeder;
+use super::parts::kernel_part::KernelPart;
+use super::parts::queues::Queues;
 use super::producer::{PreparePart, Producer};
-use super::queues::Queues;
 
 /// An operator of three parts: `prepare`, the part that the kernel [names](Kernel::NAME), and
 /// `collect`. `make` makes an empty chunk, and `outputs` are the schemas of the rows of

@@ -11,10 +11,10 @@ use trommel_engine::operator::{
 };
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
-use super::choice::Estimate;
 use super::chunk::{InWave, WaveChunk};
-use super::feeder::Feeder;
-use crate::rejected::PORT;
+use super::device::choice::Estimate;
+use super::parts::feeder::Feeder;
+use crate::shared::rejected::PORT;
 
 /// Turns input into chunks of work.
 ///

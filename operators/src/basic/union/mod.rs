@@ -28,7 +28,7 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::parameters::Mistakes;
+use crate::shared::parameters::Mistakes;
 
 /// Joins several inputs into one stream, batch by batch, as they arrive.
 ///

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::conjunctive_query::IndexSource;
-use crate::conjunctive_query::stored;
+use crate::conjunctive_query::data::stored;
 use crate::{Feed, MissingState};
 
 #[test]

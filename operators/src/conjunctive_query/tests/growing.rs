@@ -8,17 +8,17 @@ use trommel_engine::operator::{Ending, Output};
 use trommel_kernels::Isa;
 
 use super::*;
-use crate::budget::Allowance;
-use crate::conjunctive_query::buckets::BucketRules;
-use crate::conjunctive_query::chunk::{QueryChunk, Work};
-use crate::conjunctive_query::collect::{AnswerConsumer, AnswerRows};
-use crate::conjunctive_query::flights::QueryFlights;
-use crate::conjunctive_query::kernel::QueryKernel;
+use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::kernel::QueryKernel;
+use crate::conjunctive_query::data::stored::Destinations;
+use crate::conjunctive_query::device::flights::QueryFlights;
+use crate::conjunctive_query::plan::buckets::BucketRules;
 use crate::conjunctive_query::prepare::{Columns, QueryProducer, Rules};
-use crate::conjunctive_query::stored::Destinations;
-use crate::names::ItemNames;
-use crate::rejected::BadRows;
-use crate::sets::SetInput;
+use crate::conjunctive_query::rows::collect::{AnswerConsumer, AnswerRows};
+use crate::shared::budget::Allowance;
+use crate::shared::names::ItemNames;
+use crate::shared::rejected::BadRows;
+use crate::shared::sets::SetInput;
 use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
 
 /// No test takes that long, so queries become due only when a test says so.

@@ -21,7 +21,7 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
-use super::tuning::Tuning;
+use super::parameters::tuning::Tuning;
 use super::{AnswerOver, ConjunctiveQuery, QueryOutput};
 use crate::testing::bind;
 use crate::{Collect, Memory};

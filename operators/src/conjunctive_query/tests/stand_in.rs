@@ -6,7 +6,7 @@ use trommel_shim::{Form, StandIn};
 
 use super::growing::Parts;
 use super::*;
-use crate::conjunctive_query::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
 use crate::testing::children::{self, Child, has};
 use crate::wave::{Device, DevicePrice, Target, WaveChunk};
 

@@ -10,20 +10,20 @@ use trommel_kernels::Isa;
 use trommel_kernels::vectors::Epsilon;
 
 use super::*;
-use crate::budget::Allowance;
-use crate::carry::CarriedColumns;
-use crate::epsilon_join::answer::Answer;
-use crate::epsilon_join::built::directory_bytes;
-use crate::epsilon_join::chunk::{EpsilonChunk, Task};
-use crate::epsilon_join::rules::Rules;
-use crate::epsilon_join::side::{Side, VectorSource};
-use crate::epsilon_join::stream::StreamProducer;
-use crate::epsilon_join::vectors::VectorInput;
-use crate::ids::IdInput;
-use crate::rejected::BadRows;
-use crate::state::SnapshotFile;
+use crate::epsilon_join::answer::chunk::{EpsilonChunk, Task};
+use crate::epsilon_join::answer::found::Answer;
+use crate::epsilon_join::data::built::directory_bytes;
+use crate::epsilon_join::data::side::{Side, VectorSource};
+use crate::epsilon_join::data::vectors::VectorInput;
+use crate::epsilon_join::parameters::rules::Rules;
+use crate::epsilon_join::stream::producer::StreamProducer;
+use crate::shared::budget::Allowance;
+use crate::shared::columns::carry::CarriedColumns;
+use crate::shared::columns::ids::IdInput;
+use crate::shared::rejected::BadRows;
+use crate::shared::state::SnapshotFile;
+use crate::shared::window::Extent;
 use crate::wave::{Filled, Producer, WaveChunk};
-use crate::window::Extent;
 
 const EPSILON: f64 = 1.5;
 

@@ -20,9 +20,9 @@ mod division;
 mod merges;
 mod states;
 
-use super::tuning::Tuning;
+use super::parameters::tuning::Tuning;
 use super::*;
-use crate::rejected::OnError;
+use crate::shared::rejected::OnError;
 use crate::testing::bind;
 use crate::wave::{Device, DevicePrice};
 use crate::{Collect, Memory};

@@ -6,8 +6,8 @@ use std::path::Path;
 use tempfile::tempdir;
 
 use super::*;
-use crate::epsilon_join::stored::StoredVectors;
-use crate::window::Extent;
+use crate::epsilon_join::stream::stored::StoredVectors;
+use crate::shared::window::Extent;
 
 /// The pairs of a stream that is cut into runs, with ids that go on.
 fn pairs_of_runs(

@@ -10,8 +10,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use super::super::error::{Reason, shorten};
-use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, texts};
+use crate::expressions::evaluate::value::{Texts, Value};
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,12 +14,12 @@ use arrow_select::take::take;
 use arrow_string::length::length;
 use trommel_kernels::Isa;
 
-use super::super::compare::{Comparison, canonical_floats};
 use super::super::error::{Reason, said};
-use super::super::types::{common, is_text};
-use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_integer, integer_type, text, text_type};
-use crate::tokens::{Place, Token, TokenSink, Tokenizer, Words};
+use crate::expressions::compile::types::{common, is_text};
+use crate::expressions::evaluate::compare::{Comparison, canonical_floats};
+use crate::expressions::evaluate::value::{Texts, Value};
+use crate::shared::tokens::{Place, Token, TokenSink, Tokenizer, Words};
 
 /// Greatest number of characters of a q-gram.
 const Q_MAX: i64 = 255;

@@ -26,9 +26,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
+use super::compile::types::{common, is_integer, is_text};
 use super::error::{Reason, hint};
-use super::types::{common, is_integer, is_text};
-use super::value::Value;
+use super::evaluate::value::Value;
 
 /// An argument as far as it is known when an expression is compiled.
 pub(super) struct Argument<'a> {

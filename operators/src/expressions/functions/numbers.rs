@@ -10,12 +10,12 @@ use arrow_schema::DataType;
 use arrow_select::zip::zip;
 use rapidhash::v3::rapidhash_v3;
 
-use super::super::cast::reinterpret;
-use super::super::compare::Comparison;
 use super::super::error::{Reason, said};
-use super::super::types::{is_float, is_integer, is_number};
-use super::super::value::Value;
 use super::{Argument, Bound, Refusal, constant_integer, met};
+use crate::expressions::compile::types::{is_float, is_integer, is_number};
+use crate::expressions::evaluate::cast::reinterpret;
+use crate::expressions::evaluate::compare::Comparison;
+use crate::expressions::evaluate::value::Value;
 
 /// Decimal digits of the greatest number of 64 bits.
 const DIGITS_MAX: u32 = 19;

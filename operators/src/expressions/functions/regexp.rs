@@ -7,9 +7,9 @@ use arrow_array::{ArrayRef, BooleanArray, StringArray};
 use arrow_schema::DataType;
 use regex::{Regex, RegexBuilder};
 
-use super::super::value::{Texts, Value};
 use super::text::LimitedTexts;
 use super::{Argument, Bound, Refusal, constant_integer, constant_text, text_type, texts};
+use crate::expressions::evaluate::value::{Texts, Value};
 
 /// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES_MAX: usize = 4 << 20;

@@ -11,8 +11,8 @@ use arrow_schema::DataType;
 use arrow_string::like;
 
 use super::super::error::{Reason, said};
-use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, integer_type, texts};
+use crate::expressions::evaluate::value::{Texts, Value};
 
 /// Maximum bytes of a text that is made of others.
 const TEXT_BYTES_MAX: usize = 64 << 20;

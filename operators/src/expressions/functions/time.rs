@@ -10,10 +10,10 @@ use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Timelike, Utc};
 
 use super::super::error::{Reason, shorten};
-use super::super::types::{is_number, is_time};
-use super::super::value::{Texts, Value};
 use super::{Argument, Bound, Refusal, constant_text, text_type};
-use crate::columns::{TimeFormat, timestamp};
+use crate::expressions::compile::types::{is_number, is_time};
+use crate::expressions::evaluate::value::{Texts, Value};
+use crate::shared::columns::{TimeFormat, timestamp};
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;

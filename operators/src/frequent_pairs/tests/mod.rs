@@ -18,7 +18,7 @@ use trommel_engine::metrics::Metrics;
 use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 
-use super::tuning::Tuning;
+use super::parameters::tuning::Tuning;
 use super::{FrequentPairs, Layout, Measure, PairWindow, Support};
 use crate::testing::bind;
 use crate::wave::Device;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::pairs::PairSide;
-use crate::sets::{SetBlock, SetCollection, Side};
+use crate::shared::columns::pairs::PairSide;
+use crate::shared::sets::{SetBlock, SetCollection, Side};
 
 /// The sets that the numbers in candidate pairs refer to.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use super::chunk::CandidateChunk;
 use super::joined_sets::{JoinedSets, Partner};
-use crate::pairs::PairSide;
 use crate::set_similarity_join::similarity::Similarity;
+use crate::shared::columns::pairs::PairSide;
 
 /// Two similar sets.
 #[derive(Debug, Clone, Copy, PartialEq)]

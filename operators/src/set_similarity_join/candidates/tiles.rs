@@ -22,10 +22,10 @@ use trommel_kernels::signatures::{
 };
 
 use super::joined_sets::JoinedSets;
-use crate::budget::Budget;
-use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::parameters::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::{SetCollection, Side};
+use crate::shared::budget::Budget;
+use crate::shared::sets::{SetCollection, Side};
 
 /// Maximum number of candidates of a tile, hence of required overlaps in a row.
 const CANDIDATES_MAX: u32 = 1024;

@@ -8,16 +8,17 @@ use super::Find;
 use super::filters::{Filters, Positions, PositionsAndSignatures};
 use super::posting_index::{PostingIndex, PostingOptions};
 use super::posting_join::PostingJoin;
-use super::posting_lists::{ListLengths, Planned, PostingCounts};
-use super::prefix_join::PrefixJoin;
+use super::published::prefix_index::index_bytes;
+use super::published::prefix_join::PrefixJoin;
 use super::tile_join::TileJoin;
-use crate::budget::Budget;
-use crate::set_similarity_join::cost::tiling::TiledRanks;
-use crate::set_similarity_join::cost::way::{self, Way};
-use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::parameters::error::JoinError;
+use crate::set_similarity_join::parameters::tuning::Tuning;
+use crate::set_similarity_join::plan::tiling::TiledRanks;
+use crate::set_similarity_join::plan::way::{self, CountedLists, Way};
+use crate::set_similarity_join::postings::lists::{ListLengths, Planned, PostingCounts};
 use crate::set_similarity_join::similarity::Bounds;
-use crate::set_similarity_join::tuning::Tuning;
-use crate::sets::SetCollection;
+use crate::shared::budget::Budget;
+use crate::shared::sets::SetCollection;
 
 /// Options of [`auto_join`].
 pub(crate) struct AutoOptions<'a> {
@@ -64,7 +65,9 @@ pub(crate) fn auto_join(
     };
     // Cores share the search, if there is enough to do.
     let searches = (counts.weight() / tuning.run_pairs.max(1)).clamp(1, cores.max(1) as u64);
-    match way::choose(collection, bounds, counts, searches, isa) {
+    let index_bytes = index_bytes(collection, counts.postings);
+    let lists = CountedLists { counts, index_bytes, searches };
+    match way::choose(collection, bounds, lists, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
             // Without room for the signatures of tiles, postings take their place.

@@ -2,33 +2,21 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `prefix` | prefix lengths, ranges of partner sizes, posting lists |
-//! | `filters` | the filters of published joins, as constants of one loop |
-//! | `prefix_index` | the index of the published joins |
-//! | `prefix_join` | AllPairs, PPJoin, PPJoin with the bitmap filter |
-//! | `group_join` | GroupJoin |
-//! | `signatures` | signatures of all sets, and their length |
 //! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |
-//! | `posting_lists` | the lengths of posting lists, cut into slices |
 //! | `posting_index` | an index by postings |
 //! | `slice` | a slice of it and its search, on the kernels of `postings` |
 //! | `posting_join` | slices one after the other |
-//! | `planning` | lengths of posting lists and signatures, in tasks for several cores |
 //! | `searching` | searches of slices side by side |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
+//! | `filters` | the filters of published joins, as constants of one loop |
+//! | `published` | AllPairs, PPJoin and GroupJoin |
 
 pub(crate) mod auto_join;
 pub(crate) mod filters;
-pub(crate) mod group_join;
-pub(crate) mod planning;
 pub(crate) mod posting_index;
 pub(crate) mod posting_join;
-pub(crate) mod posting_lists;
-pub(crate) mod prefix;
-pub(crate) mod prefix_index;
-pub(crate) mod prefix_join;
+pub(crate) mod published;
 pub(crate) mod searching;
-pub(crate) mod signatures;
 pub(crate) mod slice;
 pub(crate) mod tile_join;
 

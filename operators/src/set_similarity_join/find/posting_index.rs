@@ -9,15 +9,15 @@ use trommel_kernels::postings::{
     Hits, Limits, PairLimit, Posting, Progress, RANKS_MAX, Row, SIDE_BIT,
 };
 
-use crate::budget::Budget;
-use crate::set_similarity_join::error::JoinError;
-use crate::set_similarity_join::find::posting_lists::{
+use crate::set_similarity_join::parameters::error::JoinError;
+use crate::set_similarity_join::parameters::tuning::Tuning;
+use crate::set_similarity_join::postings::lists::{
     INDEX, ListLengths, Planned, PostingCounts, SEARCHES_PER_CORE, Slices, Visits, narrow,
 };
-use crate::set_similarity_join::find::signatures::SetSignatures;
+use crate::set_similarity_join::postings::signatures::SetSignatures;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::set_similarity_join::tuning::Tuning;
-use crate::sets::{SetCollection, SizeRun, TOKENS_MAX};
+use crate::shared::budget::Budget;
+use crate::shared::sets::{SetCollection, SizeRun, TOKENS_MAX};
 
 // Sets of more than `RANKS_MAX` different sizes would have more than `TOKENS_MAX` tokens.
 const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);

@@ -19,9 +19,9 @@ use trommel_kernels::postings::{
 
 use super::JoinCounters;
 use super::posting_index::{HITS_PER_CALL, PostingIndex};
-use super::posting_lists::{PAIRS_PER_POSTING, PostingCounts};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
-use crate::sets::{SETS_AHEAD, Side};
+use crate::set_similarity_join::postings::lists::{PAIRS_PER_POSTING, PostingCounts};
+use crate::shared::sets::{SETS_AHEAD, Side};
 
 /// The posting lists of a slice, and the runs of probes that searches take.
 #[derive(Debug)]

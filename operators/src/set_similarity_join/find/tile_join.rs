@@ -9,12 +9,12 @@ use trommel_kernels::overlap::Start;
 use trommel_kernels::signatures::{self, Survivors, Tile};
 
 use super::{Find, JoinCounters};
-use crate::budget::Budget;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets, Tiler};
-use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::parameters::error::JoinError;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::sets::SetCollection;
+use crate::shared::budget::Budget;
+use crate::shared::sets::SetCollection;
 
 /// Bytes of a list of tiles that is tested in one call.
 const TESTED_BYTES: usize = 1 << 14;

@@ -20,7 +20,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::set_similarity_join::error::JoinError;
+use crate::set_similarity_join::parameters::error::JoinError;
 use crate::set_similarity_join::similarity::Threshold;
 
 /// Similarity of two sets. An empty set is similar to no set.

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use crate::fraction::{self, FractionError, Given, greatest_common_divisor};
+use crate::shared::fraction::{self, FractionError, Given, greatest_common_divisor};
 
 /// Maximum digits after the point of a decimal: 10^9 is below 2^32.
 const DECIMALS_MAX: usize = 9;

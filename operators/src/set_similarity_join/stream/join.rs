@@ -13,19 +13,19 @@ use trommel_kernels::stream_postings::Posting;
 use super::look_up::{FoundPair, IndexFull, LastProbes, SearchScope, StreamFinder};
 use super::pane::{Arrivals, SetPane};
 use super::tokens::{Dictionary, RENUMBERING_BYTES, TOKENS_NUMBERED_MAX, number_of};
-use crate::budget::{Allowance, Budget, BudgetFull};
-use crate::carry::CarriedRows;
-use crate::names::ItemNames;
-use crate::panes::{Pane as _, Panes};
-use crate::rejected::OnError;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
-use crate::set_similarity_join::error::JoinError;
 use crate::set_similarity_join::find::JoinCounters;
+use crate::set_similarity_join::parameters::error::JoinError;
+use crate::set_similarity_join::parameters::tuning::Tuning;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::set_similarity_join::tuning::Tuning;
-use crate::sets::SetBlock;
-use crate::window::Extent;
+use crate::shared::budget::{Allowance, Budget, BudgetFull};
+use crate::shared::columns::carry::CarriedRows;
+use crate::shared::names::ItemNames;
+use crate::shared::rejected::OnError;
+use crate::shared::sets::SetBlock;
+use crate::shared::window::Extent;
+use crate::shared::window::panes::{Pane as _, Panes};
 
 /// Number of the first set. It is close to the end of `u32`, so that numbers wrap around in every
 /// stream, not only in long ones.

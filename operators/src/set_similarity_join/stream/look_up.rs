@@ -5,9 +5,10 @@
 //!         prefix             sizes, signatures ──► new? ──► positions ──► window ──► candidate
 //! ```
 //!
-//! Sources: those of [`find::prefix_join`](crate::set_similarity_join::find::prefix_join) for
-//! positions, and `stream_postings` of the kernels for sizes and signatures. Unlike in a
-//! collection, sets smaller and larger than the probe are partners.
+//! Sources: those of
+//! [`find::prefix_join`](crate::set_similarity_join::find::published::prefix_join) for positions,
+//! and `stream_postings` of the kernels for sizes and signatures. Unlike in a collection, sets
+//! smaller and larger than the probe are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -17,15 +18,15 @@ use trommel_kernels::sets::sign_sets;
 use trommel_kernels::stream_postings::{Hit, LookUp, PLACE_MAX, Posting, probe_lists};
 
 use super::index::StreamIndex;
-use super::newest_first::{LookUpOrigin, NewestFirst};
+use super::index::newest_first::{LookUpOrigin, NewestFirst};
 use super::pane::SetPane;
 use super::tokens::number_of;
 use crate::set_similarity_join::find::JoinCounters;
-use crate::set_similarity_join::find::prefix::start_after_match;
+use crate::set_similarity_join::parameters::tuning::Tuning;
+use crate::set_similarity_join::postings::prefix::start_after_match;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::set_similarity_join::tuning::Tuning;
-use crate::sets::SetBlock;
-use crate::window::Extent;
+use crate::shared::sets::SetBlock;
+use crate::shared::window::Extent;
 
 /// Sets between the one that is added to the index, or removed, and those whose posting lists and
 /// postings are prefetched: each of the two costs a cache miss, and the second needs the first.

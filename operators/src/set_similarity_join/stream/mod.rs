@@ -27,30 +27,26 @@
 //! Algorithmica 3, 1988).
 //!
 //! **Panes.** A *pane* holds consecutive sets for the verification. It never changes, so chunks
-//! can refer to it in any thread and on any device. [`Panes`](crate::panes::Panes) merges and
-//! expires panes: memory holds the window and at most one [cell](crate::window::Extent::cell)
-//! more. Results do not depend on panes and cells: each pair is tested exactly for whether the
-//! older set is still in the window.
+//! can refer to it in any thread and on any device. [`Panes`](crate::shared::window::panes::Panes)
+//! merges and expires panes: memory holds the window and at most one
+//! [cell](crate::shared::window::Extent::cell) more. Results do not depend on panes and cells: each
+//! pair is tested exactly for whether the older set is still in the window.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `window` | the parameter `window` |
 //! | `tokens` | numbers of tokens |
-//! | `slot_table` | a hash table for sparse tokens |
 //! | `pane` | sets on arrival, and panes |
-//! | `index` | posting lists |
+//! | `index` | posting lists; a hash table for sparse tokens; look-ups in long lists where one similar set is enough |
 //! | `look_up` | candidates of a micro-batch |
-//! | `newest_first` | look-ups in long lists where one similar set is enough |
 //! | `join` | the state, and the micro-batch that is being joined |
 //! | `operator` | the parts of a pipeline: the producer of pairs, and deduplication |
 
 mod index;
 mod join;
 mod look_up;
-mod newest_first;
 mod operator;
 mod pane;
-mod slot_table;
 #[cfg(test)]
 mod tests;
 mod tokens;

@@ -15,14 +15,14 @@ use trommel_kernels::Isa;
 
 use super::join::{JoinStep, StreamJoin, StreamRules};
 use super::pane::Arrivals;
-use crate::carry::CarriedRows;
-use crate::rejected::{BadRows, PORT};
+use crate::set_similarity_join::answer::chunk::JoinChunk;
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
-use crate::set_similarity_join::verify::join_chunk::JoinChunk;
-use crate::sets::{SetBatch, SetSource, TokenNumbers};
+use crate::shared::columns::carry::CarriedRows;
+use crate::shared::rejected::{BadRows, PORT};
+use crate::shared::sets::{SetBatch, SetSource, TokenNumbers};
+use crate::shared::window::Extent;
 use crate::wave::{Filled, Producer};
-use crate::window::Extent;
 
 /// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need
 /// not be compared further.

@@ -6,9 +6,9 @@ use arrow_schema::ArrowError;
 use trommel_kernels::Isa;
 use trommel_kernels::sets::sort_lists;
 
-use crate::carry::CarriedRows;
-use crate::panes;
-use crate::sets::{SetBlock, SetError, Side, TOKENS_MAX};
+use crate::shared::columns::carry::CarriedRows;
+use crate::shared::sets::{SetBlock, SetError, Side, TOKENS_MAX};
+use crate::shared::window::panes;
 
 /// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
 const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();

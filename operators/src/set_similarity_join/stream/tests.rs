@@ -14,15 +14,15 @@ use trommel_kernels::Isa;
 use super::super::candidates::chunk::CandidateChunk;
 use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
-use super::super::tuning::Tuning;
 use super::operator::{Batcher, Step};
 use super::{StreamRules, deduplicate};
-use crate::budget::Allowance;
-use crate::parameters::Names;
-use crate::sets::SetSource;
+use crate::set_similarity_join::parameters::tuning::Tuning;
+use crate::shared::budget::Allowance;
+use crate::shared::parameters::Names;
+use crate::shared::sets::SetSource;
+use crate::shared::window::Extent;
 use crate::testing::oracle::{Question, SIMILARITIES};
 use crate::testing::sets::{self, families, set};
-use crate::window::Extent;
 
 /// A row: an id and a set, or a null.
 type Row = (u32, Option<BTreeSet<u32>>);

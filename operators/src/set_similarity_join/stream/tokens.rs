@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 
 use trommel_kernels::prefetch;
 
-use super::slot_table::SlotTable;
+use super::index::slot_table::SlotTable;
 
 /// Largest number of a token.
 const NUMBER_MAX: u32 = (1 << 31) - 1;

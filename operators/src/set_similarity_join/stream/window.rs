@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::error::BindError;
 
-use crate::window::{self, Extent};
+use crate::shared::window::{self, Extent};
 
 /// Length of the window of a streaming join: `{"sets": 100000}` or `{"seconds": 60}`.
 ///

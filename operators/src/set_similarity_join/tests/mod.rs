@@ -11,10 +11,10 @@ use trommel_kernels::signatures::{self, Joined};
 
 use super::candidates::pairs::{Match, matches};
 use super::candidates::tiles::TileList;
-use super::cost::tiling::TiledRanks;
-use super::find::posting_lists::Planned;
 use super::join::JoinQuestion;
-use super::tuning::Tuning;
+use super::parameters::tuning::Tuning;
+use super::plan::tiling::TiledRanks;
+use super::postings::lists::Planned;
 use super::*;
 use crate::testing::oracle::{Pairs, Question, SIMILARITIES};
 use crate::testing::sets::{families, pair, set};

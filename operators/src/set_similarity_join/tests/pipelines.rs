@@ -18,13 +18,13 @@ use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
 use super::*;
-use crate::set_similarity_join::cost::plan::PairKernel;
-use crate::set_similarity_join::cost::tiling::Tiling;
+use crate::set_similarity_join::answer::chunk::JoinChunk;
+use crate::set_similarity_join::answer::kernel::{JoinFlights, JoinKernel};
 use crate::set_similarity_join::join::JoinQuestion;
+use crate::set_similarity_join::plan::tiling::Tiling;
+use crate::set_similarity_join::plan::verify_plan::PairKernel;
 use crate::set_similarity_join::prepare::CollectionProducer;
 use crate::set_similarity_join::similarity::Bounds;
-use crate::set_similarity_join::verify::join_chunk::JoinChunk;
-use crate::set_similarity_join::verify::kernel::{JoinFlights, JoinKernel};
 use crate::testing::children::{self, Child};
 use crate::testing::sets;
 use crate::wave::{

@@ -11,16 +11,13 @@
 //!
 //! With `by`, each value has a file of its own: see [`by`].
 
-mod archive;
 mod by;
 mod columnar;
 #[cfg(test)]
 mod columnar_tests;
 mod encoding;
-mod log;
-mod rotated;
+mod files;
 mod table;
-mod target;
 
 #[cfg(test)]
 mod tests;
@@ -41,18 +38,18 @@ use trommel_engine::memory::{MemoryBudget, MemoryFull};
 use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, Load, OperatorSpec, Outputs};
 use trommel_engine::registry::Configured;
 
-use crate::columns::find_column;
 use crate::expressions::ColumnInput;
-use crate::files::{Destination, FileError, Patience, terminal_width};
-use crate::parameters::{Mistakes, check_range, refuse};
-pub use archive::RotateCompression;
-use archive::{Archive, ArchiveRules};
+use crate::shared::columns::find_column;
+use crate::shared::files::{Destination, FileError, Patience, terminal_width};
+use crate::shared::parameters::{Mistakes, check_range, refuse};
 pub use by::ValueError;
 use columnar::{ColumnFormat, Columnar};
 use encoding::Encoding;
-use log::{Limits, Log, LogError};
+pub use files::archive::RotateCompression;
+use files::archive::{Archive, ArchiveRules};
+use files::log::{Limits, Log, LogError};
+use files::target::Target;
 use table::TableRows;
-use target::Target;
 use writer::{Buffer, Form, Reader, Stage, Writer};
 
 const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;

@@ -19,7 +19,7 @@ use trommel_engine::memory::{MemoryFull, Reservation};
 use trommel_engine::operator::OperatorError;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::files::is_unprintable;
+use crate::shared::files::is_unprintable;
 
 /// Rows processed per call.
 const ROWS_PER_CALL: usize = 1024;

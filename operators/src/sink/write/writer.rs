@@ -15,9 +15,9 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 use super::WriteError;
 use super::columnar::Columnar;
 use super::encoding::Encoding;
+use super::files::target::Target;
 use super::table::TableRows;
-use super::target::Target;
-use crate::files::{FileError, Patience};
+use crate::shared::files::{FileError, Patience};
 
 /// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;

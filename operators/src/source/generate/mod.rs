@@ -19,8 +19,8 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::columns::{DIMS_MAX, column_batch, column_schema};
-use crate::parameters::{Mistakes, batch_items, check_batch, check_range, refuse};
+use crate::shared::columns::{DIMS_MAX, column_batch, column_schema};
+use crate::shared::parameters::{Mistakes, batch_items, check_batch, check_range, refuse};
 use sets::{RandomSets, SIZE_MAX, Shape};
 use vectors::{RandomVectors, VectorSource};
 use zipf::SKEW_MAX;

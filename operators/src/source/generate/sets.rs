@@ -15,8 +15,8 @@ use trommel_engine::operator::{
 
 use super::Quota;
 use super::zipf::{SplitMix, Zipf};
-use crate::columns::SetsBuilder;
-use crate::parameters::BATCH_BYTES;
+use crate::shared::columns::SetsBuilder;
+use crate::shared::parameters::BATCH_BYTES;
 
 /// Largest allowed size of a set, in items.
 pub(super) const SIZE_MAX: u32 = 1 << 16;

@@ -27,8 +27,8 @@ use trommel_engine::operator::{OperatorError, Output, Source, SourceFlow};
 
 use super::Quota;
 use super::zipf::SplitMix;
-use crate::columns::{vector_array, vectors_schema};
-use crate::parameters::BATCH_BYTES;
+use crate::shared::columns::{vector_array, vectors_schema};
+use crate::shared::parameters::BATCH_BYTES;
 
 /// Key that makes the shape of clusters independent of their vectors.
 const SHAPE_KEY: u64 = 0x7368_6170;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use trommel_engine::memory::MemoryFull;
 
-use super::npy::NpyError;
+use super::fixed::npy::NpyError;
 
 /// Error of a file or of a place in it.
 #[derive(Debug, Error)]

@@ -16,52 +16,18 @@
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
 //! from its input and sends the rows of all bytes taken so far.
 
-mod arrow;
 mod bind;
-mod braces;
 mod columns;
-mod compression;
 mod csv;
-mod descriptors;
-mod dialect;
 mod divided;
-mod encoding;
 mod error;
-mod fields;
-mod first;
+mod files;
 mod fixed;
-mod follow;
-mod followed;
-mod growing;
-mod guard;
-mod infer;
-mod input;
-mod integers;
-mod jsonl;
-mod labelled;
-mod lines;
+mod following;
+mod json;
 mod log;
-mod logs;
-mod members;
-mod names;
-mod npy;
-mod pages;
-mod parquet;
-mod paths;
-mod plain;
-mod raw;
-mod records;
-mod schema;
-mod sets;
-mod single;
-mod stream;
-mod strict;
 mod tables;
-mod texts;
-mod typed;
-mod values;
-mod vectors;
-mod walk;
+mod text;
 
 #[cfg(test)]
 mod tests;
@@ -72,14 +38,14 @@ use arrow_schema::Schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::parameters::batch_items;
-use crate::rejected::OnError;
+use crate::shared::parameters::batch_items;
+use crate::shared::rejected::OnError;
 
-pub use encoding::Invalid;
 pub use error::{ReadError, TableError};
-pub use npy::NpyError;
+pub use fixed::npy::NpyError;
+pub use text::encoding::Invalid;
 
-use schema::TableSchema;
+use columns::schema::TableSchema;
 
 /// Format of the input files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -10,8 +10,8 @@ pub use self::front::FilterFront;
 use super::capacity::CapacityError;
 use super::counted::{Counted, top};
 use super::space_saving::SpaceSaving;
-use crate::items::{Item, Items};
-use crate::secret::random_seed;
+use crate::shared::items::{Item, Items};
+use crate::shared::names::secret::random_seed;
 
 /// Missed items that are written down before the back half takes them: 8 KiB of positions.
 const MISSED_MAX: usize = 2048;

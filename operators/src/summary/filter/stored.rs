@@ -5,9 +5,9 @@ use trommel_kernels::filter::BINS_MAX;
 
 use super::front::FilterFront;
 use super::{Filter, MISSED_MAX};
-use crate::items::StoredItem;
-use crate::secret::random_seed;
-use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
+use crate::shared::items::StoredItem;
+use crate::shared::names::secret::random_seed;
+use crate::shared::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::space_saving::{SpaceSaving, check_sums};

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::MinQueue;
 use super::level::Level;
-use crate::state::{Reader, RestoreError, Writer};
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
 const ENTRY_BYTES: usize = 12;
@@ -80,8 +80,8 @@ mod tests {
     use std::collections::BinaryHeap;
 
     use super::*;
-    use crate::items::StoredItem;
-    use crate::state::StateKind;
+    use crate::shared::items::StoredItem;
+    use crate::shared::state::StateKind;
 
     fn restored(min_queue: &MinQueue, counts: &[u64]) -> Result<MinQueue, RestoreError> {
         let mut writer = Writer::new(StateKind::SpaceSaving, u32::NUMBER);

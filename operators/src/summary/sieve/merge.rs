@@ -58,7 +58,7 @@
 //! / k + 4.
 
 use super::{ItemIndex, Sieve};
-use crate::items::Item;
+use crate::shared::items::Item;
 use crate::summary::contract::{MergeError, Summary};
 use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};

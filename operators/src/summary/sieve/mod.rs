@@ -115,8 +115,8 @@ use self::table::Table;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
-use crate::items::{Item, Items};
-use crate::secret::Secret;
+use crate::shared::items::{Item, Items};
+use crate::shared::names::secret::Secret;
 
 /// The fewest and the most cells that are chosen by default, the latter unless there are more
 /// counters: a table that fits into the second-level cache, and for `u32` into the pages of 4 KiB

@@ -3,9 +3,9 @@
 use trommel_kernels::Isa;
 
 use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare};
-use crate::items::StoredItem;
-use crate::secret::Secret;
-use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
+use crate::shared::items::StoredItem;
+use crate::shared::names::secret::Secret;
+use crate::shared::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;

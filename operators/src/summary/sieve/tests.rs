@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::*;
-use crate::items::Text;
-use crate::secret::Secret;
+use crate::shared::items::Text;
+use crate::shared::names::secret::Secret;
 use crate::summary::{Summary, top};
 
 const SEED: u64 = 1;

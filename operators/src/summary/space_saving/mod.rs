@@ -25,8 +25,8 @@ use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
 use super::min_queue::MinQueue;
-use crate::items::{Item, Items};
-use crate::secret::random_seed;
+use crate::shared::items::{Item, Items};
+use crate::shared::names::secret::random_seed;
 
 /// Items such as texts whose keys are computed, and whose chains are fetched into the cache,
 /// before the first of them is counted.

@@ -1,9 +1,9 @@
 //! SpaceSaving in a snapshot.
 
 use super::SpaceSaving;
-use crate::items::{Item, StoredItem};
-use crate::secret::random_seed;
-use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
+use crate::shared::items::{Item, StoredItem};
+use crate::shared::names::secret::random_seed;
+use crate::shared::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;

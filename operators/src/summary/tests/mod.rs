@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use trommel_kernels::Isa;
 
 use super::*;
-use crate::items::{Item, Items, Text};
+use crate::shared::items::{Item, Items, Text};
 use crate::testing::streams::{BASE, Case, Random, Stream, Weights};
 
 mod merging;

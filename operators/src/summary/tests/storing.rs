@@ -2,8 +2,8 @@
 //! summary are refused.
 
 use super::*;
-use crate::items::StoredItem;
-use crate::state::RestoreError;
+use crate::shared::items::StoredItem;
+use crate::shared::state::RestoreError;
 
 impl StoredItem for Colliding {
     const NUMBER: u8 = 200;

@@ -11,10 +11,10 @@ use trommel_engine::operator::{Flow, Operator};
 use trommel_kernels::cuda::{DeviceError, NoDevice, Times, Work};
 
 use super::super::chunk::InWave;
-use super::super::kernel_part::KernelPart;
-use super::super::queues::Queues;
 use super::super::{DevicePrice, Landed, OPENING_NS, OnDevice, Target};
 use super::*;
+use crate::wave::parts::kernel_part::KernelPart;
+use crate::wave::parts::queues::Queues;
 
 /// Numbers, and their doubles.
 #[derive(Default)]

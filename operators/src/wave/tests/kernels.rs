@@ -12,11 +12,11 @@ use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 use super::super::chunk::InWave;
 use super::super::consumer::CollectPart;
-use super::super::feeder::Feeder;
-use super::super::kernel_part::KernelPart;
-use super::super::queues::Queues;
 use super::super::{DevicePrice, Landed, OnDevice};
 use super::*;
+use crate::wave::parts::feeder::Feeder;
+use crate::wave::parts::kernel_part::KernelPart;
+use crate::wave::parts::queues::Queues;
 
 /// Numbers that a chunk has at most.
 const SIZE: usize = 7;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::ValueError;
-use crate::files::printable;
+use crate::shared::files::printable;
 
 /// The name of a missing value, as in Hive.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";

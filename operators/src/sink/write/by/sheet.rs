@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 
-use super::super::archive::{Archive, ArchiveRules};
 use super::super::columnar::Columnar;
-use super::super::log::{Limits, Log, LogError};
 use super::ValueError;
-use crate::files::{Destination, FileError, NewFile, ParkedFile, make_folders_of};
+use crate::shared::files::{Destination, FileError, NewFile, ParkedFile, make_folders_of};
+use crate::sink::write::files::archive::{Archive, ArchiveRules};
+use crate::sink::write::files::log::{Limits, Log, LogError};
 use trommel_engine::operator::Outputs;
 
 /// The file of a value.

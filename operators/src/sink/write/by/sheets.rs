@@ -21,7 +21,7 @@ use super::super::table::slice_bytes;
 use super::ValueError;
 use super::names::Names;
 use super::sheet::{Held, Sheet};
-use crate::files::FileError;
+use crate::shared::files::FileError;
 
 /// Maximum values of a run.
 const VALUES_MAX: usize = 100_000;

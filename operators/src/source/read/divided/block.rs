@@ -8,7 +8,7 @@ use encoding_rs::Encoding;
 use trommel_engine::memory::Reservation;
 use trommel_kernels::Isa;
 
-use super::super::lines::Run;
+use crate::source::read::text::lines::Run;
 
 /// A line as it is in its file.
 #[derive(Debug, Clone, Copy)]

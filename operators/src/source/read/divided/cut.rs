@@ -12,11 +12,11 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::Output;
 
 use super::super::error::ReadError;
-use super::super::input::Inputs;
-use super::super::lines::{LineFormat, Run};
 use super::PAUSE;
 use super::block::{Block, Lines, RawLine, Then, raw_lines};
 use super::ends::RecordEnds;
+use crate::source::read::files::input::Inputs;
+use crate::source::read::text::lines::{LineFormat, Run};
 
 /// Bytes of lines that need no reservation.
 const UNRESERVED_BYTES: usize = 512 << 10;

@@ -2,8 +2,8 @@
 
 use memchr::{memchr, memrchr};
 
-use super::super::dialect::{Dialect, is_quoted_after};
-use super::super::lines::Run;
+use crate::source::read::csv::dialect::{Dialect, is_quoted_after};
+use crate::source::read::text::lines::Run;
 
 /// Finds the ends of the records of a file, whose lines come in order.
 pub(in super::super) trait RecordEnds: Send {

@@ -50,11 +50,11 @@ pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
 use self::fed::Prepare;
 use self::parse::{Collect, Parse, ParseChunk};
 pub(super) use self::tables::{divide_tables, table_workers};
-use super::encoding::Decoding;
-use super::input::Inputs;
-use super::lines::{LineBuffer, LineFormat, LineSource};
-use super::paths::Files;
-use crate::rejected::OnError;
+use super::files::input::Inputs;
+use super::files::paths::Files;
+use super::text::encoding::Decoding;
+use super::text::lines::{LineBuffer, LineFormat, LineSource};
+use crate::shared::rejected::OnError;
 use crate::wave::{self, Device, Wave};
 
 /// More workers would wait for the thread that reads.

@@ -9,12 +9,12 @@ use trommel_kernels::Isa;
 use trommel_kernels::cuda::NoDevice;
 
 use super::super::error::ReadError;
-use super::super::input::{Inputs, Refused};
 use super::Divided;
 use super::block::{Block, Lines, Then};
 use super::fed::FedChunk;
-use crate::parameters::BATCH_BYTES;
-use crate::rejected::{OnError, PORT};
+use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::rejected::{OnError, PORT};
+use crate::source::read::files::input::{Inputs, Refused};
 use crate::wave::{Consumer, Estimate, Kernel, NoFlights, Taken, Target, WaveChunk};
 
 /// Nanoseconds that parsing a byte takes, about.

@@ -23,11 +23,13 @@ use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorEr
 use trommel_kernels::cuda::NoDevice;
 
 use super::super::error::{ReadError, TableError};
-use super::super::guard::guarded;
-use super::super::input::Inputs;
-use super::super::tables::{Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource};
 use super::PAUSE;
 use super::fed::{FedChunk, Prepare};
+use crate::source::read::files::input::Inputs;
+use crate::source::read::tables::guard::guarded;
+use crate::source::read::tables::source::{
+    Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource,
+};
 use crate::wave::{
     self, Consumer, Device, Estimate, Kernel, NoFlights, Taken, Target, Wave, WaveChunk,
 };

@@ -17,16 +17,16 @@ use trommel_engine::operator::{
 use trommel_engine::runtime::RunOptions;
 use trommel_kernels::Isa;
 
-use super::super::csv::CsvLines;
-use super::super::dialect::Dialect;
-use super::super::encoding::Invalid;
-use super::super::jsonl::JsonRows;
 use super::super::log::{LogRows, Pattern};
-use super::super::plain::TextLines;
-use super::super::sets::SetLines;
-use super::super::typed::TypedRows;
 use super::*;
 use crate::sink::Collect as Rows;
+use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::csv::records::CsvLines;
+use crate::source::read::csv::typed::TypedRows;
+use crate::source::read::json::jsonl::JsonRows;
+use crate::source::read::text::encoding::Invalid;
+use crate::source::read::text::plain::TextLines;
+use crate::source::read::text::sets::SetLines;
 use crate::wave::{Consumer as _, Filled, Kernel as _, Producer as _, Taken};
 
 /// Rows, rejected rows, counters and named inputs.

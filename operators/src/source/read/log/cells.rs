@@ -7,9 +7,9 @@ use arrow_array::builder::TimestampMicrosecondBuilder;
 use arrow_schema::{DataType, Field};
 use chrono::{Datelike as _, Days, NaiveDate, NaiveTime, Utc};
 
-use super::super::typed::{Cells, cells};
-use super::super::values::microseconds;
-use crate::columns::{TimeFormat, timestamp, type_name};
+use crate::shared::columns::{TimeFormat, timestamp, type_name};
+use crate::source::read::columns::values::microseconds;
+use crate::source::read::csv::typed::{Cells, cells};
 
 /// Years in which a day is looked for that has none: eight years have a 29th of February.
 const YEARS: i32 = 8;

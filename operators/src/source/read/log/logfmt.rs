@@ -14,11 +14,11 @@ use std::sync::Arc;
 use arrow_schema::{Field, Fields};
 use memchr::memchr;
 
-use super::super::first::{FirstLines, Look};
-use super::super::infer;
-use super::super::typed::SeenTexts;
 use super::cells::{Kind, LogColumn};
 use super::spans::{Escapes, Mismatch, Span};
+use crate::source::read::columns::first::{FirstLines, Look};
+use crate::source::read::csv::typed::SeenTexts;
+use crate::source::read::json::infer;
 
 /// A line of pairs.
 struct Pairs<'a> {

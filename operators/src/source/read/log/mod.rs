@@ -18,6 +18,7 @@
 //! the cells that tables of CSV have, too. A field ends at the first occurrence of the literal that
 //! follows it, so that a record is looked at once, whatever it holds.
 
+mod bind;
 mod cells;
 mod logfmt;
 mod pattern;

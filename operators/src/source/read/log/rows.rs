@@ -8,13 +8,13 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::super::divided::Divided;
 use super::super::error::ReadError;
-use super::super::input::{Inputs, Line};
-use super::super::lines::{LineFormat, Run};
-use super::super::records::Records;
-use super::super::sets::shorten;
-use super::super::typed::Cells;
 use super::pattern::Scanner;
 use super::spans::{Mismatch, Span};
+use crate::source::read::csv::typed::Cells;
+use crate::source::read::files::input::{Inputs, Line};
+use crate::source::read::text::lines::{LineFormat, Run};
+use crate::source::read::text::records::Records;
+use crate::source::read::text::sets::shorten;
 
 /// Bytes of a record that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;

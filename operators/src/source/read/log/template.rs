@@ -16,7 +16,7 @@ use trommel_engine::suggest::suggestion;
 
 use super::cells::{Kind, LogColumn};
 use super::spans::{Escapes, Mismatch, Span};
-use crate::columns::{TYPE_NAMES, TimeFormat, type_named};
+use crate::shared::columns::{TYPE_NAMES, TimeFormat, type_named};
 
 /// Name of a field that is passed over.
 const PASSED_OVER: &str = "_";

@@ -3,9 +3,9 @@
 use arrow_array::types::Float32Type;
 
 use super::*;
-use crate::source::read::csv::CsvLines;
-use crate::source::read::dialect::Dialect;
-use crate::source::read::labelled::{CsvColumns, LabelledRows};
+use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::csv::labelled::{CsvColumns, LabelledRows};
+use crate::source::read::csv::records::CsvLines;
 
 type Rows = Vec<(u32, Vec<String>, Vec<f32>)>;
 

@@ -3,14 +3,14 @@
 use arrow_schema::DataType;
 use serde_json::{Value, json};
 
-use super::follow::{FollowSource, Times, named};
+use super::super::following::follow::{FollowSource, Times, named};
 use super::jsonl::{rows_of, schema_of};
 use super::*;
-use crate::source::read::csv::CsvLines;
-use crate::source::read::dialect::Dialect;
-use crate::source::read::growing::Growing;
-use crate::source::read::records::{Beginning, Joined};
-use crate::source::read::typed::TypedRows;
+use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::csv::records::CsvLines;
+use crate::source::read::csv::typed::TypedRows;
+use crate::source::read::following::growing::Growing;
+use crate::source::read::text::records::{Beginning, Joined};
 
 /// Searches for files in every call and waits for nothing.
 const AT_ONCE: Times = Times {

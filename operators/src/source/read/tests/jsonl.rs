@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use trommel_engine::memory::MemoryBudget;
 
 use super::*;
-use crate::source::read::jsonl::JsonRows;
+use crate::source::read::json::jsonl::JsonRows;
 
 /// A schema in the words of a configuration.
 pub(super) fn schema_of(columns: Value) -> SchemaRef {

@@ -11,15 +11,12 @@ use arrow_array::{Array, RecordBatch};
 use proptest::prelude::*;
 use trommel_engine::operator::{Body, Counters, OperatorError, Output, Source, SourceFlow};
 
-mod breaking;
 mod csv;
 mod encodings;
+mod faults;
 mod following;
 mod jsonl;
 mod logs;
-mod mutations;
-mod rejecting;
-mod stopping;
 mod tables;
 mod typed;
 mod vectors;
@@ -27,14 +24,14 @@ mod walking;
 
 use trommel_kernels::Isa;
 
-use super::fixed::{RowFormat, RowSource};
-use super::input::Inputs;
-use super::integers::{Integers, Word};
-use super::lines::{LineBuffer, LineFormat, LineSource};
-use super::plain::TextLines;
-use super::sets::SetLines;
-use super::texts::{Texts, Unit};
-use super::vectors::{NpyVectors, RawVectors};
+use super::files::input::Inputs;
+use super::fixed::integers::{Integers, Word};
+use super::fixed::source::{RowFormat, RowSource};
+use super::fixed::vectors::{NpyVectors, RawVectors};
+use super::text::lines::{LineBuffer, LineFormat, LineSource};
+use super::text::plain::TextLines;
+use super::text::sets::SetLines;
+use super::text::texts::{Texts, Unit};
 use super::*;
 use crate::testing::{bind, bind_source, drain_source};
 

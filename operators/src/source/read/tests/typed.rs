@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::jsonl::{drain, rows_of, schema_of};
 use super::*;
-use crate::source::read::csv::CsvLines;
-use crate::source::read::dialect::Dialect;
-use crate::source::read::typed::TypedRows;
+use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::csv::records::CsvLines;
+use crate::source::read::csv::typed::TypedRows;
 
 fn typed(columns: Value, file: &[u8]) -> Result<Vec<Value>, String> {
     let rows = TypedRows::new(schema_of(columns), vec![String::new(), "NA".to_owned()]).unwrap();

@@ -2,8 +2,9 @@
 
 use arrow_array::types::Float32Type;
 
+use super::super::fixed::vectors::next_ids;
 use super::*;
-use crate::source::read::npy::NpyError;
+use crate::source::read::fixed::npy::NpyError;
 
 type Vectors = Vec<(u32, Vec<f32>)>;
 
@@ -217,9 +218,9 @@ fn the_first_file_says_the_length_of_vectors() {
 #[test]
 fn vector_numbers_end_at_32_bits() {
     let mut next = u64::from(u32::MAX) - 1;
-    let ids = super::super::vectors::next_ids(&mut next, 2).unwrap();
+    let ids = next_ids(&mut next, 2).unwrap();
     assert_eq!(ids.values(), &[u32::MAX - 1, u32::MAX]);
-    assert!(super::super::vectors::next_ids(&mut next, 1).is_none());
+    assert!(next_ids(&mut next, 1).is_none());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
+use super::super::files::paths::resolve;
 use super::*;
 
 fn folder_of(files: &[&str]) -> tempfile::TempDir {
@@ -119,7 +120,7 @@ fn patterns_mean_what_they_mean_to_glob() {
             .collect();
         expected.sort();
         expected.dedup();
-        let files = paths::resolve(&[whole.into()], OnError::Fail);
+        let files = resolve(&[whole.into()], OnError::Fail);
         let found: Vec<_> = match files {
             Err(errors) if matches!(errors[..], [ReadError::NoMatch { .. }]) => Vec::new(),
             files => files.unwrap().unwrap().places,

@@ -5,7 +5,7 @@ mod stored;
 use trommel_kernels::Isa;
 use trommel_kernels::filter::{self, Absorbed, Bins, NO_LANE};
 
-use crate::items::{Item, Items};
+use crate::shared::items::{Item, Items};
 use crate::summary::counted::Counted;
 use crate::summary::space_saving::SpaceSaving;
 

@@ -3,8 +3,8 @@
 use trommel_kernels::Isa;
 
 use super::FilterFront;
-use crate::items::StoredItem;
-use crate::state::{Reader, RestoreError, Writer};
+use crate::shared::items::StoredItem;
+use crate::shared::state::{Reader, RestoreError, Writer};
 use crate::summary::counted::Counted;
 use crate::summary::space_saving::SpaceSaving;
 

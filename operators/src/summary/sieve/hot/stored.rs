@@ -4,7 +4,7 @@ use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 
 use super::{Hot, WINDOW_MAX, WINDOW_MIN};
-use crate::state::{Reader, RestoreError, Writer};
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 impl<C: Key> Hot<C> {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {

@@ -3,7 +3,7 @@
 use trommel_kernels::sieve::{CellKey, LANES, OWN};
 
 use super::{CROWDED, Table, UNITS_MAX, hits_of, narrow, no_hits, units};
-use crate::state::{Reader, RestoreError, Writer};
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 impl<K: CellKey> Table<K> {
     /// Lets alpha be `most`, which is at most the line, rounded up to units.

@@ -1,0 +1,125 @@
+//! The chunk of the operator: a block to be built, segments to be merged, a device to be opened,
+//! or queries.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trommel_kernels::inverted::FoundDocuments;
+
+use crate::conjunctive_query::data::index::Index;
+use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
+use crate::conjunctive_query::plan::queries::QueryBlock;
+use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
+
+/// Modelled cost of a term of a document when its segment is built, and of a posting when it is
+/// merged.
+const BUILD_NS: f64 = 10.0;
+const MERGE_NS: f64 = 3.0;
+
+/// Content of a chunk.
+#[derive(Debug, Default)]
+pub(crate) enum Work {
+    #[default]
+    Nothing,
+    Build(DocumentBlock),
+    /// The segment, and the memory of the block.
+    Built(Arc<IndexSegment>, DocumentBlock),
+    Merge(Vec<Arc<IndexSegment>>),
+    Merged(Arc<IndexSegment>),
+    /// Opens the device and sends it the index, while other kernels answer queries.
+    Open(Arc<Index>),
+    Answer(Arc<Index>),
+}
+
+/// Work and its answers.
+#[derive(Debug, Default)]
+pub(crate) struct QueryChunk {
+    pub(crate) work: Work,
+    pub(crate) queries: QueryBlock,
+    /// Documents of each query, if these are asked for.
+    pub(crate) found: FoundDocuments,
+    /// Number of documents of each query, if these are counted.
+    pub(crate) counts: Vec<u32>,
+    /// Queries that are answered, the first ones.
+    pub(crate) finished: usize,
+    /// The time at which the queries were answered.
+    pub(crate) answered: Option<Instant>,
+    /// Whether a device is to answer the queries.
+    pub(crate) is_for_device: bool,
+    /// Whether a CPU has answered queries for a device.
+    pub(crate) fell_back: bool,
+}
+
+impl QueryChunk {
+    /// Whether queries have no answer yet, in a chunk that has been answered.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        matches!(self.work, Work::Answer(_)) && self.finished < self.queries.len()
+    }
+}
+
+impl WaveChunk for QueryChunk {
+    fn items(&self) -> usize {
+        match &self.work {
+            Work::Build(block) => block.ends.len(),
+            Work::Answer(_) => self.queries.len(),
+            Work::Nothing | Work::Built(..) | Work::Merge(_) | Work::Merged(_) | Work::Open(_) => 0,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let work = match &self.work {
+            Work::Build(block) => block.bytes(),
+            Work::Nothing | Work::Built(..) | Work::Merge(_) => 0,
+            Work::Merged(_) | Work::Open(_) | Work::Answer(_) => 0,
+        };
+        work + self.queries.bytes() + size_of_val(&self.found.documents[..])
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.work = Work::Nothing;
+        self.queries.clear();
+        self.found.offsets.clear();
+        self.found.documents.clear();
+        self.counts.clear();
+        self.finished = 0;
+        self.answered = None;
+        self.is_for_device = false;
+        self.fell_back = false;
+    }
+
+    fn estimate(&self) -> Estimate {
+        let weight = |parts: &[Arc<IndexSegment>]| {
+            parts.iter().map(|part| part.weight()).sum::<u64>() as f64
+        };
+        let cpu_ns = match &self.work {
+            Work::Nothing | Work::Built(..) | Work::Merged(_) => 0.0,
+            Work::Build(block) => block.terms.len() as f64 * BUILD_NS,
+            Work::Merge(parts) => weight(parts) * MERGE_NS,
+            Work::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
+            Work::Answer(_) => self.queries.cost_ns as f64,
+        };
+        Estimate::on_cpu(cpu_ns)
+    }
+
+    fn target(&self) -> Target {
+        if self.is_for_device { Target::Device } else { Target::Cpu }
+    }
+
+    fn has_rows(&self) -> bool {
+        matches!(self.work, Work::Answer(_))
+    }
+
+    /// Queries wait for segments, so prepare waits for all chunks.
+    fn may_be_unfinished(&self) -> bool {
+        true
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        let is_unfinished = self.is_unfinished();
+        if is_unfinished {
+            self.queries.remove_first(self.finished);
+            self.finished = 0;
+        }
+        is_unfinished
+    }
+}

@@ -1,0 +1,63 @@
+//! KERNEL: builds and merges segments, opens the device, and answers queries.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trommel_kernels::Isa;
+use trommel_kernels::cuda::NoDevice;
+
+use super::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::data::index::Answerer;
+use crate::conjunctive_query::data::segments::{SegmentFactory, merge_segments};
+use crate::conjunctive_query::device::flights::{OpenFlights, QueryFlights};
+use crate::conjunctive_query::parameters::options::QueryOutput;
+use crate::wave::Kernel;
+
+/// Does the work of chunks.
+pub(crate) struct QueryKernel {
+    output: QueryOutput,
+    factory: SegmentFactory,
+    answerer: Answerer,
+    /// The device, if there may be one.
+    device: Option<OpenFlights>,
+}
+
+impl QueryKernel {
+    pub(crate) fn new(isa: Isa, output: QueryOutput, device: Option<OpenFlights>) -> Self {
+        let (factory, answerer) = (SegmentFactory::default(), Answerer::new(isa));
+        Self { output, factory, answerer, device }
+    }
+}
+
+impl Kernel for QueryKernel {
+    const NAME: &'static str = "answer";
+    type Chunk = QueryChunk;
+    type OnDevice = QueryFlights;
+
+    fn run(&mut self, chunk: &mut QueryChunk) {
+        chunk.fell_back |= chunk.is_for_device;
+        let QueryChunk { work, queries, found, counts, .. } = chunk;
+        match work {
+            Work::Nothing | Work::Built(..) | Work::Merged(_) => {}
+            Work::Build(block) => {
+                let segment = self.factory.build(block);
+                *work = Work::Built(Arc::new(segment), std::mem::take(block));
+            }
+            Work::Open(index) => self.device.iter().for_each(|device| device.open_ahead(index)),
+            Work::Merge(parts) => *work = Work::Merged(Arc::new(merge_segments(parts))),
+            Work::Answer(index) => {
+                match self.output {
+                    QueryOutput::Documents => self.answerer.find(index, queries.terms(), found),
+                    QueryOutput::Count => self.answerer.count(index, queries.terms(), counts),
+                }
+                chunk.finished = queries.len();
+                // One look at the clock for all queries.
+                chunk.answered = Some(Instant::now());
+            }
+        }
+    }
+
+    fn open(&mut self, _: Option<&QueryChunk>) -> Result<QueryFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
+    }
+}

@@ -1,0 +1,272 @@
+//! An index that grows: blocks of documents, their segments, and merges of these.
+//!
+//! A block is closed when it has enough terms, or when a query is to be answered over it. Kernels
+//! make segments of blocks, in any order; they are added to the index in the order of documents.
+//!
+//! Segments are merged from one of them to the last (the logarithmic method: Bentley, Saxe,
+//! *Decomposable Searching Problems I*, Journal of Algorithms 1, 1980): from the first segment
+//! whose weight, postings and documents, is at most that of all segments after it, if these are
+//! enough. So a segment is heavier than all after it together, but for the last few, and there are
+//! about log2 of them. Of a merge, each segment but the heaviest at least doubles; the heaviest
+//! does so in the next one, since the segment before the first one was heavier. A posting is
+//! merged at most about 2 log2(index / block) times.
+//!
+//! One merge runs at a time, and replaces its segments when it has landed. Segments that have
+//! come meanwhile follow it. At the end of the documents, all segments are merged to one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{Array, LargeStringArray};
+
+use super::index::Index;
+use super::segments::{DocumentBlock, IndexSegment};
+use crate::conjunctive_query::answer::chunk::Work;
+use crate::conjunctive_query::parameters::tuning::Tuning;
+use crate::shared::budget::bytes_with;
+
+/// Progress of the documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Arriving,
+    /// The documents have ended; segments are built and merged.
+    Ending,
+    /// All documents are in one segment.
+    Whole,
+}
+
+/// The index, and documents that are not in it yet.
+#[derive(Debug)]
+pub(crate) struct GrowingIndex {
+    tuning: Tuning,
+    phase: Phase,
+    index: Arc<Index>,
+    /// The block that documents are added to.
+    open: DocumentBlock,
+    closed: VecDeque<DocumentBlock>,
+    /// Number of blocks that were closed.
+    blocks: u64,
+    /// Blocks that kernels have.
+    building: usize,
+    /// Bytes of these.
+    building_bytes: usize,
+    /// Segments that wait for one before them, by block.
+    built: BTreeMap<u64, Arc<IndexSegment>>,
+    /// Number of the block whose segment is added next.
+    next: u64,
+    /// Segments that are being merged.
+    merging: Option<Range<usize>>,
+    /// Documents that have arrived.
+    documents: u32,
+    merges: u64,
+    /// Memory of blocks that are built.
+    free: Vec<DocumentBlock>,
+}
+
+impl GrowingIndex {
+    pub(crate) fn new(tuning: Tuning) -> Self {
+        Self {
+            tuning,
+            phase: Phase::Arriving,
+            index: Arc::default(),
+            open: DocumentBlock::default(),
+            closed: VecDeque::new(),
+            blocks: 0,
+            building: 0,
+            building_bytes: 0,
+            built: BTreeMap::new(),
+            next: 0,
+            merging: None,
+            documents: 0,
+            merges: 0,
+            free: Vec::new(),
+        }
+    }
+
+    /// Begins with an index. There are no documents yet.
+    pub(crate) fn begin_with(&mut self, segment: IndexSegment) {
+        self.index = Arc::new(Index::new([Arc::new(segment)]));
+        self.documents = self.index.documents();
+    }
+
+    /// The documents that have arrived.
+    pub(crate) fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    pub(crate) fn index(&self) -> &Arc<Index> {
+        &self.index
+    }
+
+    pub(crate) fn merges(&self) -> u64 {
+        self.merges
+    }
+
+    /// Adds a document.
+    pub(crate) fn push(&mut self, terms: &[u32]) {
+        self.open.terms.extend_from_slice(terms);
+        self.open.ends.push(self.open.terms.len());
+        self.documents += 1;
+    }
+
+    /// Bytes that are allocated while documents of `terms` terms in all are added, at most.
+    pub(crate) fn bytes_while_pushed(&self, terms: usize) -> usize {
+        let open = &self.open.terms;
+        let all = bytes_with(open.capacity(), open.len(), terms, size_of::<u32>());
+        all - size_of_val(&open[..]).min(all)
+    }
+
+    /// Adds the names of the documents that were added last.
+    pub(crate) fn push_names(&mut self, names: LargeStringArray) {
+        self.open.names_bytes += names.value_data().len() + names.len() * size_of::<i64>();
+        self.open.names.push(names);
+    }
+
+    /// Whether the open block is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.open.terms.len() >= self.tuning.block_terms
+            || self.open.ends.len() >= self.tuning.block_documents
+    }
+
+    /// Closes the open block, unless it is empty.
+    pub(crate) fn close(&mut self) {
+        if self.open.ends.is_empty() {
+            return;
+        }
+        let next = self.free.pop().unwrap_or_default();
+        let mut block = mem::replace(&mut self.open, next);
+        block.number = self.blocks;
+        self.blocks += 1;
+        self.closed.push_back(block);
+    }
+
+    /// The documents have ended.
+    pub(crate) fn end(&mut self) {
+        if self.phase == Phase::Arriving {
+            self.close();
+            self.phase = Phase::Ending;
+            self.settle();
+        }
+    }
+
+    /// Whether all documents are in the index, and will not change.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.phase == Phase::Whole
+    }
+
+    fn settle(&mut self) {
+        let is_built = self.closed.is_empty() && self.building == 0 && self.merging.is_none();
+        if self.phase == Phase::Ending && is_built && self.index.len() <= 1 {
+            self.phase = Phase::Whole;
+        }
+    }
+
+    /// Whether [`next_work`](Self::next_work) has work.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.closed.is_empty() || self.next_merge().is_some()
+    }
+
+    /// Whether work has been taken that has not come back.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.building > 0 || self.merging.is_some()
+    }
+
+    /// The next block to be built, or else the next merge.
+    pub(crate) fn next_work(&mut self) -> Option<Work> {
+        if let Some(mut block) = self.closed.pop_front() {
+            block.sent_bytes = block.bytes();
+            self.building += 1;
+            self.building_bytes += block.sent_bytes;
+            return Some(Work::Build(block));
+        }
+        let range = self.next_merge()?;
+        let parts = self.index.segments().skip(range.start).take(range.len());
+        let work = Work::Merge(parts.cloned().collect());
+        self.merging = Some(range);
+        self.merges += 1;
+        Some(work)
+    }
+
+    fn next_merge(&self) -> Option<Range<usize>> {
+        if self.merging.is_some() {
+            return None;
+        }
+        let len = self.index.len();
+        if self.phase == Phase::Ending {
+            let is_built = self.building == 0 && self.closed.is_empty();
+            return (is_built && len > 1).then_some(0..len);
+        }
+        let (mut first, mut after) = (None, 0);
+        for (place, segment) in (0..len).zip(self.index.segments().collect::<Vec<_>>()).rev() {
+            let weight = segment.weight();
+            if weight <= after {
+                first = Some(place);
+            }
+            after += weight;
+        }
+        first.map(|first| first..len).filter(|range| range.len() >= self.tuning.merge_segments)
+    }
+
+    /// Bytes of the merge that [`next_work`](Self::next_work) begins; 0 if it begins none.
+    pub(crate) fn next_merge_bytes(&self) -> usize {
+        let merge = self.next_merge().filter(|_| self.closed.is_empty());
+        merge.map_or(0, |range| self.bytes_of(range))
+    }
+
+    /// Bytes of some segments.
+    fn bytes_of(&self, range: Range<usize>) -> usize {
+        let segments = self.index.segments().skip(range.start).take(range.len());
+        segments.map(|segment| segment.bytes()).sum()
+    }
+
+    /// Adds the segment of a block. Calls `added` after each segment that is added to the index.
+    pub(crate) fn built(
+        &mut self,
+        segment: Arc<IndexSegment>,
+        mut block: DocumentBlock,
+        mut added: impl FnMut(&Arc<Index>),
+    ) {
+        self.building -= 1;
+        self.building_bytes -= block.sent_bytes;
+        self.built.insert(block.number, segment);
+        block.clear();
+        // One is filled while the other is built.
+        if self.free.len() < 2 {
+            self.free.push(block);
+        }
+        // Kernels answer in any order; documents are added in theirs.
+        while let Some(segment) = self.built.remove(&self.next) {
+            self.next += 1;
+            let segments = self.index.segments().cloned().chain([segment]);
+            self.index = Arc::new(Index::new(segments));
+            added(&self.index);
+        }
+        self.settle();
+    }
+
+    /// Replaces the segments that were merged.
+    pub(crate) fn merged(&mut self, segment: Arc<IndexSegment>) {
+        let range = self.merging.take().expect("one merge at a time");
+        // Segments were added only after the range, so it is where it was.
+        let old: Vec<_> = self.index.segments().cloned().collect();
+        let (before, after) = (&old[..range.start], &old[range.end..]);
+        let segments = before.iter().cloned().chain([segment]).chain(after.iter().cloned());
+        self.index = Arc::new(Index::new(segments));
+        self.settle();
+    }
+
+    /// Bytes of the index, with room for the merge that runs.
+    pub(crate) fn index_bytes(&self) -> usize {
+        self.index.bytes()
+            + self.merging.clone().map_or(0, |range| self.bytes_of(range))
+            + self.building_bytes
+            + self.built.values().map(|segment| segment.bytes()).sum::<usize>()
+    }
+
+    /// Bytes of the documents that are not in it.
+    pub(crate) fn block_bytes(&self) -> usize {
+        self.open.bytes() + self.closed.iter().map(DocumentBlock::bytes).sum::<usize>()
+    }
+}

@@ -1,0 +1,229 @@
+//! Segments of an index: their terms and names, how they are built and merged.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, LargeStringArray};
+use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes, merge};
+
+use crate::shared::names::UNKNOWN;
+
+/// Documents that have arrived, which a kernel makes a segment of.
+#[derive(Debug, Default)]
+pub(crate) struct DocumentBlock {
+    /// Number of the block, from 0.
+    pub(crate) number: u64,
+    /// Terms of all documents, with duplicates.
+    pub(crate) terms: Vec<u32>,
+    /// The end of each document in `terms`.
+    pub(crate) ends: Vec<usize>,
+    /// Names of the documents; none if they have none.
+    pub(crate) names: Vec<LargeStringArray>,
+    /// Bytes of the names.
+    pub(crate) names_bytes: usize,
+    /// Bytes of the block when a kernel got it.
+    pub(crate) sent_bytes: usize,
+}
+
+impl DocumentBlock {
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.terms[..]) + size_of_val(&self.ends[..]) + self.names_bytes
+    }
+
+    /// Removes all documents; memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.terms.clear();
+        self.ends.clear();
+        self.names.clear();
+        self.names_bytes = 0;
+    }
+}
+
+/// The global number of each term of a segment.
+#[derive(Debug)]
+pub(crate) enum SegmentTerms {
+    /// Term `i` of the segment is term `i`.
+    All,
+    /// Ascending global numbers. A segment of few documents lacks most terms, and its table has no
+    /// rows for them.
+    Some(Vec<u32>),
+}
+
+impl SegmentTerms {
+    /// Terms with these numbers, ascending.
+    fn new(numbers: Vec<u32>) -> Self {
+        let is_all = numbers.last().map_or(0, |&last| last as usize + 1) == numbers.len();
+        if is_all { Self::All } else { Self::Some(numbers) }
+    }
+
+    /// The number of a term within the segment; [`UNKNOWN`] if it lacks the term.
+    #[inline]
+    fn find(&self, term: u32) -> u32 {
+        match self {
+            Self::All => term,
+            Self::Some(numbers) => numbers.binary_search(&term).map_or(UNKNOWN, narrow),
+        }
+    }
+}
+
+/// A place in a list of terms.
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).expect("fewer than 2^32 terms")
+}
+
+/// An immutable part of an index, with the names of its documents.
+#[derive(Debug)]
+pub(crate) struct IndexSegment {
+    pub(crate) lists: Segment<SegmentBytes>,
+    terms: SegmentTerms,
+    /// A name for each document, or none at all.
+    pub(crate) names: Option<LargeStringArray>,
+}
+
+impl IndexSegment {
+    /// A segment that has all terms.
+    pub(crate) fn whole(lists: Segment<SegmentBytes>, names: Option<LargeStringArray>) -> Self {
+        Self { lists, terms: SegmentTerms::All, names }
+    }
+
+    /// The numbers of `terms` within the segment.
+    pub(crate) fn find_terms(&self, terms: &[u32], found: &mut Vec<u32>) {
+        found.clear();
+        match &self.terms {
+            SegmentTerms::All => found.extend_from_slice(terms),
+            some @ SegmentTerms::Some(_) => found.extend(terms.iter().map(|&t| some.find(t))),
+        }
+    }
+
+    /// The global numbers of its terms.
+    fn numbers(&self) -> Vec<u32> {
+        match &self.terms {
+            SegmentTerms::All => (0..self.lists.terms()).collect(),
+            SegmentTerms::Some(numbers) => numbers.clone(),
+        }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let terms = match &self.terms {
+            SegmentTerms::All => 0,
+            SegmentTerms::Some(numbers) => size_of_val(&numbers[..]),
+        };
+        let names = self.names.as_ref().map_or(0, Array::get_array_memory_size);
+        self.lists.as_bytes().len() + terms + names
+    }
+
+    /// Postings and documents: the work of a merge.
+    pub(crate) fn weight(&self) -> u64 {
+        self.lists.postings() + u64::from(self.lists.documents())
+    }
+}
+
+/// Builds segments; memory is used again by the next one.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentFactory {
+    /// Per term: the stamp of the last document that had it.
+    stamps: Vec<u32>,
+    /// The stamp of the last document.
+    stamp: u32,
+    /// Per term of the block: its number within the segment.
+    local: Vec<u32>,
+}
+
+impl SegmentFactory {
+    /// The segment of a block.
+    pub(crate) fn build(&mut self, block: &mut DocumentBlock) -> IndexSegment {
+        let DocumentBlock { terms, ends, names, .. } = block;
+        let known = terms.iter().max().map_or(0, |&term| term as usize + 1);
+        if self.stamps.len() < known {
+            self.stamps.resize(known, 0);
+            self.local.resize(known, 0);
+        }
+        // Stamps go on from block to block, so that a small block does not clear them all.
+        if u64::from(self.stamp) + ends.len() as u64 >= u64::from(u32::MAX) {
+            self.stamps.fill(0);
+            self.stamp = 0;
+        }
+        let numbers = self.deduplicate(terms, ends);
+        for (number, &term) in (0..).zip(&numbers) {
+            self.local[term as usize] = number;
+        }
+        terms.iter_mut().for_each(|term| *term = self.local[*term as usize]);
+        let mut builder = SegmentBuilder::new();
+        let mut begin = 0;
+        for &end in &*ends {
+            builder.push(&terms[begin..end]);
+            begin = end;
+        }
+        let lists = open(builder.finish(narrow(numbers.len())));
+        IndexSegment { lists, terms: SegmentTerms::new(numbers), names: join_names(names) }
+    }
+
+    /// Removes the duplicates of each document. Returns the terms of the block, ascending.
+    fn deduplicate(&mut self, terms: &mut Vec<u32>, ends: &mut [usize]) -> Vec<u32> {
+        let (before, mut numbers) = (self.stamp, Vec::new());
+        let (mut kept, mut begin) = (0, 0);
+        for end in ends {
+            self.stamp += 1;
+            for place in begin..*end {
+                let term = terms[place];
+                let last = std::mem::replace(&mut self.stamps[term as usize], self.stamp);
+                if last != self.stamp {
+                    terms[kept] = term;
+                    kept += 1;
+                }
+                // Stamps up to `before` are of documents of other blocks.
+                if last <= before {
+                    numbers.push(term);
+                }
+            }
+            begin = std::mem::replace(end, kept);
+        }
+        terms.truncate(kept);
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+/// One segment of segments that follow each other.
+pub(crate) fn merge_segments(parts: &[Arc<IndexSegment>]) -> IndexSegment {
+    let numbers: Vec<Vec<u32>> = parts.iter().map(|part| part.numbers()).collect();
+    let mut all = numbers.concat();
+    all.sort_unstable();
+    all.dedup();
+    let places: Vec<Vec<u32>> = numbers.iter().map(|numbers| places_in(&all, numbers)).collect();
+    let merged: Vec<_> = parts
+        .iter()
+        .zip(&places)
+        .map(|(part, terms)| MergePart { segment: &part.lists, terms })
+        .collect();
+    let lists = open(merge(&merged, narrow(all.len())));
+    let names: Vec<LargeStringArray> = parts.iter().filter_map(|part| part.names.clone()).collect();
+    IndexSegment { lists, terms: SegmentTerms::new(all), names: join_names(&names) }
+}
+
+/// The place in `all` of each of `numbers`; both ascend.
+fn places_in(all: &[u32], numbers: &[u32]) -> Vec<u32> {
+    let mut numbered = (0..).zip(all);
+    let mut place = |number: &u32| {
+        let found = numbered.find(|(_, other)| *other == number);
+        found.expect("all of them are there").0
+    };
+    numbers.iter().map(&mut place).collect()
+}
+
+fn open(bytes: SegmentBytes) -> Segment<SegmentBytes> {
+    Segment::new(bytes).expect("a builder and a merge make segments")
+}
+
+fn join_names(names: &[LargeStringArray]) -> Option<LargeStringArray> {
+    match names {
+        [] => None,
+        [one] => Some(one.clone()),
+        _ => Some(LargeStringArray::from_iter_values(
+            names
+                .iter()
+                .flat_map(|names| names.iter().map(|name| name.expect("names are not null"))),
+        )),
+    }
+}

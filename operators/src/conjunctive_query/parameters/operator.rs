@@ -1,0 +1,372 @@
+//! Parameters of the operator `conjunctive_query`.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::registry::Configured;
+
+use super::options::{AnswerOver, IndexSource, QueryOutput};
+use super::tuning::Tuning;
+use crate::shared::parameters::Names;
+use crate::shared::rejected::OnError;
+use crate::shared::state::MissingState;
+use crate::wave::Device;
+
+/// Finds the documents that have all terms of a query.
+///
+/// # Ports
+/// In: documents, and then queries; with an `index_path` that is to be opened, queries alone. Both
+/// have a column `set`, the terms in any order: a list of integers or of texts of any layout, of
+/// the same kind for both. A term that comes twice counts once, and a null term is left out. A
+/// document is known by its position from 0; with `name`, by the text in that column. A null is a
+/// document or a query without terms. Texts of more than 1,024 bytes are kept as their beginning
+/// and a hash.
+///
+/// Out: `query` (UInt64, position of the query from 0), the columns `carry` of the queries, and
+/// `documents` (a list of UInt32, ascending; with `name`, of Utf8 in that order), or with `output`:
+/// `count` the column `count` (UInt32). With `latency`, also `latency_us` (UInt64). There is one
+/// row a query, in the order in which queries are answered. A term that no document has gives an
+/// empty answer, and so does a query without terms, as in search engines.
+///
+/// # Guarantees
+/// Exact. With `over`: `all`, queries wait until the documents have ended: answers depend neither
+/// on timing nor on batches, cores, the device or the instruction set; only the order of rows does.
+/// With `over`: `arrived`, a query is answered over exactly the documents that were taken before
+/// the batch with it. Documents and queries have no other order than that of their arrival.
+///
+/// A query is sent to a kernel at the latest `deadline_ms` after its batch entered the pipeline,
+/// less the modelled time of its answer, unless all kernels are busy; at once, if no input waits
+/// and a kernel has nothing to do. With more queries than kernels can answer, the inputs are
+/// blocked, and no query is dropped. Chunks pass kernels one after the other: with `over`:
+/// `arrived`, queries can wait for the merge of a large index.
+///
+/// # State
+/// The lists take 2 to 4 bytes a posting, each term 16 bytes and its text, each name its text, and
+/// twice as much while segments are merged. More than `memory_max` bytes, with queries that wait,
+/// are an error. At most 2^31 - 1 documents.
+///
+/// At the end of the documents, `index_path` and `snapshot` write the index to a file, whose every
+/// byte is under a checksum; the file is written under another name and renamed. `index_path` opens
+/// it in later runs, for queries alone: the file is read into memory as a whole, so that nothing
+/// that happens to the file reaches a run that serves from it. `restore` begins with the documents
+/// of such a file, and goes on with the input. A file is written as a whole each time.
+///
+/// # Division
+/// By documents: each part has an index of some of them, and gets all queries. Counts of parts add
+/// up; lists of parts follow each other, with the documents of the parts before added to their
+/// numbers. On several cores, blocks and batches of queries go to kernels; `cores` of the stage
+/// says to how many.
+///
+/// # Cost
+/// See [`inverted`](trommel_kernels::inverted): about 1 to 3 ns a document of the shortest list for
+/// each other list. A posting is built once and merged at most about 2 log2(index / block) times.
+///
+/// # Device
+/// `auto` compares the modelled cost of each batch on all cores and on a GPU, which answers
+/// batches that cost less there: of many queries, or of long lists. The GPU is opened when it would
+/// have saved the 0.4 s that this takes, and a segment is sent when it would have saved that time.
+/// Blocks are built and merged on the CPU, also with `cuda`; so is a batch answered that exceeds
+/// the buffers of a GPU: 16 terms a query on average, 4 M documents of one query.
+///
+/// A segment stays in the memory of the GPU while an index names it, up to `device_memory_max`
+/// bytes. Lists of the other segments go there with the batches that name them, each list once a
+/// batch and up to 64 MiB: queries without room for their lists or documents are asked again. Three
+/// batches are in flight. They take up to 64 MiB of lists, 16 MiB of documents and 12 bytes a term
+/// each, in the memory of the GPU and in pinned memory, beside `memory_max`. A GPU that is missing,
+/// full or lost is left with `auto`; the CPU gives the same answers.
+///
+/// # Queries
+/// `documents` and `count` with `terms`, an array of numbers or texts: the documents in the index
+/// at that time, as rows of `document` and `name`, or their `count`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::builder::{ListBuilder, StringBuilder};
+/// use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types::UInt32Type};
+/// use trommel_engine::graph::Graph;
+/// use trommel_engine::runtime::RunOptions;
+/// use trommel_operators::{Collect, ConjunctiveQuery, Memory};
+///
+/// let sets = |lines: &[&str]| {
+///     let mut sets = ListBuilder::new(StringBuilder::new());
+///     lines.iter().for_each(|line| sets.append_value(line.split(' ').map(Some)));
+///     let sets: ArrayRef = Arc::new(sets.finish());
+///     RecordBatch::try_from_iter([("set", sets)])
+/// };
+/// let documents = sets(&["to be or not to be", "not here", "to do or not"])?;
+/// let queries = sets(&["not to"])?;
+///
+/// let mut graph = Graph::new();
+/// let documents = graph.add("documents", Memory::new(documents.schema(), vec![documents]));
+/// let queries = graph.add("queries", Memory::new(queries.schema(), vec![queries]));
+/// let search = graph.add("search", ConjunctiveQuery::new());
+/// graph.connect(documents, search);
+/// graph.connect(queries, search);
+/// let (sink, rows) = Collect::new();
+/// graph.add_after(search, "rows", sink);
+/// graph.build()?.run(RunOptions::new())?;
+///
+/// let rows = rows.batches();
+/// let found = rows[0].column(1).as_list::<i32>().value(0);
+/// assert_eq!(found.as_primitive::<UInt32Type>().values(), &[0, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ConjunctiveQuery {
+    /// Kind of the answers: `documents` or `count`.
+    #[serde(default)]
+    pub(crate) output: QueryOutput,
+    /// Documents that a query is answered over: `all`, for which queries wait until the documents
+    /// have ended, or the documents that have `arrived` before it.
+    #[serde(default)]
+    pub(crate) over: AnswerOver,
+    /// Column or expression of the documents that names them, a text; without it, answers have
+    /// their positions.
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    /// Columns of the queries that go along with their answers, or `*` for all.
+    #[serde(default)]
+    pub(crate) carry: Names,
+    /// Add the column `latency_us`: microseconds from the entry of the batch with the query to
+    /// its answer.
+    #[serde(default)]
+    pub(crate) latency: bool,
+    /// Queries that are answered together, at most.
+    #[serde(default = "default_batch_queries")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub(crate) batch_queries: usize,
+    /// Milliseconds within which a query is answered, unless all kernels are busy.
+    #[serde(default = "default_deadline_ms")]
+    #[schemars(range(min = 0.0, max = 60000.0))]
+    pub(crate) deadline_ms: f64,
+    /// Device that answers queries: `auto` (the first GPU, if there is one and it pays), `cpu`,
+    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
+    #[serde(default)]
+    pub(crate) device: Device,
+    /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
+    /// Lists of a larger index go there with the queries that name them.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) device_memory_max: Option<usize>,
+    /// Terms, of documents and of queries, lists of integers or of texts: a column, or an
+    /// expression such as `words(text)`.
+    #[serde(default = "default_set")]
+    pub(crate) set: String,
+    /// Action for a row that cannot be used: the set, an item of it or the name is null, or an
+    /// expression has no value for the row. A document of such a row keeps its position, and a
+    /// query has no answer. When left out, a null is a set without terms, null items are left out,
+    /// and a null name or an expression without a value ends the run.
+    #[serde(default)]
+    pub(crate) on_error: Option<OnError>,
+    /// Maximum bytes of the index and of the queries that wait.
+    /// They are reserved from the memory of the pipeline at the start, which must have them. When
+    /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub(crate) memory_max: Option<usize>,
+    /// File of the index: written when the documents have ended, but not in a run that is stopped
+    /// before; opened if queries are the only input, or if `index` says so.
+    #[serde(default)]
+    pub(crate) index_path: Option<PathBuf>,
+    /// Whether to `build` the index of the documents, or to `reuse` the one in `index_path` if
+    /// there is one; documents of the input are dropped then.
+    #[serde(default)]
+    pub(crate) index: IndexSource,
+    /// Begin with the documents that this file holds, written by `snapshot` or `index_path`; also
+    /// those of a run that was stopped.
+    #[serde(default)]
+    pub(crate) restore: Option<PathBuf>,
+    /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
+    /// day of a pipeline that goes on with its own state.
+    #[serde(default)]
+    pub(crate) missing: MissingState,
+    /// Write the documents to this file when they have ended or the run is stopped, as a whole or
+    /// not at all: the file keeps its content until then, and says which of the two it was. When
+    /// the documents cannot be written, the rows go on all the same, and the run fails at its end.
+    #[serde(default)]
+    pub(crate) snapshot: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) tuning: Tuning,
+}
+
+fn default_batch_queries() -> usize {
+    1024
+}
+
+fn default_deadline_ms() -> f64 {
+    5.0
+}
+
+fn default_set() -> String {
+    "set".to_owned()
+}
+
+/// Most bytes that the stage takes when no number is given: 4 GiB.
+pub(crate) const MEMORY_MAX: usize = 1 << 32;
+
+impl Default for ConjunctiveQuery {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ConjunctiveQuery {
+    /// The documents of queries, over all documents.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            output: QueryOutput::Documents,
+            over: AnswerOver::All,
+            name: None,
+            carry: Names::default(),
+            latency: false,
+            batch_queries: default_batch_queries(),
+            deadline_ms: default_deadline_ms(),
+            device: Device::Auto,
+            device_memory_max: None,
+            set: default_set(),
+            on_error: None,
+            memory_max: None,
+            index_path: None,
+            index: IndexSource::Build,
+            restore: None,
+            missing: MissingState::default(),
+            snapshot: None,
+            tuning: Tuning::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tuning(mut self, tuning: Tuning) -> Self {
+        self.tuning = tuning;
+        self
+    }
+
+    /// Sets the kind of the answers.
+    #[must_use]
+    pub fn output(mut self, output: QueryOutput) -> Self {
+        self.output = output;
+        self
+    }
+
+    /// Sets the documents that queries are answered over.
+    #[must_use]
+    pub fn over(mut self, over: AnswerOver) -> Self {
+        self.over = over;
+        self
+    }
+
+    /// Answers with the texts in this column of the documents.
+    #[must_use]
+    pub fn name(mut self, column: impl Into<String>) -> Self {
+        self.name = Some(column.into());
+        self
+    }
+
+    /// Adds these columns of the queries to their answers.
+    #[must_use]
+    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.carry = columns.into_iter().collect();
+        self
+    }
+
+    /// Adds the column `latency_us`.
+    #[must_use]
+    pub fn latency(mut self) -> Self {
+        self.latency = true;
+        self
+    }
+
+    /// Sets the number of queries that are answered together, at most.
+    #[must_use]
+    pub fn batch_queries(mut self, queries: usize) -> Self {
+        self.batch_queries = queries;
+        self
+    }
+
+    /// Sets the time within which a query is answered, in milliseconds.
+    #[must_use]
+    pub fn deadline_ms(mut self, milliseconds: f64) -> Self {
+        self.deadline_ms = milliseconds;
+        self
+    }
+
+    /// Sets the device that answers queries.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
+
+    /// Limits the index in the memory of a GPU to `bytes` bytes.
+    #[must_use]
+    pub fn device_memory_max(mut self, bytes: usize) -> Self {
+        self.device_memory_max = Some(bytes);
+        self
+    }
+
+    /// Sets the column of the terms.
+    #[must_use]
+    pub fn set(mut self, column: impl Into<String>) -> Self {
+        self.set = column.into();
+        self
+    }
+
+    /// Sets the action for a row that cannot be used.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = Some(on_error);
+        self
+    }
+
+    /// Limits the index and the queries that wait to `bytes` bytes.
+    #[must_use]
+    pub fn memory_max(mut self, bytes: usize) -> Self {
+        self.memory_max = Some(bytes);
+        self
+    }
+
+    /// Sets the file of the index.
+    #[must_use]
+    pub fn index_path(mut self, file: impl Into<PathBuf>) -> Self {
+        self.index_path = Some(file.into());
+        self
+    }
+
+    /// Sets whether the file of the index is reused.
+    #[must_use]
+    pub fn index(mut self, index: IndexSource) -> Self {
+        self.index = index;
+        self
+    }
+
+    /// Begins with the documents in `file`, which [`snapshot`](Self::snapshot) wrote.
+    #[must_use]
+    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
+        self.restore = Some(file.into());
+        self
+    }
+
+    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
+    #[must_use]
+    pub fn missing(mut self, missing: MissingState) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// Writes the documents to `file` when they have ended.
+    #[must_use]
+    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
+        self.snapshot = Some(file.into());
+        self
+    }
+}
+
+impl Configured for ConjunctiveQuery {
+    const NAME: &'static str = "conjunctive_query";
+    const SUMMARY: &'static str = "find the documents that have all terms of a query";
+}

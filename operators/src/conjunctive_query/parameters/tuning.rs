@@ -1,0 +1,63 @@
+//! Sizes that are no parameters. Results do not depend on them, so tests make them small.
+
+use crate::wave::DevicePrice;
+
+/// Sizes of the parts of the work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tuning {
+    /// Terms of documents, counted with duplicates, that close a block. A segment of that many is
+    /// built in some 10 ms.
+    pub(crate) block_terms: usize,
+    /// Documents that close a block.
+    pub(crate) block_documents: usize,
+    /// Segments, at least, that are merged before the documents have ended.
+    pub(crate) merge_segments: usize,
+    /// Documents found by the queries of a batch, estimated by their shortest lists, that close it:
+    /// 16 MiB of answers.
+    pub(crate) answer_documents: u64,
+    /// Room for the documents of a batch of queries on a device: 16 MiB.
+    pub(crate) device_documents: usize,
+    /// Words of the lists that a batch of queries may bring to a device: 64 MiB.
+    pub(crate) device_list_words: usize,
+    pub(crate) device_price: DevicePrice,
+    /// Documents of a batch of rows; a query with more has a batch of its own.
+    pub(crate) batch_documents: usize,
+    /// Rows of a batch.
+    pub(crate) batch_rows: usize,
+    /// Batches of queries that wait for the segments of the documents before them.
+    pub(crate) waiting_batches: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            block_terms: 1 << 20,
+            block_documents: 1 << 18,
+            merge_segments: 4,
+            answer_documents: 1 << 22,
+            device_documents: 1 << 22,
+            device_list_words: 1 << 24,
+            device_price: DevicePrice::MEASURED,
+            batch_documents: 1 << 18,
+            batch_rows: crate::shared::parameters::BATCH_ITEMS,
+            waiting_batches: 64,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Tuning {
+    /// Sizes at which every limit is reached by few documents.
+    pub(crate) const SMALL: Self = Self {
+        block_terms: 20,
+        block_documents: 7,
+        merge_segments: 2,
+        answer_documents: 10,
+        device_documents: 400,
+        device_list_words: 1 << 10,
+        device_price: DevicePrice::FREE,
+        batch_documents: 3,
+        batch_rows: 2,
+        waiting_batches: 2,
+    };
+}

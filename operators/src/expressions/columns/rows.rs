@@ -1,0 +1,106 @@
+//! Expressions over the rows of a batch of which some may have no value.
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_select::concat::concat;
+
+use crate::expressions::{EvaluationError, Expression};
+
+/// Values of several expressions for the rows of a batch that have all of them.
+#[derive(Debug)]
+pub(crate) struct Evaluated {
+    /// The rows.
+    pub(crate) records: RecordBatch,
+    /// The column of each expression.
+    pub(crate) columns: Vec<ArrayRef>,
+    /// The other rows.
+    pub(crate) failed: Vec<FailedRow>,
+}
+
+/// A row for which an expression has no value.
+#[derive(Debug)]
+pub(crate) struct FailedRow {
+    /// Its place in the batch, from 0.
+    pub(crate) index: usize,
+    /// The number of the expression at fault.
+    pub(crate) expression: usize,
+    pub(crate) error: EvaluationError,
+}
+
+/// Evaluates all `expressions`, and sets the rows aside for which one of them fails.
+///
+/// # Cost
+/// A batch with a failing row is evaluated in halves, which are evaluated in halves in turn: n rows
+/// of which k fail take the time of at most k log n parts, and never more than that of 2 n rows one
+/// by one.
+pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -> Evaluated {
+    let mut parts = Vec::new();
+    let mut failed = Vec::new();
+    divide(expressions, (records, 0), &mut parts, &mut failed);
+    if let [(records, columns)] = &mut parts[..] {
+        let (records, columns) = (records.clone(), std::mem::take(columns));
+        return Evaluated { records, columns, failed };
+    }
+    let batches: Vec<&RecordBatch> = parts.iter().map(|(records, _)| records).collect();
+    let joined = arrow_select::concat::concat_batches(&records.schema(), batches);
+    let column = |number: usize| {
+        let parts: Vec<&dyn arrow_array::Array> =
+            parts.iter().map(|(_, columns)| columns[number].as_ref()).collect();
+        if parts.is_empty() {
+            return arrow_array::new_empty_array(expressions[number].data_type());
+        }
+        concat(&parts).expect("parts of one column have one type")
+    };
+    let columns = (0..expressions.len()).map(column).collect();
+    Evaluated { records: joined.expect("parts of one batch"), columns, failed }
+}
+
+/// The place of the first row for which one of the expressions has no value, after one of them has
+/// failed for the batch.
+///
+/// # Cost
+/// As [`evaluate_rows`], with one failing row.
+pub(crate) fn first_failed(expressions: &[Expression], records: &RecordBatch) -> usize {
+    let fails = |rows: &RecordBatch| {
+        expressions.iter().any(|expression| expression.evaluate(rows).is_err())
+    };
+    let (mut begin, mut count) = (0, records.num_rows());
+    while count > 1 {
+        let half = count / 2;
+        if fails(&records.slice(begin, half)) {
+            count = half;
+        } else {
+            (begin, count) = (begin + half, count - half);
+        }
+    }
+    begin
+}
+
+/// `begin` is the place of the first of these rows.
+fn divide(
+    expressions: &[Expression],
+    (records, begin): (&RecordBatch, usize),
+    parts: &mut Vec<(RecordBatch, Vec<ArrayRef>)>,
+    failed: &mut Vec<FailedRow>,
+) {
+    if records.num_rows() == 0 {
+        return;
+    }
+    let mut columns = Vec::with_capacity(expressions.len());
+    for (number, expression) in expressions.iter().enumerate() {
+        match expression.evaluate(records) {
+            Ok(column) => columns.push(column),
+            Err(error) if records.num_rows() == 1 => {
+                failed.push(FailedRow { index: begin, expression: number, error });
+                return;
+            }
+            Err(_) => {
+                let half = records.num_rows() / 2;
+                divide(expressions, (&records.slice(0, half), begin), parts, failed);
+                let rest = records.slice(half, records.num_rows() - half);
+                divide(expressions, (&rest, begin + half), parts, failed);
+                return;
+            }
+        }
+    }
+    parts.push((records.clone(), columns));
+}

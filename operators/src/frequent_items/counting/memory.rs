@@ -1,0 +1,59 @@
+//! The share of a summary in the memory of the pipeline.
+//!
+//! The counters are allocated at once and reserved when the operator is bound. The text of items
+//! comes and goes with them, so it is measured, and again after text of a quarter of its size, or
+//! of some megabytes, has come: a summary cannot grow by more. So a measurement, which visits all
+//! counters, costs little beside the items between two of them.
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use thiserror::Error;
+use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
+
+/// Text between two measurements, at least.
+const STEP_BYTES: usize = 16 << 20;
+
+/// The monitored items do not fit into the memory of the pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the monitored items need too much memory: {0}; \
+     lower `counters` or `item_bytes_max`, or raise `memory_max`"
+)]
+pub(crate) struct StateFull(#[from] MemoryFull);
+
+/// The memory of one summary.
+#[derive(Debug)]
+pub(crate) struct StateMemory {
+    reservation: Reservation,
+    /// Text that has come since the last measurement.
+    unmeasured: usize,
+    /// How much of it may come before the next one.
+    step: usize,
+}
+
+impl StateMemory {
+    /// Reserves the counters of a summary.
+    pub(crate) fn new(budget: &MemoryBudget, counters_bytes: usize) -> Result<Self, StateFull> {
+        let step = STEP_BYTES.min(budget.limit() / 16);
+        Ok(Self { reservation: budget.reserve(counters_bytes)?, unmeasured: 0, step })
+    }
+
+    /// Items were counted; `state_bytes` measures the summary.
+    pub(crate) fn counted(
+        &mut self,
+        items: &dyn Array,
+        state_bytes: impl FnOnce() -> usize,
+    ) -> Result<(), StateFull> {
+        let Some(texts) = items.as_string_opt::<i32>() else { return Ok(()) };
+        let offsets = texts.value_offsets();
+        self.unmeasured += offsets[offsets.len() - 1].abs_diff(offsets[0]) as usize;
+        if self.unmeasured < self.step {
+            return Ok(());
+        }
+        let bytes = state_bytes();
+        self.reservation.resize(bytes.max(self.reservation.bytes()))?;
+        self.step = self.step.max(bytes / 4);
+        self.unmeasured = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! The part of the stream that counts: all of it, a window, or recent items by decay.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use trommel_engine::error::{BindError, BindErrorKind};
+
+use crate::shared::parameters::check_range;
+use crate::shared::window::borders::Borders;
+use crate::shared::window::slides::{Slides, one_of_two};
+use crate::shared::window::{SECONDS_MAX, SECONDS_MIN};
+use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife};
+
+/// The most memory that a window may take: 1 GiB.
+const WINDOW_BYTES_MAX: usize = 1 << 30;
+
+/// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, one after the other, or
+/// overlapping with `slide`.
+///
+/// When a window closes, its rows are emitted, with the columns `window_start`, `window_end` and
+/// `complete`. For a window of items, the borders are positions in the stream from 0, the end not
+/// included (UInt64); it closes exactly after its last item. For a window of time they are times
+/// (Timestamp, UTC), whole multiples of the slide since 1970: windows of 60 seconds begin with the
+/// minute, in every run. A batch belongs to the window in which it entered the pipeline, and a
+/// window closes when its time has passed, also if nothing comes. When the stream ends, the last
+/// window closes too. `complete` is false for a window that the stream did not fill: it began
+/// before the first batch came, or had not ended when the stream did. Windows in which nothing came
+/// have no rows.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::{FrequentItems, Window};
+///
+/// let last_minute = Window::seconds(60.0).slide(10.0);
+/// let top = FrequentItems::new().n(10).window(last_minute);
+/// # let _ = top;
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Window {
+    /// Items of a window.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    items: Option<u64>,
+    /// Seconds of a window.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    seconds: Option<f64>,
+    /// Distance between the beginnings of two windows, in items or seconds; the window must be a
+    /// multiple of it, up to 1,000 times. Its own length when left out.
+    #[serde(default)]
+    #[schemars(range(min = 0.001))]
+    slide: Option<f64>,
+}
+
+impl Window {
+    /// Windows of `items` items.
+    #[must_use]
+    pub fn items(items: u64) -> Self {
+        Self { items: Some(items), seconds: None, slide: None }
+    }
+
+    /// Windows of `seconds` seconds.
+    #[must_use]
+    pub fn seconds(seconds: f64) -> Self {
+        Self { items: None, seconds: Some(seconds), slide: None }
+    }
+
+    /// Lets a window begin `by` items or seconds after the last one.
+    #[must_use]
+    pub fn slide(mut self, by: f64) -> Self {
+        self.slide = Some(by);
+        self
+    }
+
+    fn resolve(&self) -> Result<Scope, BindError> {
+        let Slides { panes, borders } = match (self.items, self.seconds) {
+            (Some(items), None) => Slides::of_items(items, self.slide)?,
+            (None, Some(seconds)) => Slides::of_time(seconds, self.slide)?,
+            _ => return Err(one_of_two("window", "items", "seconds")),
+        };
+        Ok(Scope::Window { panes, borders })
+    }
+}
+
+/// Lets counts fade: `{"half_life_items": 1000000}` or `{"half_life_seconds": 60}`.
+///
+/// An occurrence of a half-life ago counts half, of two half-lives ago a quarter. Age is counted
+/// in steps of a 64th of a half-life. N, `count` and `error` are of the counts as they have faded
+/// by the newest item, rounded to whole numbers so that the bounds stay bounds, which makes
+/// errors up to 2 larger.
+///
+/// # Examples
+/// ```
+/// use trommel_operators::{Decay, FrequentItems};
+///
+/// let trending = FrequentItems::new().n(10).decay(Decay::seconds(300.0));
+/// # let _ = trending;
+/// ```
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Decay {
+    /// Items after which a count is worth half.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 274_877_906_944_u64))]
+    half_life_items: Option<u64>,
+    /// Seconds after which a count is worth half.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    half_life_seconds: Option<f64>,
+}
+
+impl Decay {
+    /// A half-life of `half_life` items.
+    #[must_use]
+    pub fn items(half_life: u64) -> Self {
+        Self { half_life_items: Some(half_life), half_life_seconds: None }
+    }
+
+    /// A half-life of `half_life` seconds.
+    #[must_use]
+    pub fn seconds(half_life: f64) -> Self {
+        Self { half_life_items: None, half_life_seconds: Some(half_life) }
+    }
+
+    fn resolve(&self) -> Result<Scope, BindError> {
+        match (self.half_life_items, self.half_life_seconds) {
+            (Some(items), None) => {
+                check_range("decay", &items, &(1..=HALF_LIFE_ITEMS_MAX))?;
+                Ok(Scope::Decay(HalfLife::Items(items)))
+            }
+            (None, Some(seconds)) => {
+                check_range("decay", &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
+                Ok(Scope::Decay(HalfLife::Time(Duration::from_secs_f64(seconds))))
+            }
+            _ => Err(one_of_two("decay", "half_life_items", "half_life_seconds")),
+        }
+    }
+}
+
+/// The part of the stream that counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope {
+    All,
+    Window { panes: usize, borders: Borders },
+    Decay(HalfLife),
+}
+
+impl Scope {
+    pub(crate) fn new(window: Option<&Window>, decay: Option<&Decay>) -> Result<Self, BindError> {
+        match (window, decay) {
+            (None, None) => Ok(Self::All),
+            (Some(window), None) => window.resolve(),
+            (None, Some(decay)) => decay.resolve(),
+            (Some(_), Some(_)) => {
+                let value = "`decay` beside `window`".to_owned();
+                let allowed = "use one of them".to_owned();
+                Err(BindErrorKind::Value { value, allowed }.at("decay"))
+            }
+        }
+    }
+}
+
+/// Refuses a window of `panes` panes that would take too much memory.
+pub(crate) fn check_bytes(panes: usize, bytes: usize) -> Result<(), BindError> {
+    if bytes <= WINDOW_BYTES_MAX {
+        return Ok(());
+    }
+    let value = format!("a window of {panes} slides, which takes up to {bytes} bytes,");
+    let allowed = format!(
+        "at most {WINDOW_BYTES_MAX} bytes are possible: use fewer slides or fewer counters"
+    );
+    Err(BindErrorKind::Value { value, allowed }.at("window"))
+}

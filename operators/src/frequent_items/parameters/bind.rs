@@ -1,0 +1,551 @@
+//! From the parameters of the operator to its parts.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use arrow_schema::{DataType, Field, SchemaRef};
+use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::memory::MemoryBudget;
+use trommel_engine::operator::{
+    BindContext, Body, Claim, Demand, Fragment, Load, Operator, OperatorError, OperatorSpec, Part,
+};
+use trommel_engine::registry::Configured;
+use trommel_kernels::Isa;
+
+use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
+use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
+use crate::frequent_items::counting::memory::StateMemory;
+use crate::frequent_items::counting::scope::{Scope, check_bytes};
+use crate::frequent_items::counting::shards;
+use crate::frequent_items::counting::state::{Counter, Counting, restore_like};
+use crate::frequent_items::counting::windows::{Windows, window_schema};
+use crate::frequent_items::input::columns::{Input, ItemInput, WeightsFull};
+use crate::frequent_items::input::keys::{KeyPart, KeyedCounting};
+use crate::frequent_items::published::parallel_filter as pipeline;
+use crate::frequent_items::rows::batches::Saving;
+use crate::frequent_items::rows::emission::Emission;
+use crate::frequent_items::rows::labels::{label_of, parts_of};
+use crate::frequent_items::rows::questions::Report;
+use crate::frequent_items::rows::ranked::ranked_schema;
+use crate::shared::items::{Column, Text, native_type, result_type};
+use crate::shared::names::long::ITEM_BYTES_MIN;
+use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::rejected::OnError;
+use crate::shared::state::{SnapshotFile, Stamp, check_input, read_file};
+use crate::shared::window::borders::Borders;
+use crate::summary::{
+    COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
+};
+
+/// Range of `every_seconds`.
+const EVERY_RANGE: RangeInclusive<f64> = 0.1..=1e9;
+
+/// Shares of the operator: of its work among cores, and of the memory of the pipeline.
+pub(crate) struct Sharing {
+    /// Summaries that count alternating batches.
+    pub(crate) shards: usize,
+    /// Threads that its parts can have.
+    pub(crate) threads: usize,
+    pub(crate) memory: MemoryBudget,
+}
+
+impl Sharing {
+    /// The memory of a summary that takes `bytes` without text.
+    fn state(&self, bytes: usize) -> Result<StateMemory, BindError> {
+        StateMemory::new(&self.memory, bytes).map_err(|error| blame("counters", error.into()))
+    }
+}
+
+impl OperatorSpec for FrequentItems {
+    fn operator(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn output_ports(&self) -> &'static [&'static str] {
+        OnError::output_ports(self.on_error)
+    }
+
+    fn reject(&mut self) -> bool {
+        OnError::reject(&mut self.on_error)
+    }
+
+    fn demand(&self, _: usize, _: &Demand) -> Demand {
+        let weight = self.weight.iter();
+        let demand = weight.fold(Demand::none(), |demand, text| ColumnInput::demand(text, demand));
+        let read = match self.item.as_slice() {
+            several if several.iter().any(|text| has_all(text)) => Demand::all(),
+            [one] => ColumnInput::demand(one, demand),
+            several => several.iter().fold(demand, |demand, text| demand_of(text, demand)),
+        };
+        OnError::demand(self.on_error, read)
+    }
+
+    fn bind(
+        self: Box<Self>,
+        inputs: &[SchemaRef],
+        context: BindContext,
+    ) -> Result<Fragment, BindError> {
+        let algorithm = self.chosen_algorithm();
+        let Checked { item, item_type, weight, shards } =
+            self.checked(&inputs[0], algorithm, &context)?;
+        let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
+        let input = input.on_error(self.on_error);
+        let input = if self.fades() { input.fading() } else { input };
+        let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
+        let fragment = match native_type(&result_type(&item_type)) {
+            Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
+            Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
+            // Texts, and rows of several columns, which are counted as texts.
+            _ => self.bind_items::<Text>(input, algorithm, &sharing),
+        };
+        Ok(fragment?.with_early_outputs(OnError::rejected(self.on_error)))
+    }
+}
+
+/// Columns of the output besides the items.
+const TAKEN: [&str; 6] = ["rank", "count", "error", "window_start", "window_end", "complete"];
+
+/// Whether an item stands for all columns: `*`, or `* except (a)`.
+fn has_all(item: &str) -> bool {
+    item.trim_start().starts_with('*')
+}
+
+/// The type of items in results, if they can be counted.
+fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
+    let kind = result_type(&found);
+    if native_type(&kind).is_some() {
+        return Ok(kind);
+    }
+    let expected = "a number, a text, a date, a point in time or a truth value";
+    Err(BindErrorKind::ColumnType { column: column.to_owned(), found, expected }.at("item"))
+}
+
+/// Parameters that fit each other and the input.
+struct Checked {
+    item: ItemInput,
+    item_type: DataType,
+    weight: Option<ColumnInput>,
+    shards: usize,
+}
+
+impl FrequentItems {
+    /// Checks all parameters but the sizes of summaries and the content of files.
+    fn checked(
+        &self,
+        input: &SchemaRef,
+        algorithm: Algorithm,
+        context: &BindContext,
+    ) -> Result<Checked, BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
+        mistakes.check(check_range("counters", &self.counters, &(1..=COUNTERS_MAX)));
+        let item = mistakes.check(self.item_input(input));
+        let weight = mistakes.check(self.weight_input(input));
+        let item_bytes = ITEM_BYTES_MIN..=1 << 30;
+        mistakes.check(check_range("item_bytes_max", &self.item_bytes_max, &item_bytes));
+        let shards = mistakes.check(self.shards(algorithm, context.cores));
+        let emission = mistakes.check(self.emission());
+        mistakes.check(self.check_fading(algorithm, emission.as_ref()));
+        if let Some(bytes) = self.state_bytes_max {
+            mistakes.refuse(algorithm != Algorithm::Sieve, || {
+                refuse("state_bytes_max", bytes.to_string(), "for the algorithm `sieve` only")
+            });
+        }
+        mistakes.all(|| {
+            let (item, item_type) = item?;
+            Some(Checked { item, item_type, weight: weight?, shards: shards? })
+        })
+    }
+
+    /// Refuses what does not go together with `window` or `decay`.
+    fn check_fading(
+        &self,
+        algorithm: Algorithm,
+        emission: Option<&Emission>,
+    ) -> Result<(), BindError> {
+        let mut mistakes = Mistakes::default();
+        mistakes.check(Scope::new(self.window.as_ref(), self.decay.as_ref()));
+        let given = [("window", self.window.is_some()), ("decay", self.decay.is_some())];
+        let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
+            return mistakes.none();
+        };
+        mistakes.check(self.refuse_files(name));
+        mistakes.refuse(algorithm == Algorithm::ParallelFilter, || {
+            let value = format!("\"parallel_filter\" beside `{name}`");
+            refuse("algorithm", value, "use another algorithm; they run on one core")
+        });
+        let emits = emission.is_some_and(|emission| !emission.is_at_end());
+        mistakes.refuse(self.window.is_some() && emits, || {
+            let allowed = "a window emits when it closes; leave `emit` out";
+            refuse("emit", "\"every\" beside `window`", allowed)
+        });
+        mistakes.none()
+    }
+
+    /// The items, and their type in results: that of a column, or a struct of several columns.
+    fn item_input(&self, schema: &SchemaRef) -> Result<(ItemInput, DataType), BindError> {
+        let texts = match self.item.as_slice() {
+            [] => return Err(refuse("item", "no column", "name at least one")),
+            [one] if !has_all(one) => {
+                let (column, found) = ColumnInput::bind(schema, one, "item")?;
+                return Ok((ItemInput::One(column), countable(one, found)?));
+            }
+            several => several,
+        };
+        let mut mistakes = Mistakes::default();
+        let (mut columns, mut fields) = (Vec::new(), Vec::<Field>::new());
+        let mut names: HashSet<String> = TAKEN.map(str::to_owned).into();
+        for text in texts {
+            let chosen =
+                choose(text, schema).map_err(|error| BindErrorKind::Other(error.into()).at("item"));
+            for Chosen { name, expression, is_unnested } in
+                mistakes.check(chosen).into_iter().flatten()
+            {
+                if is_unnested {
+                    let allowed = "make rows of the list by `select` before";
+                    mistakes.refuse(true, || refuse("item", format!("`{text}`"), allowed));
+                    continue;
+                }
+                mistakes.refuse(!names.insert(name.clone()), || {
+                    let allowed = "a column of the rows has this name; rename it: \"x as name\"";
+                    refuse("item", format!("`{name}`"), allowed)
+                });
+                let kind = mistakes.check(countable(text, expression.data_type().clone()));
+                fields.extend(kind.map(|kind| Field::new(name, kind, false)));
+                columns.push(expression);
+            }
+        }
+        mistakes.none()?;
+        Ok((ItemInput::Several(columns), DataType::Struct(fields.into())))
+    }
+
+    /// The weights: whole numbers.
+    fn weight_input(&self, schema: &SchemaRef) -> Result<Option<ColumnInput>, BindError> {
+        let Some(text) = &self.weight else { return Ok(None) };
+        match ColumnInput::bind(schema, text, "weight")? {
+            (weight, kind) if kind.is_integer() => Ok(Some(weight)),
+            (_, found) => {
+                let (column, expected) = (text.clone(), "a whole number");
+                Err(BindErrorKind::ColumnType { column, found, expected }.at("weight"))
+            }
+        }
+    }
+
+    pub(crate) fn emission(&self) -> Result<Emission, BindError> {
+        match (self.emit, self.every, self.every_seconds) {
+            (Emit::End, None, None) => {}
+            (Emit::End, Some(every), _) => {
+                let allowed = "set `emit` to \"every\", or leave `every` out";
+                return Err(refuse("every", every.to_string(), allowed));
+            }
+            (Emit::End, None, Some(seconds)) => {
+                let allowed = "set `emit` to \"every\", or leave `every_seconds` out";
+                return Err(refuse("every_seconds", seconds.to_string(), allowed));
+            }
+            (Emit::Every, None, None) => {
+                let allowed = "set `every` to the number of items between two emissions, or \
+                               `every_seconds` to the time";
+                return Err(refuse("emit", "\"every\" without a number", allowed));
+            }
+            (Emit::Every, items, seconds) => BindError::collect([
+                check_range("every", &items.unwrap_or(1), &(1..=u64::MAX)),
+                check_range("every_seconds", &seconds.unwrap_or(1.0), &EVERY_RANGE),
+            ])?,
+        }
+        let period = self.every_seconds.map(Duration::from_secs_f64);
+        let share = self.threshold.unwrap_or_default();
+        let report = Report { n: self.n.unwrap_or(usize::MAX), share };
+        Ok(Emission::new(report, self.every, period))
+    }
+
+    /// The algorithm that counts.
+    fn chosen_algorithm(&self) -> Algorithm {
+        match (self.algorithm, self.parallel) {
+            (Algorithm::Auto, Parallel::Pipeline) => Algorithm::ParallelFilter,
+            (Algorithm::Auto, _) if self.decay.is_some() => Algorithm::SpaceSaving,
+            (Algorithm::Auto, _) => Algorithm::Sieve,
+            (Algorithm::Filter, Parallel::Pipeline) => Algorithm::ParallelFilter,
+            (chosen, _) => chosen,
+        }
+    }
+
+    /// How many summaries count alternating batches.
+    pub(crate) fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
+        let conflict = |value: &str, allowed: &str| {
+            let (value, allowed) = (value.to_owned(), allowed.to_owned());
+            Err(BindErrorKind::Value { value, allowed }.at("parallel"))
+        };
+        let is_pipeline = algorithm == Algorithm::ParallelFilter;
+        match self.parallel {
+            Parallel::Auto if is_pipeline || self.fades() => Ok(1),
+            Parallel::Auto => Ok(cores.max(1)),
+            Parallel::Off if is_pipeline => {
+                conflict("\"off\"", "`parallel_filter` has two parts; `filter` is the same in one")
+            }
+            Parallel::Off => Ok(1),
+            Parallel::Pipeline if is_pipeline => Ok(1),
+            Parallel::Pipeline => {
+                conflict("\"pipeline\"", "set `algorithm` to \"filter\", or leave it out")
+            }
+            Parallel::Partition if is_pipeline => {
+                conflict("\"partition\"", "set `algorithm` to another one than \"parallel_filter\"")
+            }
+            Parallel::Partition if self.fades() => {
+                conflict("\"partition\" beside `window` or `decay`", "they run on one core")
+            }
+            Parallel::Partition => Ok(cores.max(2)),
+        }
+    }
+
+    /// Whether counts are forgotten again.
+    fn fades(&self) -> bool {
+        self.window.is_some() || self.decay.is_some()
+    }
+
+    pub(crate) fn bind_items<K: Column>(
+        &self,
+        input: Input,
+        algorithm: Algorithm,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
+        let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
+        let filter = || -> Result<Filter<K>, BindError> {
+            Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
+        };
+        let bytes = match algorithm {
+            Algorithm::Sieve | Algorithm::Auto => Sieve::<K>::bytes_max(self.counters),
+            _ => SpaceSaving::<K>::bytes_max(self.counters),
+        };
+        if self.state_bytes_max.is_none() {
+            // Counters take seconds to make: those that are too many are not begun with.
+            drop(sharing.state(bytes)?);
+        }
+        match algorithm {
+            Algorithm::SpaceSaving => {
+                let summary = SpaceSaving::<K>::new(self.counters).map_err(capacity)?;
+                self.counting(summary, input, sharing)
+            }
+            Algorithm::ParallelFilter => self.pipeline(filter()?, input, sharing),
+            Algorithm::Filter => self.counting(filter()?, input, sharing),
+            Algorithm::Sieve | Algorithm::Auto => {
+                let summary = match self.state_bytes_max {
+                    None => Sieve::<K>::new(isa()?, self.counters),
+                    Some(bytes) => Sieve::<K>::within(isa()?, self.counters, bytes),
+                };
+                let summary = summary.map_err(capacity)?;
+                let summary = match self.seed {
+                    None => summary,
+                    Some(seed) => summary.with_seed(seed),
+                };
+                self.counting(summary, input, sharing)
+            }
+        }
+    }
+
+    /// The summary alone, or several of it on several cores.
+    fn counting<K: Column>(
+        &self,
+        summary: impl Stored<K>,
+        input: Input,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
+        let emission = self.emission()?;
+        let shards = sharing.shards;
+        let bytes = summary.state_bytes_max();
+        let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
+        let item = input.item_type().clone();
+        let ranked = vec![ranked_schema(&item)];
+        match scope {
+            Scope::All if shards > 1 => {
+                // All with the seed of the first one, so that their cells merge.
+                let first = self.restored(summary, &item)?;
+                let mut summaries = vec![first.to_empty(); shards];
+                summaries[0] = first;
+                let memories = (0..shards).map(|_| sharing.state(bytes));
+                let memories = memories.collect::<Result<Vec<_>, _>>()?;
+                let summaries = summaries.into_iter().zip(memories).collect();
+                let (saving, claim) = self.saving::<K>(&item)?;
+                let shards = shards::shards(summaries, &input, emission, saving);
+                let shards = (1..).zip(shards);
+                let parts =
+                    shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
+                Ok(Fragment::new(parts, ranked).claiming(claim))
+            }
+            Scope::All => {
+                let memory = sharing.state(bytes)?;
+                let (summary, (saving, claim)) =
+                    (self.restored(summary, &item)?, self.saving::<K>(&item)?);
+                let makes_keys =
+                    !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
+                let secret = summary.key_secret().filter(|_| makes_keys).cloned();
+                let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
+                let fragment = match secret {
+                    None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
+                    Some(secret) => {
+                        let keys = KeyPart::<K>::new(input, secret);
+                        let keys = Part { load: Load::Light, ..part("keys", keys) };
+                        let counter = part("counter", KeyedCounting(counter));
+                        Fragment::new(vec![keys, counter], ranked)
+                    }
+                };
+                Ok(fragment.claiming(claim))
+            }
+            Scope::Decay(half_life) => {
+                let decayed = Decayed::new(summary, half_life);
+                let memory = sharing.state(bytes)?;
+                let counter =
+                    Counter::<K, _>::new(decayed, &item, emission, Saving::default(), memory);
+                Ok(Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked))
+            }
+            Scope::Window { panes, borders } => match borders.pane_items() {
+                // With one counter more than items, a pane is exact.
+                Some(items) if items < self.counters => {
+                    let live = SpaceSaving::<K>::new(items + 1).map_err(capacity)?;
+                    self.windows(live, self.counters, (panes, borders), input, sharing)
+                }
+                _ => {
+                    let monitored_max = summary.monitored_max();
+                    self.windows(summary, monitored_max, (panes, borders), input, sharing)
+                }
+            },
+        }
+    }
+
+    /// Windows whose live pane is counted by `live`.
+    fn windows<K: Column>(
+        &self,
+        live: impl Summary<K>,
+        monitored_max: usize,
+        (panes, borders): (usize, Borders),
+        input: Input,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
+        let emission = self.emission()?;
+        let pane_items = borders.pane_items().unwrap_or(usize::MAX);
+        let bytes = PaneQueue::<K, _>::bytes_max(&live, panes, monitored_max, pane_items);
+        check_bytes(panes, bytes)?;
+        let (report, memory) = (emission.report, sharing.state(bytes)?);
+        let queue = PaneQueue::new(live, panes, monitored_max);
+        let schema = window_schema(input.item_type(), borders);
+        let windows = Windows::<K, _>::new(queue, panes, borders, input, report, memory);
+        Ok(Fragment::operator(Load::Heavy, windows, vec![schema]))
+    }
+
+    /// The two halves of the filter.
+    fn pipeline<K: Column>(
+        &self,
+        filter: Filter<K>,
+        input: Input,
+        sharing: &Sharing,
+    ) -> Result<Fragment, BindError> {
+        let (saving, claim) = self.saving::<K>(input.item_type())?;
+        let emission = self.emission()?;
+        let memory = sharing.state(Summary::state_bytes_max(&filter))?;
+        let filter = self.restored(filter, input.item_type())?;
+        let schema = ranked_schema(input.item_type());
+        let (filter, counter) = pipeline::parts(filter, input, emission, saving, memory);
+        let parts = vec![part("filter", filter), part("counter", counter)];
+        Ok(Fragment::new(parts, vec![schema]).claiming(claim))
+    }
+
+    /// The summary of the files, if there are any, and else the empty one that is configured.
+    fn restored<K: Column, S: Stored<K>>(
+        &self,
+        configured: S,
+        item: &DataType,
+    ) -> Result<S, BindError> {
+        let first = self.missing.present(self.restore.as_deref());
+        let first = first.map(|path| ("restore", path));
+        let others = self.merge.iter().map(|path| ("merge", path.as_path()));
+        let mut files = first.into_iter().chain(others);
+        let Some((parameter, path)) = files.next() else { return Ok(configured) };
+        let mut sum = self.state_of::<K, S>(&configured, item, parameter, path)?;
+        for (parameter, path) in files {
+            let other = self.state_of::<K, S>(&configured, item, parameter, path)?;
+            if sum.observed().checked_add(other.observed()).is_none() {
+                return Err(blame(parameter, WeightsFull.into()));
+            }
+            Summary::merge(&mut sum, &other).map_err(|error| {
+                let error = format!("{}: {error}", path.display());
+                blame(parameter, error.into())
+            })?;
+        }
+        Ok(sum)
+    }
+
+    /// The summary in the file that `parameter` names.
+    fn state_of<K: Column, S: Stored<K>>(
+        &self,
+        configured: &S,
+        item: &DataType,
+        parameter: &'static str,
+        path: &Path,
+    ) -> Result<S, BindError> {
+        let state = read_file(path).map_err(|error| blame(parameter, error.into()))?;
+        let named = |error: String| {
+            let error = format!("{}: {error}", path.display());
+            blame(parameter, error.into())
+        };
+        let restored = restore_like(configured, &state);
+        let restored = restored.map_err(|error| named(error.to_string()))?;
+        let found = Stamp::of(&state).map_err(|error| named(error.to_string()))?.label;
+        let expected = self.state_label::<K>(item);
+        let ((found_label, found_type), (label, kind)) = (parts_of(&found), parts_of(&expected));
+        let is_other = !found_label.is_empty() && !label.is_empty() && found_label != label;
+        if is_other || found_type != kind {
+            return Err(named(format!("the state has the counts of {found}, not of {expected}")));
+        }
+        Ok(restored)
+    }
+
+    /// The name of what is counted, with the type of items that are counted as another one.
+    fn state_label<K: Column>(&self, item: &DataType) -> String {
+        label_of(&self.label, item, &K::TYPE)
+    }
+
+    /// The name of what is counted, with the file that the state is written to at the end, and the
+    /// claim to that.
+    fn saving<K: Column>(&self, item: &DataType) -> Result<(Saving, Option<Claim>), BindError> {
+        let label = self.state_label::<K>(item);
+        let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
+        let file = file.map_err(|error| blame("snapshot", error.into()))?;
+        let file = file.map(|file| file.labelled(&label));
+        let claim = file.as_ref().and_then(SnapshotFile::claim);
+        Ok((Saving { label, file }, claim))
+    }
+
+    fn refuse_files(&self, beside: &str) -> Result<(), BindError> {
+        let mut mistakes = Mistakes::default();
+        let allowed = "only counts of the whole stream are kept in files";
+        for (file, parameter) in [(&self.restore, "restore"), (&self.snapshot, "snapshot")] {
+            if let Some(file) = file {
+                let value = format!("{:?} beside `{beside}`", file.display().to_string());
+                mistakes.refuse(true, || refuse(parameter, value, allowed));
+            }
+        }
+        mistakes.refuse(!self.merge.is_empty(), || {
+            refuse("merge", format!("states beside `{beside}`"), allowed)
+        });
+        mistakes.none()
+    }
+}
+
+fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {
+    Part { name: name.into(), load: Load::Heavy, body: Body::Operator(Box::new(operator)) }
+}
+
+fn blame(parameter: &'static str, error: OperatorError) -> BindError {
+    BindErrorKind::Other(error).at(parameter)
+}
+
+fn capacity(error: CapacityError) -> BindError {
+    let parameter = match error {
+        CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
+        CapacityError::Counters { .. } => "counters",
+        CapacityError::StateBytes { .. } => "state_bytes_max",
+    };
+    blame(parameter, error.into())
+}

@@ -1,0 +1,103 @@
+//! The chunk of the operator: blocks to be transposed, lists to be joined, tasks to be counted.
+
+use std::sync::Arc;
+
+use trommel_kernels::supports::FoundPairs;
+
+use crate::frequent_pairs::data::collector::TransactionBlock;
+use crate::frequent_pairs::data::joining::{JoinTask, tids};
+use crate::frequent_pairs::data::pair_rows::PairRows;
+use crate::frequent_pairs::data::transposed::TransposedBlock;
+use crate::frequent_pairs::data::vertical::VerticalData;
+use crate::frequent_pairs::plan::tasks::Task;
+use crate::wave::{Estimate, Target, WaveChunk};
+
+/// Modelled cost of transposing an item of a transaction.
+const TRANSPOSE_NS: f64 = 3.0;
+/// Modelled cost of joining a transaction to a list.
+const JOIN_NS: f64 = 2.0;
+
+/// Content of a chunk.
+#[derive(Debug, Default)]
+pub(crate) enum Work {
+    #[default]
+    Nothing,
+    Transpose(TransactionBlock),
+    /// The result, and the memory of the block.
+    Transposed(TransposedBlock, TransactionBlock),
+    Join(JoinTask),
+    Count(Arc<VerticalData>, Task),
+    CountTriples(Arc<PairRows>, Task),
+}
+
+/// Work, and the pairs found by it; of triples, each an item and the number of a pair.
+#[derive(Debug)]
+pub(crate) struct PairChunk {
+    pub(crate) work: Work,
+    pub(crate) found: FoundPairs,
+    /// Whether a CPU has answered a task for a device.
+    pub(crate) fell_back: bool,
+}
+
+impl PairChunk {
+    /// A chunk that is answered when it has `pairs` pairs.
+    pub(crate) fn new(pairs: usize) -> Self {
+        Self { work: Work::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
+    }
+}
+
+impl WaveChunk for PairChunk {
+    fn items(&self) -> usize {
+        match &self.work {
+            Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
+            Work::Transpose(block) => block.ends.len(),
+            Work::Join(task) => tids(task) as usize,
+            Work::Count(_, task) | Work::CountTriples(_, task) => {
+                task.rows.len() + task.tiles.len()
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let work = match &self.work {
+            Work::Transpose(block) => block.bytes(),
+            Work::Transposed(block, memory) => block.bytes() + memory.bytes(),
+            Work::Nothing | Work::Join(_) | Work::Count(..) | Work::CountTriples(..) => 0,
+        };
+        work + size_of_val(self.found.pairs())
+    }
+
+    fn clear(&mut self, _: usize) {
+        self.work = Work::Nothing;
+        self.found.clear(1);
+        self.fell_back = false;
+    }
+
+    fn estimate(&self) -> Estimate {
+        let cpu_ns = match &self.work {
+            Work::Nothing | Work::Transposed(..) => 0.0,
+            Work::Transpose(block) => block.items.len() as f64 * TRANSPOSE_NS,
+            Work::Join(task) => f64::from(tids(task)) * JOIN_NS,
+            Work::Count(_, task) | Work::CountTriples(_, task) => task.cpu_ns,
+        };
+        Estimate::on_cpu(cpu_ns)
+    }
+
+    fn target(&self) -> Target {
+        match &self.work {
+            Work::Count(_, task) if task.is_for_device() => Target::Device,
+            _ => Target::Cpu,
+        }
+    }
+
+    fn may_be_unfinished(&self) -> bool {
+        true
+    }
+
+    fn retain_unfinished(&mut self) -> bool {
+        match &self.work {
+            Work::Count(_, task) | Work::CountTriples(_, task) => !task.is_done(),
+            Work::Nothing | Work::Transpose(_) | Work::Transposed(..) | Work::Join(_) => false,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A block of transactions, transposed: for each of its items the transactions that hold it.
+
+use super::collector::TransactionBlock;
+
+/// No transaction of a block; it stands before each list.
+const NONE: u16 = u16::MAX;
+
+/// Items with their transactions, which have 16-bit numbers in the block.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TransposedBlock {
+    /// Numbers of the items that occur.
+    items: Vec<u32>,
+    /// Begin and end of each of their lists.
+    ranges: Vec<[u32; 2]>,
+    tids: Vec<u16>,
+    transactions: u32,
+}
+
+/// Memory for the transposition of many blocks.
+#[derive(Debug, Default)]
+pub(crate) struct Transposition {
+    /// Per item number: the next place of its list. Zero between blocks.
+    next: Vec<u32>,
+}
+
+impl Transposition {
+    /// Transposes a block. An item that occurs twice in a transaction counts once.
+    ///
+    /// Two passes of a counting sort: items are counted, and then written to lists of these
+    /// lengths.
+    pub(crate) fn transpose(&mut self, block: &TransactionBlock) -> TransposedBlock {
+        let known = block.items.iter().max().map_or(0, |&item| item as usize + 1);
+        if self.next.len() < known {
+            self.next.resize(known, 0);
+        }
+        let next = &mut self.next[..];
+        let mut items = Vec::new();
+        for &item in &block.items {
+            let count = &mut next[item as usize];
+            // In the order of their first occurrence; a block need not look at other items.
+            if *count == 0 {
+                items.push(item);
+            }
+            *count += 1;
+        }
+        let mut ranges = Vec::with_capacity(items.len());
+        let mut end = 0;
+        for &item in &items {
+            // A place before each list holds no transaction.
+            let begin = end + 1;
+            end = begin + next[item as usize];
+            next[item as usize] = begin;
+            ranges.push([begin, end]);
+        }
+        let mut tids = vec![NONE; end as usize];
+        let mut begin = 0;
+        for (tid, &end) in (0..NONE).zip(&block.ends) {
+            for &item in &block.items[begin as usize..end as usize] {
+                let place = &mut next[item as usize];
+                // Written in any case, and kept if the item is new to the transaction.
+                tids[*place as usize] = tid;
+                *place += u32::from(tids[*place as usize - 1] != tid);
+            }
+            begin = end;
+        }
+        for (range, &item) in ranges.iter_mut().zip(&items) {
+            range[1] = std::mem::take(&mut next[item as usize]);
+        }
+        let transactions = u32::try_from(block.ends.len()).expect("fewer than 2^16");
+        TransposedBlock { items, ranges, tids, transactions }
+    }
+}
+
+impl TransposedBlock {
+    /// The numbers of the items that occur, each with its transactions, ascending.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (u32, &[u16])> {
+        let list = |&[begin, end]: &[u32; 2]| &self.tids[begin as usize..end as usize];
+        self.items.iter().copied().zip(self.ranges.iter().map(list))
+    }
+
+    /// The numbers of the items that occur.
+    pub(crate) fn items_mut(&mut self) -> &mut [u32] {
+        &mut self.items
+    }
+
+    /// A block of `transactions` transactions without items.
+    pub(crate) fn with_transactions(transactions: u32) -> Self {
+        Self { transactions, ..Self::default() }
+    }
+
+    /// Adds an item that the block does not have, with its transactions, ascending.
+    pub(crate) fn push(&mut self, item: u32, tids: &[u16]) {
+        self.tids.push(NONE);
+        let [begin, end] = [self.tids.len(), self.tids.len() + tids.len()]
+            .map(|place| u32::try_from(place).expect("fewer than 2^32 in a block"));
+        self.tids.extend_from_slice(tids);
+        self.items.push(item);
+        self.ranges.push([begin, end]);
+    }
+
+    /// Number of items.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Number of transactions.
+    pub(crate) fn transactions(&self) -> u32 {
+        self.transactions
+    }
+
+    /// Bytes of the lists of `block`, and of what they are made with, at most. `items` are known.
+    pub(crate) fn bytes_max(block: &TransactionBlock, items: usize) -> usize {
+        let occurrences = block.items.len();
+        let lists = occurrences.min(items);
+        // A vector of items that grows takes twice the bytes of these, and three times in a copy.
+        let of_lists = lists * (3 * size_of::<u32>() + size_of::<[u32; 2]>());
+        let tids = (occurrences + lists) * size_of::<u16>();
+        of_lists + tids + items * size_of::<u32>()
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.items[..]) + size_of_val(&self.ranges[..]) + size_of_val(&self.tids[..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frequent_pairs::data::collector::{BLOCK_TRANSACTIONS, Collector};
+
+    fn check(transactions: &[Vec<u32>], memory: &mut Transposition) {
+        let mut collector = Collector::new(usize::MAX);
+        let push = |items: &Vec<u32>| collector.push(items).is_none();
+        assert!(transactions.iter().all(push));
+        let Some(block) = collector.close() else { return };
+        let transposed = memory.transpose(&block);
+        let mut expected: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
+        for (tid, items) in (0..NONE).zip(transactions) {
+            for &item in items {
+                let tids = expected.entry(item).or_default();
+                if tids.last() != Some(&tid) {
+                    tids.push(tid);
+                }
+            }
+        }
+        let found: BTreeMap<u32, Vec<u16>> =
+            transposed.lists().map(|(item, tids)| (item, tids.to_vec())).collect();
+        assert_eq!(found, expected);
+        assert_eq!(transposed.transactions() as usize, transactions.len());
+        assert!(memory.next.iter().all(|&next| next == 0));
+    }
+
+    #[test]
+    fn the_last_transaction_of_the_largest_block_is_no_other() {
+        let transactions = vec![vec![7, 7, 9, 7]; BLOCK_TRANSACTIONS];
+        check(&transactions, &mut Transposition::default());
+    }
+
+    proptest! {
+        #[test]
+        fn lists_are_those_of_a_map(
+            blocks in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(0_u32..40, 0..12), 0..50),
+                1..4,
+            ),
+        ) {
+            let mut memory = Transposition::default();
+            blocks.iter().for_each(|block| check(block, &mut memory));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Tasks of a join that kernels do on the CPU, side by side: collecting and sorting the sets, and
+//! making and searching slices of the index.
+
+use trommel_kernels::Isa;
+
+use super::answers::OverlapAnswer;
+use crate::set_similarity_join::candidates::chunk::CandidateChunk;
+use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
+use crate::set_similarity_join::find::searching::SearchTask;
+use crate::set_similarity_join::parameters::options::JoinOutput;
+use crate::set_similarity_join::plan::costs;
+use crate::set_similarity_join::postings::planning::{PlannedSets, PlanningTask, weight};
+use crate::shared::sets::{GatheringTask, SortingTask};
+use crate::wave::{DeviceSession, OPENING_NS};
+
+/// Chunks of candidates that one call verifies to count the similar ones. Few, so that the parts
+/// that share the thread wait for a few milliseconds.
+const CHUNKS_PER_CALL: usize = 8;
+
+/// Work of a chunk that has neither pairs nor tiles of its own.
+#[derive(Debug)]
+pub(crate) enum JoinWork {
+    /// Opens a device that will be needed, while sets are read.
+    Open(DeviceSession),
+    Gather(GatheringTask),
+    Sort(SortingTask),
+    Plan(PlanningTask),
+    Search(Box<Search>),
+    /// Nothing to do: this many pairs of copies are found already.
+    Copies(u64),
+}
+
+/// The search of a slice or a share of it, and the verification of its candidates.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub(crate) task: SearchTask,
+    sets: JoinedSets,
+    /// Candidates that were verified by the last call, and the similar ones, if they are counted.
+    pub(crate) verified: u64,
+    pub(crate) count: u64,
+}
+
+impl Search {
+    pub(crate) fn new(task: SearchTask, sets: JoinedSets) -> Self {
+        Self { task, sets, verified: 0, count: 0 }
+    }
+
+    /// Finds and verifies candidates: one chunk of them if pairs are asked for, or several.
+    fn run(
+        &mut self,
+        isa: Isa,
+        output: JoinOutput,
+        pairs: &mut CandidateChunk,
+        answer: &mut OverlapAnswer,
+    ) {
+        (self.verified, self.count) = (0, 0);
+        let chunks = if output == JoinOutput::Count { CHUNKS_PER_CALL } else { 1 };
+        for _ in 0..chunks {
+            pairs.clear();
+            let has_more = self.task.fill(pairs);
+            self.verified += pairs.len() as u64;
+            match output {
+                JoinOutput::Count => self.count += pairs.count(isa, &self.sets),
+                JoinOutput::Pairs => answer.overlaps = pairs.verify(isa, &self.sets),
+            }
+            if !has_more {
+                break;
+            }
+        }
+    }
+}
+
+impl JoinWork {
+    /// Does it, as far as there is room for the answer: candidates go to `pairs`, of which the
+    /// last ones stay, and their overlaps to `answer`.
+    pub(crate) fn run(
+        &mut self,
+        isa: Isa,
+        output: JoinOutput,
+        pairs: &mut CandidateChunk,
+        answer: &mut OverlapAnswer,
+    ) {
+        match self {
+            Self::Open(session) => drop(session.open()),
+            Self::Gather(task) => task.run(),
+            Self::Sort(task) => task.run(),
+            Self::Plan(task) => task.run(PlannedSets::run),
+            Self::Search(search) => search.run(isa, output, pairs, answer),
+            Self::Copies(_) => {}
+        }
+    }
+
+    /// The sets that its candidates are of.
+    pub(crate) fn sets(&self) -> Option<&JoinedSets> {
+        match self {
+            Self::Search(search) => Some(&search.sets),
+            _ => None,
+        }
+    }
+
+    /// Whether it has to be done once more.
+    pub(crate) fn has_more(&self) -> bool {
+        match self {
+            Self::Open(_) | Self::Gather(_) | Self::Sort(_) | Self::Plan(_) | Self::Copies(_) => {
+                false
+            }
+            Self::Search(search) => search.task.has_more(),
+        }
+    }
+
+    /// Modelled nanoseconds of a core.
+    pub(crate) fn cpu_ns(&self) -> f64 {
+        match self {
+            Self::Open(_) => OPENING_NS,
+            Self::Gather(task) => task.weight() as f64 * costs::GATHERED_TOKEN,
+            Self::Sort(task) => task.weight() as f64 * costs::SORTED_TOKEN,
+            Self::Plan(task) => weight(task) as f64 * costs::PLANNED_TOKEN,
+            Self::Search(search) => search.task.weight() as f64 * costs::SEARCHED_PAIR,
+            Self::Copies(_) => 0.0,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Words of any text, character by character.
+//!
+//! A word without capitals is a slice of the text. Where a character has rules that only the crate
+//! knows, the crate takes over at the boundary before it, up to the next cut.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::class::{
+    self, ALONE, ALPHABET, BETWEEN, CHANGES, COMPLEX, EXTEND, KATAKANA, Narrow, SYLLABARY,
+    UNDERSCORE,
+};
+use super::mixed_len;
+
+/// Class of a character, and its bytes.
+type Next = (u16, usize);
+
+/// A place of the text.
+enum Found {
+    /// End of a stretch between two boundaries, the classes in it, and what follows it.
+    Stretch(usize, u16, Next),
+    /// Something for the crate.
+    Complex,
+}
+
+/// End of the work on a range.
+pub(crate) struct Stopped {
+    /// A boundary at the end of the range or after it, or the end of the word for which the sink
+    /// returned false.
+    pub(crate) at: usize,
+    /// End of the last word.
+    pub(crate) last: usize,
+    pub(crate) goes_on: bool,
+}
+
+/// Words from the boundary at the beginning of `range` on, up to a boundary at its end or after
+/// it. There is no word between `last` and the range.
+pub(crate) fn words(
+    text: &str,
+    mut last: usize,
+    range: Range<usize>,
+    lower: &mut String,
+    sink: &mut impl FnMut(&str) -> bool,
+) -> Stopped {
+    let mut at = range.start;
+    let narrow = class::narrow();
+    let (mut here, mut width) = class::at(text, at);
+    while at < text.len() {
+        // Before a character that belongs to the one before it there is no boundary.
+        if at >= range.end && here & (EXTEND | COMPLEX) == 0 {
+            break;
+        }
+        let found = if here & (ALPHABET | KATAKANA | ALONE) != 0 {
+            stretch(text, at + width, here, narrow)
+        } else if here & (EXTEND | COMPLEX) != 0 {
+            at = before(text, last, at);
+            Found::Complex
+        } else {
+            at += width;
+            (here, width) = class::at(text, at);
+            continue;
+        };
+        let goes_on = match found {
+            Found::Stretch(end, seen, next) => {
+                let word = &text[at..end];
+                (at, (here, width)) = (end, next);
+                // Underscores are no word, unless they have a mark that is a letter.
+                let is_word = seen & (ALPHABET | KATAKANA | ALONE) != UNDERSCORE
+                    || word.contains(char::is_alphanumeric);
+                !is_word || sink(if seen & CHANGES == 0 { word } else { lower_case(word, lower) })
+            }
+            Found::Complex => {
+                let rest = &text[at..];
+                let (consumed, goes_on) = by_crate(&rest[..mixed_len(rest)], lower, sink);
+                at += consumed;
+                (here, width) = class::at(text, at);
+                goes_on
+            }
+        };
+        last = at;
+        if !goes_on {
+            return Stopped { at, last, goes_on };
+        }
+    }
+    Stopped { at, last, goes_on: true }
+}
+
+/// The stretch of a word, whose first character has the class `first` and ends at byte `at`.
+#[inline]
+fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> Found {
+    let (mut before, mut seen) = (first, first);
+    loop {
+        if before & ALPHABET != 0 {
+            // Most characters of most alphabets: no branch but that of the loop.
+            while let Some(letter) = narrow.letter(text, at) {
+                (before, seen) = (letter, seen | letter);
+                at += 2;
+            }
+        }
+        let (here, width) = class::at(text, at);
+        if here & (ALPHABET | KATAKANA | EXTEND | COMPLEX | BETWEEN) == 0 {
+            return Found::Stretch(at, seen, (here, width));
+        }
+        let is_joined = (before & ALPHABET != 0 && here & ALPHABET != 0)
+            || (before & SYLLABARY != 0 && here & SYLLABARY != 0);
+        if is_joined {
+            before = here;
+        } else if here & COMPLEX != 0 {
+            return Found::Complex;
+        } else if here & BETWEEN != 0 {
+            let (after, _) = class::at(text, at + width);
+            if after & (EXTEND | COMPLEX) != 0 {
+                return Found::Complex;
+            }
+            if !class::is_joined(before, here, after) {
+                return Found::Stretch(at, seen, (here, width));
+            }
+        } else if here & EXTEND == 0 {
+            return Found::Stretch(at, seen, (here, width));
+        }
+        seen |= here;
+        at += width;
+    }
+}
+
+/// The boundary at which the crate begins, for a character at `at` that belongs to the one before
+/// it: that of the run of white space, or of the one character. There is no word since `last`.
+fn before(text: &str, last: usize, at: usize) -> usize {
+    let between = &text[last..at];
+    let words = between.trim_end();
+    if words.len() < between.len() {
+        return last + words.len();
+    }
+    at - between.chars().next_back().map_or(0, char::len_utf8)
+}
+
+/// Words by the tables of the crate. Returns the byte at which to continue, and whether to.
+fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool) -> (usize, bool) {
+    for (offset, found) in text.unicode_word_indices() {
+        let mut rest = found;
+        while !rest.is_empty() {
+            let word = without_emoji(rest);
+            rest = &rest[word.len()..];
+            // The rest begins with a sign, and is a word if a vowel sign or the like follows.
+            if word.contains(char::is_alphanumeric) && !sink(lower_case(word, lower)) {
+                return (offset + found.len() - rest.len(), false);
+            }
+        }
+    }
+    (text.len(), true)
+}
+
+/// The part of a word before a sign between letters that no letter follows. The crate goes on over
+/// such a sign if a joiner and a picture come after it, where WB6 and WB12 see no letter or digit.
+fn without_emoji(word: &str) -> &str {
+    const JOINER: char = '\u{200d}';
+    if !word.contains(JOINER) {
+        return word;
+    }
+    let (mut sign, mut is_joined) = (None, false);
+    for (at, character) in word.char_indices() {
+        let (class, _) = class::at(word, at);
+        match sign {
+            _ if class & EXTEND != 0 || character == JOINER => {}
+            Some(sign) if is_joined && !joins_letters(character) => return &word[..sign],
+            // A sign at the beginning stands between nothing.
+            _ => sign = (class & BETWEEN != 0 && at > 0).then_some(at),
+        }
+        is_joined = character == JOINER;
+    }
+    word
+}
+
+/// Whether there is no boundary between a letter and this character, which is asked rarely.
+fn joins_letters(character: char) -> bool {
+    let text: String = ['a', character].into_iter().collect();
+    text.split_word_bounds().count() == 1
+}
+
+/// Writes a word into `lower`, in lower case.
+fn lower_case<'a>(word: &str, lower: &'a mut String) -> &'a str {
+    lower.clear();
+    if word.contains('Σ') {
+        // The lower case of a capital sigma depends on whether it ends the word.
+        lower.push_str(&word.to_lowercase());
+        return lower;
+    }
+    for c in word.chars() {
+        if c.is_ascii() {
+            lower.push(c.to_ascii_lowercase());
+        } else {
+            lower.extend(c.to_lowercase());
+        }
+    }
+    lower
+}

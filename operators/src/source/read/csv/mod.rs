@@ -1,0 +1,15 @@
+//! Comma-separated values.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `records` | Records of comma-separated values |
+//! | `dialect` | The dialect of a file of CSV: the characters with a meaning, and the quotes |
+//! | `fields` | Places of fields of comma-separated values (RFC 4180), of many records at once |
+//! | `labelled` | Columns of text, and columns that become a vector, of comma-separated values |
+//! | `typed` | Tables of comma-separated values: columns of the types of a schema |
+
+pub(crate) mod dialect;
+pub(crate) mod fields;
+pub(crate) mod labelled;
+pub(crate) mod records;
+pub(crate) mod typed;

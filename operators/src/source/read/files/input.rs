@@ -1,0 +1,625 @@
+//! Input files of a source, opened one after the other.
+
+use std::borrow::Cow;
+use std::mem;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use encoding_rs::{Encoding, UTF_8};
+use trommel_engine::memory::MemoryFull;
+use trommel_engine::operator::{Counters, NamedInputs, Output, Outputs, Progress, SourceFlow};
+
+#[cfg(test)]
+use super::compression::Compression;
+use super::paths::Files;
+use super::raw::Pause;
+#[cfg(test)]
+use super::raw::Raw;
+use super::stream::{Pull, Stream};
+use crate::shared::files::{FileId, Patience};
+use crate::shared::rejected::{NAMED_MAX, OnError, PORT, Rejected, RowPlace};
+use crate::source::read::error::ReadError;
+use crate::source::read::text::encoding::{
+    Decoding, Invalid, Malformed, Transcoder, replaced, text_of,
+};
+
+/// Remaining files, the open one, and counts so far.
+pub(crate) struct Inputs {
+    left: std::vec::IntoIter<Entry>,
+    open: Option<Stream>,
+    /// Name of the open file, for messages.
+    path: Arc<str>,
+    bytes_closed: u64,
+    bytes_total: Option<u64>,
+    files: u64,
+    unfinished_bytes: u64,
+    on_error: OnError,
+    refused: Refused,
+    /// Rows to be sent to the output `rejected`.
+    rejected: Rejected,
+    /// Another one takes and tells the refused rows.
+    is_silent: bool,
+    decoding: Decoding,
+    /// Converts the open file if lines cannot be cut before.
+    transcoder: Option<Transcoder>,
+    /// True if files hold text, so that compression can be recognised by their first bytes.
+    is_text: bool,
+    is_stopped: bool,
+    /// The wait for the writer of the open pipe.
+    patience: Patience,
+    /// The files that the run writes.
+    outputs: Outputs,
+}
+
+/// Numbers and names of rows and files that are refused.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    /// Rows left out, and the error of the first one.
+    skipped: u64,
+    skipped_first: Option<Arc<str>>,
+    /// Lines with replacements of wrong bytes.
+    replaced: u64,
+    files_skipped: u64,
+    /// The first [`NAMED_MAX`] files left out, each with its error.
+    left_out: Vec<Arc<str>>,
+    /// Rows that were sent to the output `rejected`, and the first [`NAMED_MAX`] of them.
+    rejected: u64,
+    rejected_first: Vec<Arc<str>>,
+}
+
+/// Remaining file; tests add streams of their own.
+enum Entry {
+    Place(super::paths::Place),
+    #[cfg(test)]
+    Stream(Arc<str>, Stream),
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// Number in its file, from 1.
+    pub(crate) number: u64,
+    /// First byte in the file, as text in UTF-8 if the file is converted before lines are cut.
+    pub(crate) offset: u64,
+    /// Its bytes without the line end.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// A row that cannot be used, as the output `rejected` shows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BadRow<'a> {
+    /// Line, from 1; `None` in files without lines.
+    pub(crate) line: Option<u64>,
+    /// First byte of the row, after decompression; `None` where it is not known any more.
+    pub(crate) offset: Option<u64>,
+    /// Its bytes; none of a line that was too long to be kept.
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> From<Line<'a>> for BadRow<'a> {
+    fn from(Line { number, offset, bytes }: Line<'a>) -> Self {
+        Self { line: Some(number), offset: Some(offset), bytes }
+    }
+}
+
+impl BadRow<'static> {
+    /// A line or a record whose bytes are gone.
+    pub(crate) fn gone(line: u64) -> Self {
+        Self { line: Some(line), offset: None, bytes: b"" }
+    }
+}
+
+/// Outcome of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// Number of bytes read, at least 1.
+    Bytes(usize),
+    /// No data at present: wait for [`Inputs::descriptor`].
+    Nothing,
+    /// No data yet, but another read may bring some at once.
+    Again,
+    /// End of the open file, which is still open.
+    FileEnd,
+    /// The rest of the open file cannot be used; it is still open.
+    Broken,
+    /// The source is stopped and the open file, which is still open, gives nothing more.
+    Stopped,
+}
+
+/// Answer of [`Inputs::open_next`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// A file is open.
+    Yes,
+    /// The next file was left out; another may follow.
+    Skipped,
+    /// No file is left.
+    NoMore,
+}
+
+impl Inputs {
+    pub(crate) fn new(files: Files, on_error: OnError, is_text: bool) -> Self {
+        let entries: Vec<_> = files.places.into_iter().map(Entry::Place).collect();
+        Self { is_text, ..Self::of_entries(entries, files.bytes, on_error) }
+    }
+
+    fn of_entries(entries: Vec<Entry>, bytes_total: Option<u64>, on_error: OnError) -> Self {
+        Self {
+            left: entries.into_iter(),
+            open: None,
+            path: "".into(),
+            bytes_closed: 0,
+            bytes_total,
+            files: 0,
+            unfinished_bytes: 0,
+            on_error,
+            refused: Refused::default(),
+            rejected: Rejected::default(),
+            is_silent: false,
+            decoding: Decoding::usual(Invalid::of(on_error)),
+            transcoder: None,
+            is_text: true,
+            is_stopped: false,
+            patience: Patience::default(),
+            outputs: Outputs::default(),
+        }
+    }
+
+    /// Inputs of readers that do not block.
+    #[cfg(test)]
+    pub(crate) fn of_readers(
+        readers: impl IntoIterator<Item = (&'static str, Box<dyn std::io::Read + Send>)>,
+        on_error: OnError,
+    ) -> Self {
+        let entries = readers.into_iter().map(|(path, reader)| {
+            let named = Compression::of_name(path.as_ref());
+            Entry::Stream(path.into(), Stream::new(Raw::of_reader(reader), named, true))
+        });
+        Self::of_entries(entries.collect(), None, on_error)
+    }
+
+    /// Inputs without files, for a source that opens files itself.
+    pub(crate) fn none(on_error: OnError) -> Self {
+        Self::of_entries(Vec::new(), None, on_error)
+    }
+
+    /// Reads text in this encoding.
+    pub(crate) fn decoding(self, decoding: Decoding) -> Self {
+        Self { decoding, ..self }
+    }
+
+    /// Leaves the outputs of this run out.
+    pub(crate) fn leaving_out(self, outputs: Outputs) -> Self {
+        Self { outputs, ..self }
+    }
+
+    /// Whether this file is an output of the run.
+    pub(crate) fn is_output(&self, id: &FileId) -> bool {
+        self.outputs.contains(&id.key())
+    }
+
+    /// Opens the next file if none is open.
+    pub(crate) fn open_next(&mut self) -> Result<Opened, ReadError> {
+        if self.open.is_some() {
+            return Ok(Opened::Yes);
+        }
+        if self.is_stopped {
+            return Ok(Opened::NoMore);
+        }
+        let Some(entry) = self.left.next() else {
+            self.say_how_many_were_left_out();
+            return Ok(Opened::NoMore);
+        };
+        let (path, stream) = match entry {
+            Entry::Place(place) => {
+                let path = place.name();
+                match Stream::open(&place, self.is_text) {
+                    Ok(stream) if stream.id().is_some_and(|id| self.is_output(&id)) => {
+                        self.leave_out_always(&ReadError::Output { path });
+                        return Ok(Opened::Skipped);
+                    }
+                    Ok(stream) => (path, stream),
+                    Err(source) => {
+                        self.leave_out(ReadError::Open { path, source })?;
+                        return Ok(Opened::Skipped);
+                    }
+                }
+            }
+            #[cfg(test)]
+            Entry::Stream(path, stream) => (path, stream),
+        };
+        self.files += 1;
+        (self.path, self.open) = (path, Some(stream));
+        self.patience = Patience::default();
+        let is_converted = self.is_text && !self.decoding.keeps_line_ends();
+        self.transcoder = is_converted.then(|| Transcoder::new(self.decoding.encoding));
+        Ok(Opened::Yes)
+    }
+
+    /// Waits for the open file. When a pipe with a name has sent nothing for a second, the user is
+    /// told.
+    pub(crate) fn await_data(&mut self) -> SourceFlow {
+        let mut limit = Duration::MAX;
+        if self.open.as_ref().is_some_and(Stream::is_silent_pipe) {
+            let path = &self.path;
+            let tell = || {
+                tracing::warn!("{path} is a pipe that has sent nothing yet: waiting for its writer")
+            };
+            limit = self.patience.wait(Instant::now(), tell).unwrap_or(limit);
+        }
+        SourceFlow::AwaitReadable(limit)
+    }
+
+    /// Reads available bytes of the open file into `target`, as UTF-8 if it is converted.
+    pub(crate) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
+        let Some(mut transcoder) = self.transcoder.take() else { return self.read_raw(target) };
+        let got = self.read_text(&mut transcoder, target);
+        self.transcoder = Some(transcoder);
+        got
+    }
+
+    fn read_text(
+        &mut self,
+        transcoder: &mut Transcoder,
+        target: &mut [u8],
+    ) -> Result<Got, ReadError> {
+        let text = transcoder.take(target);
+        if text > 0 {
+            return Ok(Got::Bytes(text));
+        }
+        if transcoder.has_ended() {
+            return Ok(Got::FileEnd);
+        }
+        let bytes = match self.read_raw(transcoder.free())? {
+            Got::Bytes(bytes) => bytes,
+            Got::FileEnd => 0,
+            other => return Ok(other),
+        };
+        match transcoder.add(bytes, self.decoding.invalid) {
+            Ok(replaced) => self.refused.replaced += replaced,
+            Err(Malformed) => return self.break_off(transcoder.encoding()),
+        }
+        match transcoder.take(target) {
+            0 => Ok(Got::Again),
+            text => Ok(Got::Bytes(text)),
+        }
+    }
+
+    /// Converts the open file, which has turned out to be in this encoding; `bytes` have been read
+    /// from it.
+    pub(crate) fn transcode(
+        &mut self,
+        encoding: &'static Encoding,
+        bytes: &[u8],
+    ) -> Result<Got, ReadError> {
+        let mut transcoder = Transcoder::new(encoding);
+        match transcoder.add_bytes(bytes, self.decoding.invalid) {
+            Ok(replaced) => self.refused.replaced += replaced,
+            Err(Malformed) => return self.break_off(encoding),
+        }
+        self.transcoder = Some(transcoder);
+        Ok(Got::Again)
+    }
+
+    /// Leaves out the rest of the open file, whose bytes are no text.
+    fn break_off(&mut self, encoding: &'static Encoding) -> Result<Got, ReadError> {
+        let (path, encoding) = (self.path(), encoding.name());
+        self.leave_out(ReadError::Malformed { path, encoding })?;
+        Ok(Got::Broken)
+    }
+
+    /// Encoding of the lines of the open file.
+    pub(crate) fn line_encoding(&self) -> &'static Encoding {
+        if self.transcoder.is_some() { UTF_8 } else { self.decoding.encoding }
+    }
+
+    /// The bytes of a line as text; `None` if they are none and the line is left out.
+    pub(crate) fn text<'a>(&mut self, line: Line<'a>) -> Result<Option<Cow<'a, str>>, ReadError> {
+        let encoding = self.line_encoding();
+        match text_of(line.bytes, encoding) {
+            Ok(text) => Ok(Some(text)),
+            Err(offset) => {
+                let (number, encoding) = (line.number, encoding.name());
+                let is_kept = self.refuse_bytes(&line.into(), |path| ReadError::NotText {
+                    path,
+                    line: number,
+                    offset,
+                    encoding,
+                })?;
+                Ok(is_kept.then(|| self.replaced(line.bytes).into()))
+            }
+        }
+    }
+
+    /// The bytes of a line or a field as text, with replacements of wrong bytes.
+    pub(crate) fn replaced(&self, bytes: &[u8]) -> String {
+        replaced(bytes, self.line_encoding())
+    }
+
+    /// Whether wrong bytes are replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        self.decoding.invalid == Invalid::Replace
+    }
+
+    /// Whether bad rows go to the output `rejected`.
+    pub(crate) fn rejects(&self) -> bool {
+        self.on_error == OnError::Reject
+    }
+
+    /// Counts a row with replacements.
+    pub(crate) fn count_replaced(&mut self) {
+        self.refused.replaced += 1;
+    }
+
+    /// Counts a line with bytes that are no text: true if they are replaced, false if it is left
+    /// out; or fails with `error`.
+    pub(crate) fn refuse_bytes(
+        &mut self,
+        row: &BadRow<'_>,
+        error: impl FnOnce(Arc<str>) -> ReadError,
+    ) -> Result<bool, ReadError> {
+        match self.decoding.invalid {
+            Invalid::Fail => Err(error(self.path())),
+            Invalid::Skip => {
+                self.set_aside(row, error);
+                Ok(false)
+            }
+            Invalid::Replace => {
+                self.refused.replaced += 1;
+                Ok(true)
+            }
+        }
+    }
+
+    /// The error of a line for which there is no memory.
+    pub(crate) fn no_memory(&self, line: u64, source: MemoryFull) -> ReadError {
+        ReadError::Memory { path: self.path(), line, source }
+    }
+
+    fn read_raw(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
+        let open = self.open.as_mut().expect("a file is open");
+        let error = match open.pull(target) {
+            Ok(Pull::Bytes(bytes)) => return Ok(Got::Bytes(bytes)),
+            Ok(Pull::Pause(Pause::Empty)) => return Ok(Got::Nothing),
+            Ok(Pull::Pause(Pause::Spent)) => return Ok(Got::Again),
+            Ok(Pull::Pause(Pause::Stopped)) => return Ok(Got::Stopped),
+            // A regular file that ends before its size at opening was truncated by another
+            // process.
+            Ok(Pull::End) => match open.bytes_before_cut() {
+                Ok(None) => return Ok(Got::FileEnd),
+                Ok(Some(bytes)) => {
+                    let read = open.bytes();
+                    ReadError::Cut { path: Arc::clone(&self.path), bytes, read }
+                }
+                Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
+            },
+            Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
+        };
+        self.leave_out(error)?;
+        Ok(Got::Broken)
+    }
+
+    /// The descriptor to wait for after [`Got::Nothing`].
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.open.as_ref().and_then(Stream::descriptor)
+    }
+
+    /// Stops taking bytes from all files. Bytes already taken from the open one can still be
+    /// read.
+    pub(crate) fn stop(&mut self) {
+        if !mem::replace(&mut self.is_stopped, true) {
+            self.say_how_many_were_left_out();
+        }
+        if let Some(open) = &mut self.open {
+            open.stop();
+        }
+    }
+
+    /// Whether the source was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// Closes the open file.
+    pub(crate) fn close(&mut self) {
+        self.bytes_closed += self.open.take().map_or(0, |open| open.bytes());
+        self.transcoder = None;
+    }
+
+    /// Closes the open file of a stopped source; `unfinished_bytes` bytes of an incomplete item
+    /// are dropped and counted.
+    pub(crate) fn close_stopped(&mut self, unfinished_bytes: usize) {
+        self.count_unfinished(unfinished_bytes as u64);
+        self.close();
+    }
+
+    /// Leaves out or rejects an unusable row of the open file, or fails with `error`.
+    pub(crate) fn refuse(
+        &mut self,
+        row: &BadRow<'_>,
+        error: impl FnOnce(Arc<str>) -> ReadError,
+    ) -> Result<(), ReadError> {
+        if self.on_error.goes_on() {
+            self.set_aside(row, error);
+            return Ok(());
+        }
+        Err(error(self.path()))
+    }
+
+    /// Refuses a line whose bytes are gone, since it has more than `bytes_max` of them.
+    pub(crate) fn refuse_long(&mut self, line: u64, bytes_max: usize) -> Result<(), ReadError> {
+        let error = |path| ReadError::LineTooLong { path, line, bytes_max };
+        self.refuse(&BadRow::gone(line), error)
+    }
+
+    /// Rejects a row, or counts one that is left out, of which the first is named.
+    fn set_aside(&mut self, row: &BadRow<'_>, error: impl FnOnce(Arc<str>) -> ReadError) {
+        if self.rejects() {
+            return self.reject(row, &error(self.path()));
+        }
+        self.refused.skipped += 1;
+        if self.refused.skipped == 1 {
+            let error = error(self.path()).to_string();
+            self.tell_first_skipped(error.into());
+        }
+    }
+
+    fn tell_first_skipped(&mut self, error: Arc<str>) {
+        if !self.is_silent {
+            tracing::warn!("left out: {error}; further ones are only counted");
+        }
+        self.refused.skipped_first = Some(error);
+    }
+
+    fn reject(&mut self, row: &BadRow<'_>, error: &ReadError) {
+        self.refused.rejected += 1;
+        let error_text = error.to_string();
+        let path = self.path();
+        // The place has columns of its own.
+        let place = row.line.map_or(format!("{path}: "), |line| format!("{path}:{line}: "));
+        let reason = error_text.strip_prefix(&place).unwrap_or(&error_text);
+        let place = RowPlace { path: &path, line: row.line, offset: row.offset };
+        self.rejected.add(Some(place), error.column(), reason, row.bytes);
+        if self.refused.rejected_first.len() < NAMED_MAX {
+            self.refused.rejected_first.push(error_text.into());
+        }
+    }
+
+    /// Rows of the largest batch that waits for an output: `rows` of the first, or the rejected
+    /// ones.
+    pub(crate) fn rows_waiting(&self, rows: usize) -> usize {
+        rows.max(self.rejected.rows())
+    }
+
+    /// Bytes of the largest batch that waits for an output.
+    pub(crate) fn bytes_waiting(&self, bytes: usize) -> usize {
+        bytes.max(self.rejected.bytes())
+    }
+
+    /// Sends the rejected rows.
+    pub(crate) fn send_rejected(&mut self, out: &mut Output) {
+        if let Some(rejected) = self.take_rejected() {
+            out.send_to(PORT, rejected);
+        }
+    }
+
+    /// Counts a file that is left out, whole or in part, and names it with its `error`; or fails
+    /// with it.
+    pub(crate) fn leave_out(&mut self, error: ReadError) -> Result<(), ReadError> {
+        if !self.on_error.goes_on() {
+            return Err(error);
+        }
+        self.leave_out_always(&error);
+        Ok(())
+    }
+
+    /// Counts a file that is left out whatever the action for errors is, and names it with its
+    /// `error`.
+    pub(crate) fn leave_out_always(&mut self, error: &ReadError) {
+        self.refused.files_skipped += 1;
+        self.name_left_out(error.to_string().into());
+        if self.rejects() {
+            self.rejected.add(None, None, &error.to_string(), b"");
+        }
+    }
+
+    fn name_left_out(&mut self, error: Arc<str>) {
+        if self.refused.left_out.len() < NAMED_MAX {
+            if !self.is_silent {
+                tracing::warn!("left out: {error}");
+            }
+            self.refused.left_out.push(error);
+        }
+    }
+
+    /// Lets another one tell what is refused.
+    pub(crate) fn silent(self) -> Self {
+        Self { is_silent: true, ..self }
+    }
+
+    /// Takes what has been refused, for another one to tell, and the rejected rows.
+    pub(crate) fn take_refused(&mut self) -> (Refused, Option<RecordBatch>) {
+        (mem::take(&mut self.refused), self.take_rejected())
+    }
+
+    /// Takes the rejected rows, if there are any.
+    pub(crate) fn take_rejected(&mut self) -> Option<RecordBatch> {
+        (self.rejected.rows() > 0).then(|| self.rejected.take())
+    }
+
+    /// Adds what another one has refused, and tells it.
+    pub(crate) fn add_refused(&mut self, refused: &Refused) {
+        let own = &mut self.refused;
+        let is_first = own.skipped == 0;
+        own.skipped += refused.skipped;
+        own.replaced += refused.replaced;
+        own.files_skipped += refused.files_skipped;
+        own.rejected += refused.rejected;
+        let room = NAMED_MAX - own.rejected_first.len();
+        own.rejected_first.extend(refused.rejected_first.iter().take(room).cloned());
+        if let Some(error) = refused.skipped_first.as_ref().filter(|_| is_first) {
+            self.tell_first_skipped(Arc::clone(error));
+        }
+        refused.left_out.iter().for_each(|error| self.name_left_out(Arc::clone(error)));
+    }
+
+    /// Says how many files were left out that have not been named.
+    pub(crate) fn say_how_many_were_left_out(&self) {
+        let more = self.refused.files_skipped - self.refused.left_out.len() as u64;
+        if more > 0 {
+            tracing::warn!("left out: {more} more files");
+        }
+    }
+
+    /// Path of the open file, for messages.
+    pub(crate) fn path(&self) -> Arc<str> {
+        Arc::clone(&self.path)
+    }
+
+    /// Sets the path for messages and the encoding of lines, for lines that another one has read.
+    pub(crate) fn set_file(&mut self, path: Arc<str>, encoding: &'static Encoding) {
+        (self.path, self.decoding.encoding) = (path, encoding);
+    }
+
+    /// Sets the path for messages, for a source that opens files itself.
+    pub(crate) fn set_path(&mut self, path: Arc<str>) {
+        self.path = path;
+    }
+
+    /// Counts a file opened by the source itself.
+    pub(crate) fn count_file(&mut self) {
+        self.files += 1;
+    }
+
+    /// Counts `bytes` of an incomplete item.
+    pub(crate) fn count_unfinished(&mut self, bytes: u64) {
+        self.unfinished_bytes += bytes;
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let open = self.open.as_ref().map_or(0, |open| open.bytes());
+        Progress { bytes: self.bytes_closed + open, bytes_total: self.bytes_total }
+    }
+
+    pub(crate) fn named(&self) -> NamedInputs {
+        let Refused { left_out, rejected_first, .. } = &self.refused;
+        let left_out = left_out.iter().chain(rejected_first).cloned().collect();
+        NamedInputs { left_out, positions: Vec::new() }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = vec![
+            ("files", self.files),
+            ("skipped", self.refused.skipped),
+            ("replaced", self.refused.replaced),
+            ("files_skipped", self.refused.files_skipped),
+            ("unfinished_bytes", self.unfinished_bytes),
+        ];
+        if self.rejects() {
+            counters.push(("rejected", self.refused.rejected));
+        }
+        counters
+    }
+}

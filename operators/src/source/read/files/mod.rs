@@ -1,0 +1,19 @@
+//! Files of a source: patterns, folders, and the bytes of an open file.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `braces` | Patterns of a shell in terms of simpler ones: alternatives in braces, and classes of characters |
+//! | `walk` | Walk over folders by a pattern such as `logs/**/*.gz` |
+//! | `paths` | Resolution of paths and patterns to the list of input files |
+//! | `input` | Input files of a source, opened one after the other |
+//! | `stream` | One open file, decompressed |
+//! | `raw` | Bytes of one open file as the system returns them, without ever waiting for them |
+//! | `compression` | Compression of a file, recognised by its name or by its first bytes |
+
+pub(crate) mod braces;
+pub(crate) mod compression;
+pub(crate) mod input;
+pub(crate) mod paths;
+pub(crate) mod raw;
+pub(crate) mod stream;
+pub(crate) mod walk;

@@ -1,0 +1,13 @@
+//! Files that grow while they are read.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `follow` | Source of files that grow: lines are read as they are written, through rotation and truncation |
+//! | `followed` | A file that is followed: its position, and the marks by which a rewritten one is recognised |
+//! | `growing` | Formats of files that are read while they grow |
+//! | `descriptors` | Descriptors of followed files, of which a process has a limited number |
+
+pub(crate) mod descriptors;
+pub(crate) mod follow;
+pub(crate) mod followed;
+pub(crate) mod growing;

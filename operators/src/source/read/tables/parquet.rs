@@ -1,0 +1,362 @@
+//! Format `parquet`: row groups one after the other.
+//!
+//! Before a row group is decoded, the pages of its columns are added up, and memory is asked for
+//! all of them without compression and for the values of a batch; so a page that is small in the
+//! file and large in memory is refused. Texts are decoded as views of their pages: a dictionary of
+//! long texts has small numbers for them, and plain texts are made of limited slices.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use ::parquet::file::reader::{ChunkReader, Length};
+use ::parquet::file::statistics::Statistics;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader as _};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use bytes::Bytes;
+use trommel_engine::memory::{MemoryBudget, Reservation};
+
+use super::pages::{Pages, pages_of};
+use super::source::{Opening, Table, TablePart};
+use crate::expressions::Bounds;
+use crate::source::read::error::TableError;
+
+/// Bytes of a value beside its page: a view, levels, and its place among nulls.
+const VALUE_BYTES: u64 = 24;
+
+/// A file that several threads read, each at places of its own.
+#[derive(Clone)]
+struct SharedFile {
+    file: Arc<File>,
+    bytes: u64,
+}
+
+/// The bytes of a file from a place on.
+struct FileTail {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FileTail {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(target, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Length for SharedFile {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for SharedFile {
+    type T = BufReader<FileTail>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(BufReader::new(FileTail { file: Arc::clone(&self.file), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.bytes) {
+            return Err(ParquetError::EOF(format!("no {length} bytes at byte {start}")));
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+pub(crate) struct ParquetTable {
+    file: SharedFile,
+    batch: usize,
+    /// Columns as the file has them.
+    schema: SchemaRef,
+    metadata: ArrowReaderMetadata,
+    /// Places of the chosen columns.
+    places: Vec<usize>,
+    mask: ProjectionMask,
+    /// Places of the chosen columns among the decoded ones, which are in the order of the file.
+    order: Vec<usize>,
+    /// Row groups that are left, in reverse, and their number when the first one was taken.
+    groups: Vec<usize>,
+    groups_all: Option<usize>,
+    group: Option<ParquetRecordBatchReader>,
+    /// Memory of the open row group.
+    room: Reservation,
+    memory: MemoryBudget,
+    bytes: u64,
+}
+
+fn decoding(error: impl std::error::Error + Send + Sync + 'static) -> TableError {
+    TableError::Decode(Box::new(error))
+}
+
+impl ParquetTable {
+    /// Opens a file of Parquet.
+    pub(crate) fn open(file: File, opening: &Opening) -> Result<Box<dyn Table>, TableError> {
+        let bytes = file.metadata().map_err(decoding)?.len();
+        let file = SharedFile { file: Arc::new(file), bytes };
+        let metadata =
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(decoding)?;
+        let schema = Arc::clone(metadata.schema());
+        let views = viewed(schema.fields());
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(views)));
+        let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
+            .map_err(decoding)?;
+        let groups = metadata.metadata().num_row_groups();
+        Ok(Box::new(Self {
+            file,
+            batch: opening.batch,
+            places: (0..schema.fields().len()).collect(),
+            order: (0..schema.fields().len()).collect(),
+            schema,
+            metadata,
+            mask: ProjectionMask::all(),
+            groups: (0..groups).rev().collect(),
+            groups_all: None,
+            group: None,
+            room: opening.memory.reservation(),
+            memory: opening.memory.clone(),
+            bytes: 0,
+        }))
+    }
+
+    /// Opens the next row group; false if none is left.
+    fn open_group(&mut self) -> Result<bool, TableError> {
+        let Some(&place) = self.groups.last() else { return Ok(false) };
+        // A part of a table has its memory.
+        if self.groups_all.is_none() {
+            let needed = self.needed_by_group(place)?;
+            self.room.resize(needed).map_err(TableError::Memory)?;
+        }
+        self.groups.pop();
+        self.bytes += self.group_bytes(place);
+        let (file, metadata) = (self.file.clone(), self.metadata.clone());
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+        let reader = builder
+            .with_row_groups(vec![place])
+            .with_projection(self.mask.clone())
+            .with_batch_size(self.batch)
+            .build()
+            .map_err(decoding)?;
+        self.group = Some(reader);
+        Ok(true)
+    }
+
+    /// The chosen column chunks of a row group.
+    fn chunks(&self, group: usize) -> impl Iterator<Item = &ColumnChunkMetaData> {
+        let columns = self.metadata.metadata().row_group(group).columns().iter().enumerate();
+        columns.filter(|(leaf, _)| self.mask.leaf_included(*leaf)).map(|(_, column)| column)
+    }
+
+    /// Bytes that the chosen columns of a row group have in the file.
+    fn group_bytes(&self, group: usize) -> u64 {
+        self.chunks(group).map(|column| u64::try_from(column.compressed_size()).unwrap_or(0)).sum()
+    }
+
+    /// Bytes of memory that the chosen columns of a row group need.
+    fn needed_by_group(&self, group: usize) -> Result<usize, TableError> {
+        let mut needed: u64 = 0;
+        for column in self.chunks(group) {
+            needed = needed.saturating_add(self.needed(column)?);
+        }
+        Ok(usize::try_from(needed).unwrap_or(usize::MAX))
+    }
+
+    /// This table with some of its columns and one row group.
+    fn part(&self, columns: Range<usize>, group: usize) -> Result<Self, TableError> {
+        let mut part = Self {
+            file: self.file.clone(),
+            batch: self.batch,
+            schema: Arc::clone(&self.schema),
+            metadata: self.metadata.clone(),
+            places: Vec::new(),
+            mask: self.mask.clone(),
+            order: Vec::new(),
+            groups: vec![group],
+            groups_all: Some(1),
+            group: None,
+            room: self.memory.reservation(),
+            memory: self.memory.clone(),
+            bytes: 0,
+        };
+        part.project(&self.places[columns])?;
+        let needed = part.needed_by_group(group)?;
+        part.room.resize(needed).map_err(TableError::Memory)?;
+        Ok(part)
+    }
+
+    /// The chosen columns in at most `parts` ranges of about as many bytes in a row group each.
+    fn column_ranges(&self, parts: usize, group: usize) -> Vec<Range<usize>> {
+        let all = self.places.len();
+        let columns = self.metadata.metadata().row_group(group).columns();
+        let parquet = self.metadata.parquet_schema();
+        let by_root: HashMap<usize, usize> = self.places.iter().copied().zip(0..).collect();
+        let mut bytes = vec![0_u128; all];
+        for (leaf, column) in columns.iter().enumerate() {
+            if let Some(&place) = by_root.get(&parquet.get_column_root_idx(leaf)) {
+                bytes[place] += u128::try_from(column.uncompressed_size()).unwrap_or(0).max(1);
+            }
+        }
+        let total: u128 = bytes.iter().sum();
+        let mut ranges = Vec::new();
+        let (mut begin, mut before) = (0, 0_u128);
+        for (place, bytes) in bytes.iter().enumerate() {
+            before += bytes;
+            let due = total * (ranges.len() as u128 + 1);
+            if before * parts as u128 >= due && place + 1 < all {
+                ranges.push(begin..place + 1);
+                begin = place + 1;
+            }
+        }
+        // A table of which no column is read has its rows, too.
+        ranges.push(begin..all);
+        ranges
+    }
+
+    /// The least and the greatest value of a column in each row group, null where the file does
+    /// not say it; `None` if it says nothing reliable.
+    fn ends(
+        &self,
+        name: &str,
+        metadata: &ParquetMetaData,
+    ) -> Result<Option<[ArrayRef; 2]>, TableError> {
+        let parquet = self.metadata.parquet_schema();
+        let statistics =
+            StatisticsConverter::try_new(name, &self.schema, parquet).map_err(decoding)?;
+        let Some(leaf) = statistics.parquet_column_index() else { return Ok(None) };
+        // The bounds of old writers are those of another order.
+        let is_old = |group: &RowGroupMetaData| {
+            let statistics = group.column(leaf).statistics();
+            statistics.is_some_and(Statistics::is_min_max_deprecated)
+        };
+        if metadata.row_groups().iter().any(is_old) {
+            return Ok(None);
+        }
+        let least = statistics.row_group_mins(metadata.row_groups()).map_err(decoding)?;
+        let greatest = statistics.row_group_maxes(metadata.row_groups()).map_err(decoding)?;
+        Ok(Some([least, greatest]))
+    }
+
+    /// Bytes of memory that a column of a row group needs.
+    fn needed(&self, column: &ColumnChunkMetaData) -> Result<u64, TableError> {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+        let range = range.and_then(|(start, len)| Some(start..start.checked_add(len)?));
+        let range = range.filter(|range| range.end <= self.file.bytes);
+        let range = range.ok_or(TableError::Damaged)?;
+        let Pages { bytes, values } = pages_of(&self.file.file, range).map_err(decoding)?;
+        // A row has one value of a column without lists.
+        let is_repeated = column.column_descr().max_rep_level() > 0;
+        let values = if is_repeated { values } else { values.min(self.batch as u64) };
+        Ok(bytes.saturating_add(values.saturating_mul(VALUE_BYTES)))
+    }
+}
+
+/// The columns with views in place of texts.
+fn viewed(fields: &Fields) -> Fields {
+    fields.iter().map(|field| Arc::new(viewed_field(field))).collect()
+}
+
+fn viewed_field(field: &Field) -> Field {
+    let kind = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(item) => DataType::List(Arc::new(viewed_field(item))),
+        DataType::Struct(fields) => DataType::Struct(viewed(fields)),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(kind)
+}
+
+impl Table for ParquetTable {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn project(&mut self, places: &[usize]) -> Result<(), TableError> {
+        let mut decoded = places.to_vec();
+        decoded.sort_unstable();
+        let place = |column: &usize| decoded.binary_search(column).expect("one of the columns");
+        self.order = places.iter().map(place).collect();
+        self.places = places.to_vec();
+        let parquet = self.metadata.parquet_schema();
+        self.mask = ProjectionMask::roots(parquet, places.iter().copied());
+        Ok(())
+    }
+
+    fn narrow(&mut self, conditions: &[String]) -> Result<(), TableError> {
+        let bounds = Bounds::new(conditions, &self.schema);
+        let metadata = Arc::clone(self.metadata.metadata());
+        let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+        for name in bounds.columns() {
+            if let Some(ends) = self.ends(name, &metadata)? {
+                columns.extend(Bounds::names(name).into_iter().zip(ends));
+            }
+        }
+        if columns.is_empty() {
+            return Ok(());
+        }
+        let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+        let ends = RecordBatch::try_from_iter_with_nullable(columns).map_err(decoding)?;
+        let may_pass = bounds.may_pass(&ends);
+        self.groups.retain(|&group| may_pass[group]);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
+        loop {
+            if let Some(group) = &mut self.group {
+                debug_assert_eq!(group.schema().fields().len(), self.order.len());
+                match group.next() {
+                    Some(rows) => {
+                        let rows = rows.and_then(|rows| rows.project(&self.order));
+                        return rows.map(Some).map_err(decoding);
+                    }
+                    None => self.group = None,
+                }
+            } else if !self.open_group()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn blocks(&self) -> usize {
+        self.groups.len()
+    }
+
+    fn block(&mut self, workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
+        let Some(&group) = self.groups.last() else { return Ok(None) };
+        // Columns are divided where there are fewer row groups than workers.
+        let groups = *self.groups_all.get_or_insert(self.groups.len());
+        let ranges = self.column_ranges(workers.div_ceil(groups), group);
+        let part = |columns: Range<usize>| {
+            let table: Box<dyn Table> = Box::new(self.part(columns.clone(), group)?);
+            Ok(TablePart { table, columns })
+        };
+        ranges.into_iter().map(part).collect::<Result<_, TableError>>().map(Some)
+    }
+
+    fn pass_block(&mut self) {
+        let group = self.groups.pop();
+        self.bytes += group.map_or(0, |group| self.group_bytes(group));
+    }
+}

@@ -1,0 +1,19 @@
+//! Formats of lines and texts.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `encoding` | Encodings of text: recognised by the first bytes of a file, and converted to UTF-8 |
+//! | `lines` | Source of lines: cuts blocks of bytes into lines and makes text or sets of them |
+//! | `plain` | Format `lines`: one row per line, with its place on request |
+//! | `records` | Records of several lines: a pattern begins each, and the lines up to the next one belong to it |
+//! | `single` | Formats of which each line is a record: nothing of a file has to be kept between two turns |
+//! | `texts` | Paragraphs and whole files as rows |
+//! | `sets` | Format `sets`: lines of integers |
+
+pub(crate) mod encoding;
+pub(crate) mod lines;
+pub(crate) mod plain;
+pub(crate) mod records;
+pub(crate) mod sets;
+pub(crate) mod single;
+pub(crate) mod texts;

@@ -1,0 +1,99 @@
+//! The choice of the kernel that answers a chunk on the CPU.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Modelled work of the chunks that each kernel has and has not done.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    /// Nanoseconds per kernel. Kernels subtract what they have done, so none seems busy while its
+    /// chunks wait for earlier ones of other kernels.
+    left_ns: Arc<[AtomicU64]>,
+}
+
+/// Work of a kernel, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    left_ns: Arc<[AtomicU64]>,
+    worker: usize,
+    cpu_ns: u64,
+}
+
+impl Workers {
+    /// `count` kernels without work.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { left_ns: (0..count).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// The kernel with the least work left. Of several, the first one comes last, and the last one
+    /// before it: they may share threads with prepare and with collect.
+    pub(crate) fn least_busy(&self) -> usize {
+        let count = self.left_ns.len();
+        let order = (1..=count).map(|place| place % count);
+        // Relaxed: only the choice depends on it.
+        let least = order.min_by_key(|&worker| self.left_ns[worker].load(Ordering::Relaxed));
+        least.expect("there is a kernel")
+    }
+
+    /// Assigns a chunk to the kernel `worker`.
+    pub(crate) fn assign(&self, worker: usize, cpu_ns: f64) -> Assignment {
+        // A chunk without a modelled cost counts, too; sums of chunks have 64 bits.
+        let cpu_ns = whole_ns(cpu_ns).clamp(1, 1 << 48);
+        self.left_ns[worker].fetch_add(cpu_ns, Ordering::Relaxed);
+        Assignment { left_ns: Arc::clone(&self.left_ns), worker, cpu_ns }
+    }
+}
+
+/// A modelled time in whole nanoseconds.
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+fn whole_ns(ns: f64) -> u64 {
+    ns as u64
+}
+
+impl Assignment {
+    /// Moves the work to the kernel `worker`.
+    pub(crate) fn move_to(&mut self, worker: usize) {
+        self.left_ns[self.worker].fetch_sub(self.cpu_ns, Ordering::Relaxed);
+        self.left_ns[worker].fetch_add(self.cpu_ns, Ordering::Relaxed);
+        self.worker = worker;
+    }
+}
+
+impl Drop for Assignment {
+    fn drop(&mut self) {
+        self.left_ns[self.worker].fetch_sub(self.cpu_ns, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_go_to_the_kernel_with_the_least_work() {
+        let (workers, mut held) = (Workers::new(3), Vec::new());
+        let assign = |held: &mut Vec<Assignment>, cost: u32| {
+            let worker = workers.least_busy();
+            held.push(workers.assign(worker, cost.into()));
+            worker
+        };
+        let chosen = [10, 4, 4, 4, 4, 0, 0].map(|cost| assign(&mut held, cost));
+        assert_eq!(chosen, [1, 2, 0, 2, 0, 2, 0]);
+        // Kernels 0 and 2 have 9 left, kernel 1 has 10.
+        drop(held.remove(0));
+        assert_eq!([3, 3, 4, 1].map(|cost| assign(&mut held, cost)), [1, 1, 1, 2]);
+        // Kernels 0 and 1 have 9 and 10 left, kernel 2 has 10.
+        held[0].move_to(0);
+        assert_eq!([1, 1].map(|cost| assign(&mut held, cost)), [2, 2]);
+    }
+
+    #[test]
+    fn sums_of_all_costs_fit() {
+        let alone = Workers::new(1);
+        let held =
+            [7.0, 0.0, f64::INFINITY, 1e30].map(|cost| alone.assign(alone.least_busy(), cost));
+        assert!(held.iter().all(|work| work.worker == 0));
+        drop(held);
+        assert_eq!(alone.left_ns[0].load(Ordering::Relaxed), 0);
+    }
+}
