@@ -11,7 +11,8 @@
 //!
 //! An operator whose chunks are small pieces of unknown work gives their [`Estimate`]s, and the
 //! wave decides chunk by chunk. An operator that knows its work before it cuts chunks, such as a
-//! window, asks a [`DeviceChoice`] of its own, and its chunks name their [`Target`](crate::wave::Target).
+//! window, asks a [`DeviceChoice`] of its own, and its chunks name their
+//! [`Target`](crate::wave::Target).
 
 use trommel_kernels::cuda::{self, NoDevice};
 
