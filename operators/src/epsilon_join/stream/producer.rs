@@ -39,6 +39,7 @@ use crate::shared::budget::{Budget, BudgetFull};
 use crate::shared::rejected::BadRows;
 use crate::shared::state::SnapshotFile;
 use crate::shared::window::Extent;
+use crate::shared::window::clock::StreamClock;
 use crate::shared::window::panes::{Pane, Panes};
 use crate::wave::{Filled, Producer};
 
@@ -103,13 +104,7 @@ pub(crate) struct StreamProducer {
     batch: Option<OpenBatch>,
     /// Work of the last micro-batch that is not in the wave yet.
     tasks: VecDeque<Task>,
-    /// Number of vectors so far.
-    position: u64,
-    /// Time at which the first batch of this run entered, and nanoseconds of earlier runs.
-    start: Option<Instant>,
-    before: u64,
-    /// Nanoseconds of all runs until the last batch entered. Never decreases.
-    time: u64,
+    clock: StreamClock,
     /// The file that the window is written to at the end.
     snapshot: Option<SnapshotFile>,
 }
@@ -132,10 +127,7 @@ impl StreamProducer {
             failed: None,
             batch: None,
             tasks: VecDeque::new(),
-            position: 0,
-            start: None,
-            before: 0,
-            time: 0,
+            clock: StreamClock::new(window),
             snapshot,
         }
     }
@@ -144,7 +136,7 @@ impl StreamProducer {
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
         let dims = self.side.dims();
         let stored = StoredVectors::read(bytes, as_number(dims), self.window)?;
-        (self.position, self.time, self.before) = (stored.position, stored.time, stored.time);
+        self.clock.resume(stored.position, stored.time);
         let window = self.window;
         let mut first = 0;
         for stamps in
@@ -174,7 +166,7 @@ impl StreamProducer {
 
     /// The vectors that later ones may join with, and the progress of the stream.
     fn stored(&self) -> StoredVectors {
-        let (position, time) = (self.position, self.time);
+        let (position, time) = (self.clock.position(), self.clock.time());
         let mut stored = StoredVectors { position, time, ..StoredVectors::default() };
         let next = stored.next(self.window);
         for pane in &*self.panes {
@@ -189,19 +181,11 @@ impl StreamProducer {
         stored
     }
 
-    /// The stamp of the vector at `position`.
-    fn stamp(&self, position: u64) -> u64 {
-        match self.window {
-            Extent::Nanoseconds(_) => self.time,
-            Extent::Items(_) | Extent::Endless => position,
-        }
-    }
-
     /// Begins with the next micro-batch; false if the batch is used up.
     fn begin(&mut self) -> Result<bool, OperatorError> {
         let Some(OpenBatch { vectors, begin }) = &mut self.batch else { return Ok(false) };
         let rows = (vectors.len() - *begin)
-            .min(self.window.left_in_cell(self.position))
+            .min(self.clock.left_in_cell())
             .min(self.rules.tuning.micro_batch);
         if rows == 0 {
             self.batch = None;
@@ -209,9 +193,7 @@ impl StreamProducer {
         }
         let part = vectors.slice(*begin, rows);
         *begin += rows;
-        let stamps: Vec<u64> =
-            (0..rows as u64).map(|row| self.stamp(self.position + row)).collect();
-        self.position += rows as u64;
+        let stamps: Vec<u64> = (0..rows).map(|_| self.clock.advance()).collect();
         let (first, last) = (stamps[0], stamps[rows - 1]);
         drop(self.panes.expire(self.window, first));
         // A stream goes on, so that directories pay.
@@ -339,14 +321,11 @@ impl Producer for StreamProducer {
     type Chunk = EpsilonChunk;
 
     fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
-        if self.start.is_none() {
+        if self.clock.is_new() {
             self.snapshot.as_ref().map_or(Ok(()), SnapshotFile::probe)?;
         }
         let entered = batch.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let start = *self.start.get_or_insert(entered);
-        let since = entered.saturating_duration_since(start).as_nanos();
-        let time = self.before.saturating_add(u64::try_from(since).unwrap_or(u64::MAX));
-        self.time = self.time.max(time);
+        self.clock.enter(entered);
         let records = batch.into_records();
         self.vectors += records.num_rows() as u64;
         let vectors = self.side.accept(self.rules.isa, &records, &mut self.bad)?;

@@ -21,7 +21,7 @@ use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::shared::columns::carry::CarriedRows;
 use crate::shared::rejected::{BadRows, PORT};
 use crate::shared::sets::{SetBatch, SetSource, TokenNumbers};
-use crate::shared::window::Extent;
+use crate::shared::window::clock::StreamClock;
 use crate::wave::{Filled, Producer};
 
 /// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need
@@ -36,13 +36,7 @@ pub(crate) struct Batcher {
     source: SetSource,
     bad: BadRows,
     tokens: TokenNumbers,
-    window: Extent,
-    /// Time at which the first batch entered.
-    start: Option<Instant>,
-    /// Nanoseconds from then until the last batch entered. Never decreases.
-    time: u64,
-    /// Number of sets so far.
-    position: u64,
+    clock: StreamClock,
     batch: Option<OpenBatch>,
     empty_sets: u64,
     nulls: u64,
@@ -76,14 +70,11 @@ pub(crate) enum Step {
 impl Batcher {
     pub(crate) fn new(rules: StreamRules, source: SetSource) -> Self {
         Self {
-            window: rules.window,
+            clock: StreamClock::new(rules.window),
             bad: BadRows::new(rules.on_error, 1),
             join: StreamJoin::new(rules),
             tokens: TokenNumbers::new(source.set().item_type()),
             source,
-            start: None,
-            time: 0,
-            position: 0,
             batch: None,
             empty_sets: 0,
             nulls: 0,
@@ -96,9 +87,7 @@ impl Batcher {
     /// If a row has a fault and the run ends with it, or new items do not fit the memory.
     pub(crate) fn take(&mut self, input: Payload) -> Result<(), OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
-        let start = *self.start.get_or_insert(entered);
-        let since = entered.saturating_duration_since(start).as_nanos();
-        self.time = self.time.max(u64::try_from(since).unwrap_or(u64::MAX));
+        self.clock.enter(entered);
         let records = input.into_records();
         let (ids, sets) = self.source.read(0, &records, &mut self.bad)?;
         let carried = self.source.carried();
@@ -160,12 +149,8 @@ impl Batcher {
     fn begin(&mut self) -> Result<(), OperatorError> {
         let batch = self.batch.as_mut().expect("there are rows left");
         let sets = &batch.sets;
-        let sets_max = self.window.left_in_cell(self.position);
-        let stamp = |position| match self.window {
-            Extent::Nanoseconds(_) => self.time,
-            Extent::Items(_) | Extent::Endless => position,
-        };
-        self.join.open(stamp(self.position))?;
+        let sets_max = self.clock.left_in_cell();
+        self.join.open(self.clock.stamp())?;
         batch.begin = batch.end;
         let rows_left = batch.records.num_rows() - batch.begin;
         let rows = batch.begin..batch.begin + rows_left.min(sets_max);
@@ -179,8 +164,7 @@ impl Batcher {
                 self.nulls += 1;
                 continue;
             };
-            let stamp = stamp(self.position);
-            self.position += 1;
+            let stamp = self.clock.advance();
             taken += 1;
             self.empty_sets += u64::from(tokens.is_empty());
             if !self.join.can_match(tokens.len()) {
@@ -196,7 +180,7 @@ impl Batcher {
     pub(crate) fn counters(&self) -> Counters {
         let join = self.join.counters();
         let mut counters = vec![
-            ("sets", self.position),
+            ("sets", self.clock.position()),
             ("empty_sets", self.empty_sets),
             ("nulls", self.nulls),
             ("postings", join.postings),

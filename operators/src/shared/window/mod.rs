@@ -4,6 +4,7 @@
 //! a fraction of the window, so memory holds the window and at most one cell more.
 
 pub(crate) mod borders;
+pub(crate) mod clock;
 pub(crate) mod panes;
 pub(crate) mod slides;
 
