@@ -4,22 +4,14 @@
 
 mod arrays;
 mod conjunctive_query;
-mod cpp;
 mod engine;
 mod epsilon_join;
 mod frequent_items;
 mod frequent_pairs;
-mod memory;
-mod numbers;
 mod overlap;
-#[cfg(feature = "peers")]
-mod peers;
-mod python;
-mod queries;
+mod runner;
 mod set_join;
 mod signatures;
-#[cfg(feature = "peers")]
-mod summary_peers;
 mod supports;
 mod tables;
 mod top;
@@ -42,17 +34,7 @@ enum Command {
     /// Conjunctive queries over inverted lists, on the processor and in batches on a GPU.
     ConjunctiveQuery(conjunctive_query::Arguments),
     /// Cost of the engine in ns per item, and of queries to a running pipeline.
-    Engine {
-        /// Items sent through each pipeline.
-        #[arg(long, default_value_t = 20_000_000)]
-        items: u64,
-        /// Items per batch.
-        #[arg(long, default_value_t = 16_384)]
-        batch: u64,
-        /// Rounds; the median is shown.
-        #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
-        rounds: usize,
-    },
+    Engine(engine::Arguments),
     /// Epsilon joins of vectors on a GPU.
     EpsilonJoin(epsilon_join::Arguments),
     /// Throughput and accuracy of the summaries of frequent items, by the skew of the stream.
@@ -107,15 +89,12 @@ fn run(command: Command) -> ExitCode {
 
 fn measure(command: Command) -> Result<(), Box<dyn Error>> {
     if !matches!(command, Command::Arrays(_)) {
-        println!("{}\n", engine::machine());
+        println!("{}\n", runner::machine());
     }
     match command {
         Command::Arrays(arguments) => arrays::run(&arguments)?,
         Command::ConjunctiveQuery(arguments) => conjunctive_query::run(&arguments)?,
-        Command::Engine { items, batch, rounds } => {
-            engine::run(items, batch.max(1), rounds.max(1));
-            queries::run(rounds.max(1));
-        }
+        Command::Engine(arguments) => engine::run(&arguments)?,
         Command::EpsilonJoin(arguments) => epsilon_join::run(&arguments)?,
         Command::FrequentItems(arguments) => frequent_items::run(&arguments),
         Command::FrequentPairs(arguments) => frequent_pairs::run(&arguments)?,

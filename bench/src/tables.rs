@@ -23,7 +23,7 @@ use trommel::{
     WriteFormat, Zipf,
 };
 
-use crate::python::Python;
+use crate::runner::python::Python;
 
 /// Options of `tables`.
 #[derive(Debug, Clone, clap::Args)]

@@ -1,6 +1,6 @@
 //! Random lengths of queries.
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Percent of queries of two terms, three, and so on, as in the paper's queries of 2 to 8.
 const TERMS_OF_QUERIES: [usize; 7] = [30, 25, 18, 11, 8, 5, 3];

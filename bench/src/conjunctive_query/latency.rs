@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use trommel_bench::plot::{Plot, Scale};
+use crate::runner::plot::{Plot, Scale};
 
 use super::index::Workload;
 use super::load::{Offer, Outcome, Served};

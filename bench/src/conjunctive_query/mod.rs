@@ -19,9 +19,6 @@ mod index;
 mod latency;
 mod load;
 mod paper;
-mod peer;
-#[cfg(feature = "peers")]
-mod peers;
 mod processor;
 mod python;
 mod semi_sort;
@@ -39,9 +36,10 @@ use self::device::{Bus, Table};
 use self::index::Workload;
 use self::latency::Loads;
 use self::paper::{OnDevice, Options};
-use self::peer::PeerName;
 use self::synthetic::Shape;
-use crate::python::Python;
+use crate::runner::crates::Crates;
+use crate::runner::python::Python;
+use crate::runner::{Peers, Runs};
 
 /// Synthetic indexes if no input is named: of 203 MB and of 256 MB as plain lists, and a small one.
 const INDEXES: [&str; 3] =
@@ -69,12 +67,8 @@ pub(crate) struct Arguments {
     /// Queries on the processor.
     #[arg(long, default_value_t = 33_337)]
     processor_queries: usize,
-    /// Peers to measure, if the program is built with the feature `peers`.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "roaring,croaring,tantivy")]
-    peers: Vec<PeerName>,
-    /// Measure DuckDB in Python, too.
-    #[arg(long)]
-    python_peers: bool,
+    #[command(flatten)]
+    peers: Peers,
     #[command(flatten)]
     loads: Loads,
     /// Leaves out the paper's block a query, and plain lists.
@@ -86,9 +80,8 @@ pub(crate) struct Arguments {
     /// Folder for the figures.
     #[arg(long)]
     figures: Option<PathBuf>,
-    /// Rounds; the median is shown.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// A part of the bench.
@@ -120,12 +113,14 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let bus = device.as_ref().map(|device| Bus::measure(device, arguments.copy_bytes));
     let bus = bus.transpose().map_err(io::Error::other)?;
     let device = device.as_ref().zip(bus.as_ref());
-    let python = arguments.python_peers.then(python::prepare).transpose()?;
+    let python = arguments.peers.python_peers.then(python::prepare).transpose()?;
+    let crates = arguments.peers.rust_peers.then(Crates::start).transpose()?;
+    let peers = (python.as_ref(), crates.as_ref());
     for input in arguments.inputs() {
         let workload = arguments.workload(input)?;
         describe(&workload);
         for section in &arguments.only {
-            arguments.section(*section, &workload, device, python.as_ref())?;
+            arguments.section(*section, &workload, device, peers)?;
         }
     }
     Ok(())
@@ -163,26 +158,26 @@ impl Arguments {
         section: Section,
         workload: &Workload,
         device: Option<(&Device, &Bus)>,
-        python: Option<&Python>,
+        (python, crates): (Option<&Python>, Option<&Crates>),
     ) -> io::Result<()> {
         if section == Section::Device && device.is_none() {
             return Ok(());
         }
         println!("{section:?}, load average {}\n", load_average());
-        let (rounds, figures) = (self.rounds, self.figures.as_deref());
+        let runs = self.runs.or(5);
+        let (rounds, figures) = (runs.rounds(5), self.figures.as_deref());
+        // As many queries as the paper has; the table of the GPU has more.
+        let first: Vec<usize> = (0..workload.queries().min(self.processor_queries)).collect();
         match section {
             Section::Counts => {
-                let queries = self.processor_queries;
-                let best = processor::table(workload, queries, rounds, &self.peers);
-                python.map_or(Ok(()), |python| python::table(python, workload, queries, best))
+                let workload = workload.with_queries(&first);
+                let best = processor::table(&workload, runs, crates)?;
+                python.map_or(Ok(()), |python| python::table(python, &workload, best))
             }
             Section::Paper => {
                 let memory = device.map(|(device, _)| device::memory(device, workload));
                 let on_device = device.zip(memory.as_ref());
                 let on_device = on_device.map(|((device, _), memory)| OnDevice { device, memory });
-                let queries = workload.queries().min(self.processor_queries);
-                // As many queries as the paper has; the GPU's table has more.
-                let first: Vec<usize> = (0..queries).collect();
                 let options = Options { on_device, rounds, figures };
                 paper::run(&workload.with_queries(&first), &options)
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trommel_bench::plot::{Plot, Scale};
+use crate::runner::plot::{Plot, Scale};
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::queries::{DeviceIndex, Policy, QueryCounts, Way};
 use trommel_kernels::cuda::{CopyTimes, Device, DeviceError, Memory};

@@ -6,7 +6,8 @@ use std::io;
 use serde::Deserialize;
 
 use super::index::Workload;
-use crate::python::Python;
+use crate::runner::numbers::bytes;
+use crate::runner::python::Python;
 
 /// Queries that are measured: the rate of all is extrapolated from these.
 const SAMPLE: usize = 100;
@@ -27,18 +28,13 @@ pub(super) fn prepare() -> io::Result<Python> {
     Python::prepare("conjunctive_query")
 }
 
-/// Measures a sample of the first `queries` queries, and prints the rates beside `best`, the
+/// Measures a sample of the queries, and prints the rates beside `best`, the
 /// queries a second of ours on one core.
 ///
 /// # Errors
 /// If the script fails, or gives a wrong count.
-pub(super) fn table(
-    python: &Python,
-    workload: &Workload,
-    queries: usize,
-    best: f64,
-) -> io::Result<()> {
-    let queries = queries.min(workload.queries());
+pub(super) fn table(python: &Python, workload: &Workload, best: f64) -> io::Result<()> {
+    let queries = workload.queries();
     // Evenly spaced, so that queries of all kinds are in it.
     let step = queries.div_ceil(SAMPLE).max(1);
     let sample: Vec<usize> = (0..queries).step_by(step).collect();
@@ -68,10 +64,6 @@ pub(super) fn table(
     measured?.iter().try_for_each(|peer| show(peer, workload, &sample, best))?;
     println!();
     Ok(())
-}
-
-fn bytes(numbers: impl Iterator<Item = u32>) -> Vec<u8> {
-    numbers.flat_map(u32::to_le_bytes).collect()
 }
 
 fn show(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::documents::Documents;
 use super::draw::{Queries, query_len, unit};
 use super::index::Workload;
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// The length of list `r` is as `1 / (r + 1)` to this power.
 const SKEW: f64 = 0.8;

@@ -8,7 +8,7 @@
 
 use super::documents::Documents;
 use super::draw::{Queries, by_logarithm, query_len, unit};
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Share of the queries whose shortest list is short.
 const SHORT: f64 = 0.91;

@@ -4,9 +4,9 @@
 use std::io;
 use std::path::Path;
 
+use crate::runner::plot::{Plot, Scale};
 use clap::ValueEnum;
 use trommel::Isa;
-use trommel_bench::plot::{Plot, Scale};
 use trommel_kernels::cuda::Device;
 use trommel_kernels::cuda::vectors::{Answer, Method, Policy};
 use trommel_kernels::vectors::{Epsilon, Vectors};

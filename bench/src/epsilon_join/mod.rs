@@ -6,11 +6,9 @@
 mod data;
 mod device;
 mod figure;
-#[cfg(feature = "peers")]
-mod kiddo;
 mod operator;
+mod peers;
 mod processor;
-mod python;
 mod sample;
 mod stream;
 
@@ -26,6 +24,7 @@ use trommel_kernels::cuda::{CopyTimes, Device, DeviceError};
 use self::data::Workload;
 use self::device::{Gpu, Way};
 use self::figure::Distribution;
+use self::peers::Peers;
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,9 +99,8 @@ pub(crate) struct Arguments {
     /// Folder for the figure.
     #[arg(long)]
     figures: Option<PathBuf>,
-    /// Measures Python packages, too, on the CPU.
-    #[arg(long)]
-    python_peers: bool,
+    #[command(flatten)]
+    peers: crate::runner::Peers,
     /// Rounds; the median is shown, on the CPU the fastest.
     #[arg(long, value_parser = positive, default_value_t = 5)]
     rounds: usize,
@@ -123,9 +121,9 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         arguments.vectors.iter().for_each(|workload| processor::memory(*workload));
     }
     if arguments.only.contains(&Table::Cpu) {
-        let peers = arguments.python_peers.then(python::prepare).transpose()?;
+        let peers = Peers::prepare(arguments.peers)?;
         for workload in &arguments.vectors {
-            processor::run(*workload, arguments.rounds, arguments.samples, peers.as_ref())?;
+            processor::run(*workload, arguments.rounds, arguments.samples, &peers)?;
         }
     }
     if arguments.only.contains(&Table::Stream) {

@@ -17,12 +17,9 @@ use trommel_kernels::vectors::{
 };
 
 use super::data::Workload;
-#[cfg(feature = "peers")]
-use super::kiddo;
-use super::python::{self, Peer};
+use super::peers::{Peer, Peers};
 use super::sample;
-use crate::memory::{peak, reset_peak};
-use crate::python::Python;
+use crate::runner::memory::{peak, reset_peak};
 
 /// Comparisons of coordinates up to which the nested loop is measured.
 const NESTED_MAX: usize = 1 << 38;
@@ -53,7 +50,7 @@ pub(super) fn run(
     workload: Workload,
     rounds: usize,
     samples: usize,
-    peers: Option<&Python>,
+    peers: &Peers,
 ) -> io::Result<()> {
     let isa = Isa::selected().expect("the variable names a level of this machine");
     let mut values = vec![0.0; workload.len * workload.dims];
@@ -95,19 +92,12 @@ pub(super) fn run(
     }
     let mut right: Vec<_> = all.iter().map(|pair| (pair.left, pair.right)).collect();
     right.sort_unstable();
-    #[cfg(feature = "peers")]
-    if let Some(measured) = kiddo::measure(&values, workload, rounds) {
-        let kiddo::Measured { build, queries, pairs } = measured;
-        peer("kiddo", build.as_secs_f64(), queries.as_secs_f64(), pairs, &right);
-    }
-    if let Some(python) = peers {
-        for measured in python::measure(python, workload, &values)? {
-            match measured {
-                Peer::Joined { name, build, join, pairs } => {
-                    peer(&name, build, join, python::pairs(&pairs)?, &right);
-                }
-                Peer::Missing { name, missing } => println!("| {name} | | {missing} | |"),
+    for measured in peers.measure(workload, &values, rounds)? {
+        match measured {
+            Peer::Joined { name, build, join, pairs } => {
+                peer(&name, build, join, super::peers::pairs(&pairs)?, &right);
             }
+            Peer::Missing { name, missing } => println!("| {name} | | {missing} | |"),
         }
     }
     println!();

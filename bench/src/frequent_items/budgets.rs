@@ -4,6 +4,8 @@
 //! summary gets as many counters as the budget has room for. The sieve divides it between counters
 //! and cells, and is measured with the most counters and with fewer that have more cells each.
 
+use std::rc::Rc;
+
 use trommel::frequent_items::Sieve;
 
 use super::Arguments;
@@ -34,15 +36,23 @@ struct Fitted {
 }
 
 /// Speed, precision and errors of each summary by its budget of memory.
-pub(super) fn run(arguments: &Arguments) {
+///
+/// # Errors
+/// If the peers cannot be built.
+pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
     let skews = &arguments.state_skews;
     println!("Summaries within a budget of memory, with as many counters as it has room for\n");
     let shape = Shape { items: SAMPLE_ITEMS.min(arguments.items), ..arguments.shape() };
     let mut sample = Stream::zipf(shape, skews[0]);
     let budgets = BUDGETS_KB.into_iter().map(|kilobytes| (kilobytes, kilobytes * 1000));
-    let fitted: Vec<Fitted> = budgets
-        .flat_map(|(kilobytes, bytes)| fit(&mut sample, arguments.counters, kilobytes, bytes))
-        .collect();
+    let mut others = vec![
+        Candidate::new("space_saving", space_saving),
+        Candidate::new("Stream-Summary", stream_summary),
+    ];
+    others.extend(super::peers(arguments)?);
+    let others: Vec<Rc<Candidate>> = others.into_iter().map(Rc::new).collect();
+    let fitted: Vec<Fitted> =
+        budgets.flat_map(|budget| fit(&mut sample, arguments.counters, budget, &others)).collect();
     let mut rows = Rows::default();
     for (column, &skew) in skews.iter().enumerate() {
         let mut stream = Stream::zipf(arguments.shape(), skew);
@@ -59,10 +69,16 @@ pub(super) fn run(arguments: &Arguments) {
     let error = |cell: &super::table::Cell| cell.relative_error;
     rows.print("relative error of the top 100", skews, error, |error| format!("{error:.1e}"));
     rows.print("bytes", skews, super::state_bytes, super::whole);
+    Ok(())
 }
 
 /// All summaries that fit into the budget.
-fn fit(sample: &mut Stream, counters: usize, kilobytes: usize, bytes_max: usize) -> Vec<Fitted> {
+fn fit(
+    sample: &mut Stream,
+    counters: usize,
+    (kilobytes, bytes_max): (usize, usize),
+    others: &[Rc<Candidate>],
+) -> Vec<Fitted> {
     let mut all = Vec::new();
     let sieve = move |counters| Sieve::<u32>::within(isa(), counters, bytes_max);
     for cells in CELLS_PER_COUNTER {
@@ -75,17 +91,15 @@ fn fit(sample: &mut Stream, counters: usize, kilobytes: usize, bytes_max: usize)
             all.push(Fitted { name, counters, bytes_max, run: Box::new(run) });
         }
     }
-    let others = [
-        Candidate::new("space_saving", space_saving),
-        Candidate::new("Stream-Summary", stream_summary),
-    ];
-    for Candidate { name, run } in others.into_iter().chain(super::peers()) {
+    for other in others {
         let mut fits = |counters| {
             sample.counters = counters;
-            run(sample).state_bytes.is_some_and(|bytes| bytes <= bytes_max)
+            (other.run)(sample).state_bytes.is_some_and(|bytes| bytes <= bytes_max)
         };
         if let Some(counters) = largest(1 << COUNTERS_LOG_MAX, &mut fits) {
-            let name = format!("{kilobytes} KB, {name}, {counters} counters");
+            let name = format!("{kilobytes} KB, {}, {counters} counters", other.name);
+            let other = Rc::clone(other);
+            let run = Box::new(move |stream: &Stream| (other.run)(stream));
             all.push(Fitted { name, counters, bytes_max, run });
         }
     }

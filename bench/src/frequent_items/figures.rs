@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::runner::plot::{Plot, Scale};
 use trommel::{Algorithm, FrequentItems, Isa};
-use trommel_bench::plot::{Plot, Scale};
 
 use super::Arguments;
 use super::direct::{filter, isa, selectivity, space_saving};
 use super::pipelines::{parallel_filter, two_cores};
 use super::stream::{Shape, Stream};
 use super::table::{Candidate, Cell, Rows, print_row};
-use crate::queries::{Asking, Ingestion, histogram};
+use crate::engine::{Asking, Ingestion, histogram};
 
 /// |X| of Figs. 11 to 13.
 const BINS: usize = 8;

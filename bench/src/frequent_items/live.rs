@@ -4,7 +4,7 @@ use trommel::{Algorithm, FrequentItems, Zipf};
 
 use super::Arguments;
 use super::pipelines::two_cores;
-use crate::queries::{Asked, Asking, Ingestion, batches, ingestion, paired};
+use crate::engine::{Asked, Asking, Ingestion, batches, ingestion, paired};
 
 const ASKING: [Asking; 4] =
     [Asking::Never, Asking::PerSecond(2000), Asking::PerSecond(100_000), Asking::Unlimited];

@@ -18,24 +18,20 @@ mod stream_summary;
 mod table;
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::{fs, io};
 
+use crate::runner::Peers;
+use crate::runner::crates::Crates;
+use crate::runner::plot::{Plot, Scale};
 use clap::ValueEnum;
-use trommel_bench::plot::{Plot, Scale};
 
-#[cfg(feature = "peers")]
-pub(crate) use self::direct::feed;
 use self::direct::isa;
 use self::processes::Processes;
 use self::results::Results;
 use self::stream::Shape;
-pub(crate) use self::stream::Stream;
-#[cfg(feature = "peers")]
-pub(crate) use self::stream::{Answer, Estimate};
-pub(crate) use self::table::Candidate;
-use self::table::{Cell, Rows, header, print_row, ratios};
-#[cfg(feature = "peers")]
-use crate::summary_peers::candidates as peers;
+use self::stream::Stream;
+use self::table::{Candidate, Cell, Rows, header, print_row, ratios};
 
 /// Section of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -113,9 +109,8 @@ pub(crate) struct Arguments {
     /// Folder for the figures.
     #[arg(long)]
     figures: Option<PathBuf>,
-    /// Measure DuckDB and ClickHouse too; downloads their packages once.
-    #[arg(long)]
-    python_peers: bool,
+    #[command(flatten)]
+    peers: Peers,
     /// Folder with the sources of DataSketches for C++ (github.com/apache/datasketches-cpp):
     /// compile its sketch and measure it too.
     #[arg(long)]
@@ -183,9 +178,20 @@ fn candidates() -> Vec<Candidate> {
     ]
 }
 
-#[cfg(not(feature = "peers"))]
-fn peers() -> [Candidate; 0] {
-    []
+/// Summaries of other crates, by the names that the program of the peers knows.
+const CRATES: [&str; 3] = ["crate datasketches", "crate topk", "crate heavykeeper"];
+
+/// The crates, if they are asked for.
+fn peers(arguments: &Arguments) -> io::Result<Vec<Candidate>> {
+    let Some(crates) = arguments.peers.rust_peers.then(Crates::start).transpose()? else {
+        return Ok(Vec::new());
+    };
+    let crates = Rc::new(crates);
+    let peer = |name| {
+        let crates = Rc::clone(&crates);
+        Candidate::new(name, move |stream| direct::by_crate(&crates, name, stream))
+    };
+    Ok(CRATES.map(peer).into())
 }
 
 /// Measures and prints.
@@ -215,7 +221,7 @@ pub(crate) fn run(arguments: &Arguments) {
         sieves::kinds(arguments);
     }
     if arguments.has(Section::State) {
-        budgets::run(arguments);
+        budgets::run(arguments).expect("the peers work");
     }
     if arguments.has(Section::Queries) {
         live::run(arguments);
@@ -232,10 +238,11 @@ pub(crate) fn run(arguments: &Arguments) {
 
 /// Runs the section [`Section::Table`].
 fn over_skews(arguments: &Arguments) -> io::Result<()> {
-    let processes = Processes::prepare(arguments.python_peers, arguments.datasketches.as_deref())?;
+    let processes =
+        Processes::prepare(arguments.peers.python_peers, arguments.datasketches.as_deref())?;
     let path = arguments.results.as_deref();
     let mut results = Results::load(path, arguments)?;
-    let peers: Vec<Candidate> = peers().into_iter().collect();
+    let peers = peers(arguments)?;
     results.add_peers(peers.iter().map(|peer| peer.name));
     let candidates: Vec<Candidate> = candidates().into_iter().chain(peers).collect();
     for &skew in &arguments.skews {

@@ -3,8 +3,7 @@
 
 use std::cmp::Reverse;
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -14,8 +13,8 @@ use tempfile::TempDir;
 
 use super::stream::{Answer, Estimate, Stream};
 use super::table::Cell;
-use crate::cpp;
-use crate::python::Python;
+use crate::runner::cpp;
+use crate::runner::python::Python;
 
 /// Source of the program that measures DataSketches.
 const CPP_SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/frequent_items.cpp");
@@ -34,7 +33,8 @@ pub(super) struct Processes {
     python: Option<Python>,
     /// Program with the library for C++.
     cpp: Option<PathBuf>,
-    folder: TempDir,
+    /// Folder of that program.
+    _folder: TempDir,
 }
 
 impl Processes {
@@ -49,7 +49,7 @@ impl Processes {
         let python = python.then(|| Python::prepare("frequent_items").inspect_err(report).ok());
         let cpp = datasketches
             .and_then(|library| compile(library, folder.path()).inspect_err(report).ok());
-        Ok(Self { python: python.flatten(), cpp, folder })
+        Ok(Self { python: python.flatten(), cpp, _folder: folder })
     }
 
     /// Measures all peers on this stream, in rounds after one to warm up.
@@ -61,17 +61,11 @@ impl Processes {
         stream: &Stream,
         rounds: usize,
     ) -> io::Result<Vec<(String, Cell)>> {
-        let Self { python, cpp, folder } = self;
+        let Self { python, cpp, .. } = self;
         if python.is_none() && cpp.is_none() {
             return Ok(Vec::new());
         }
-        let path = folder.path().join("items.u32le");
-        let mut file = io::BufWriter::new(fs::File::create(&path)?);
-        for items in stream.items().chunks(1 << 16) {
-            let bytes: Vec<u8> = items.iter().flat_map(|item| item.to_le_bytes()).collect();
-            file.write_all(&bytes)?;
-        }
-        file.flush()?;
+        let path = stream.file();
         let mut measured: Vec<Measured> = Vec::new();
         if let Some(python) = python {
             measured.extend(python.measure::<Vec<Measured>>(&[
@@ -84,7 +78,7 @@ impl Processes {
             // Three quarters of the map are usable.
             let log_size = (stream.counters * 4 / 3).next_power_of_two().ilog2();
             let mut command = Command::new(cpp);
-            command.arg(&path).arg(log_size.to_string()).arg(rounds.to_string());
+            command.arg(path).arg(log_size.to_string()).arg(rounds.to_string());
             let output = cpp::successful(command.output()?)?;
             measured.push(serde_json::from_slice(&output.stdout)?);
         }

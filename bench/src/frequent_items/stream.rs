@@ -1,14 +1,20 @@
 //! Stream, its exact counts, and answers of summaries.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
 use std::iter::repeat_n;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use tempfile::{NamedTempFile, TempPath};
 use trommel::Zipf;
+
+use crate::runner::numbers::bytes;
 
 /// Number of most frequent items whose accuracy is reported.
 const TOP: usize = 100;
@@ -54,6 +60,8 @@ pub(crate) struct Stream {
     counts: Vec<u64>,
     /// The most frequent items, in descending order.
     top: Vec<u32>,
+    /// File of the items for other programs, once one of them needs it.
+    file: OnceCell<TempPath>,
 }
 
 impl Stream {
@@ -88,12 +96,32 @@ impl Stream {
         top.sort_by_key(by_count);
         top.retain(|&item| counts[item as usize] > 0);
         let Shape { counters, batch, .. } = shape;
-        Self { counters, batch, array: UInt32Array::from(items), repeats, counts, top }
+        let (array, file) = (UInt32Array::from(items), OnceCell::new());
+        Self { counters, batch, array, repeats, counts, top, file }
     }
 
     /// Items without repetitions.
     pub(crate) fn items(&self) -> &[u32] {
         self.array.values()
+    }
+
+    /// Times that the items come.
+    pub(crate) fn repeats(&self) -> usize {
+        self.repeats
+    }
+
+    /// The items without repetitions as a file of little-endian numbers.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub(crate) fn file(&self) -> &Path {
+        self.file.get_or_init(|| {
+            let mut file = NamedTempFile::new().expect("a folder for temporary files");
+            for items in self.items().chunks(1 << 16) {
+                file.write_all(&bytes(items.iter().copied())).expect("a disk with room");
+            }
+            file.into_temp_path()
+        })
     }
 
     /// Number of different items, at most; all are below.

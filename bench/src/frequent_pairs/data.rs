@@ -9,7 +9,7 @@ use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, SchemaRef};
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Transactions of a batch.
 const BATCH: usize = 2048;

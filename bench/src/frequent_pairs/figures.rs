@@ -6,13 +6,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::runner::plot::{Plot, Scale};
 use trommel::frequent_pairs::Layout;
 use trommel::placement::available_cores;
-use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
 use super::{Place, Run, Totals, check, measure, measure_warm, mine, totals};
-use crate::memory::{peak, reset_peak};
+use crate::runner::memory::{peak, reset_peak};
 
 /// Items of all transactions together.
 const ELEMENTS: u32 = 10_000_000;

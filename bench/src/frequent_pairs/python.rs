@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::Totals;
 use super::data::Case;
-use crate::python::Python;
+use crate::runner::python::Python;
 
 /// Output of the script: a measurement of a peer, or the reason why it is missing.
 #[derive(Debug, Deserialize)]

@@ -12,7 +12,7 @@ use trommel::metrics::StageMetrics;
 use trommel::placement::Placement;
 use trommel::{Discard, FrequentPairs, Generate, Graph, RunOptions, Share};
 
-use crate::memory::{peak, reset_peak};
+use crate::runner::memory::{peak, reset_peak};
 
 /// Items in all.
 const ALPHABET: u32 = 100_000;

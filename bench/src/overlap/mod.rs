@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trommel_bench::plot::{Plot, Scale};
+use crate::runner::plot::{Plot, Scale};
 use trommel_kernels::cuda::Device;
 use trommel_kernels::cuda::overlap::Variant;
 use trommel_kernels::{Isa, overlap};

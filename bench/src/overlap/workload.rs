@@ -8,7 +8,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, Entry, Pairs};
 use trommel_kernels::sets::SetStore;
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Sets of a family.
 const FAMILY: usize = 8;

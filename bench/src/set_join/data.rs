@@ -9,7 +9,7 @@ use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Memory limit of a join, in bytes.
 pub(super) const MEMORY_MAX: usize = 1 << 36;

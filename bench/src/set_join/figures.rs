@@ -22,9 +22,9 @@
 use std::io;
 use std::path::Path;
 
+use crate::runner::plot::{Plot, Scale};
 use trommel::JoinOutput;
 use trommel::set_similarity_join::{JoinAlgorithm, VerifyMode};
-use trommel_bench::plot::{Plot, Scale};
 
 use super::joins::{Group, Joins, Number, distinct, is_published};
 use super::waves::{Counted, Waves};

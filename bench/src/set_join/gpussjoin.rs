@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::Patience;
 use super::data::Input;
 use super::joins::Joins;
-use crate::cpp;
+use crate::runner::cpp;
 
 /// Source that runs a join of the program.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/set_join.cpp");

@@ -13,6 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::runner::plot::{Plot, Scale};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -21,11 +22,10 @@ use trommel::placement::{Placement, available_cores};
 use trommel::set_similarity_join::{JoinWindow, Threshold};
 use trommel::unstable::cuda;
 use trommel::{Collect, Discard, Generate, Graph, JoinOutput, RunOptions, SetSimilarityJoin};
-use trommel_bench::plot::{Plot, Scale};
 
 use super::data::MEMORY_MAX;
 use super::{Patience, median};
-use crate::memory::{peak, reset_peak};
+use crate::runner::memory::{peak, reset_peak};
 
 /// Distinct tokens.
 const ALPHABET: u32 = 500_000;

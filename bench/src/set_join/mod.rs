@@ -40,7 +40,7 @@ use self::peers::Ours;
 use self::streams::{Stream, Streamed};
 use self::summary::{Line, Summary};
 use self::waves::{Measured, Waves};
-use crate::python::Python;
+use crate::runner::python::Python;
 
 /// Options of `set-join`.
 #[derive(Debug, Clone, clap::Args)]

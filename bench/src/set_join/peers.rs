@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::data::Input;
-use crate::python::Python;
+use crate::runner::python::Python;
 
 /// Result of our join at a threshold.
 pub(super) struct Ours {

@@ -7,9 +7,9 @@
 use std::io;
 use std::path::Path;
 
+use crate::runner::plot::{Plot, Scale};
 use trommel::Isa;
 use trommel::set_similarity_join::JoinAlgorithm;
-use trommel_bench::plot::{Plot, Scale};
 
 use super::joins::{distinct, is_published};
 use super::tables::{head, row};

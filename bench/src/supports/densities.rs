@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trommel_bench::plot::{Plot, Scale};
+use crate::runner::plot::{Plot, Scale};
 use trommel_kernels::cuda::supports::{Policy, Units};
 use trommel_kernels::cuda::{Device, DeviceError, Memory};
 

@@ -1,32 +1,54 @@
 //! The peer kiddo: a query for each vector, in Morton order, which keeps its caches warm. Its join
 //! of two trees takes 10 times longer.
 
+use std::error::Error;
 use std::hint;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use kiddo::{ImmutableKdTree, SquaredEuclidean};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::data::Workload;
+use crate::numbers::{read_f32, write_u32};
 
 /// Bits of a coordinate in the order of the queries.
 const BITS_MAX: usize = 16;
 
-/// Times and answers.
-pub(super) struct Measured {
-    pub(super) build: Duration,
-    /// Time of all queries.
-    pub(super) queries: Duration,
-    /// Pairs, each as the smaller and the larger row.
-    pub(super) pairs: Vec<(u32, u32)>,
+/// A join of the vectors of a file.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Job {
+    vectors: PathBuf,
+    dims: usize,
+    epsilon: f64,
+    rounds: usize,
+    /// File for the pairs of rows, smaller one first.
+    pairs: PathBuf,
 }
 
-/// Measures; `None` for dimensions that are not measured, since kiddo has them as a constant.
-pub(super) fn measure(values: &[f32], workload: Workload, rounds: usize) -> Option<Measured> {
-    match workload.dims {
-        2 => Some(of::<2>(values, workload.epsilon, rounds)),
-        3 => Some(of::<3>(values, workload.epsilon, rounds)),
-        8 => Some(of::<8>(values, workload.epsilon, rounds)),
-        _ => None,
+/// Times and answers.
+struct Measured {
+    build: Duration,
+    /// Time of all queries, of the fastest round.
+    queries: Duration,
+    /// Pairs, each as the smaller and the larger row.
+    pairs: Vec<(u32, u32)>,
+}
+
+impl Job {
+    pub(crate) fn run(&self) -> Result<Value, Box<dyn Error>> {
+        let values = read_f32(&self.vectors)?;
+        // kiddo has the number of dimensions as a constant.
+        let measured = match self.dims {
+            2 => of::<2>(&values, self.epsilon, self.rounds),
+            3 => of::<3>(&values, self.epsilon, self.rounds),
+            8 => of::<8>(&values, self.epsilon, self.rounds),
+            _ => return Ok(json!([])),
+        };
+        let Measured { build, queries, pairs } = measured;
+        write_u32(&self.pairs, pairs.into_iter().flat_map(<[u32; 2]>::from))?;
+        let (build, join) = (build.as_secs_f64(), queries.as_secs_f64());
+        Ok(json!([{ "name": "kiddo", "build": build, "join": join, "pairs": self.pairs }]))
     }
 }
 

@@ -27,3 +27,8 @@ impl Numbers {
         u32::try_from(self.below(end)).expect("alphabets are below 2^32")
     }
 }
+
+/// The bytes of numbers, little-endian, as other programs read them.
+pub(crate) fn bytes(numbers: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u32::to_le_bytes).collect()
+}

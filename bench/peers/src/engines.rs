@@ -5,40 +5,61 @@
 //! threads that are not pinned. Its sink takes an item at a time, the others a batch.
 
 use std::cell::RefCell;
+use std::error::Error;
 use std::rc::Rc;
+use std::time::Instant;
 
 use renoir::operator::source::IteratorSource;
 use renoir::{BatchMode, Replication, RuntimeConfig, StreamContext};
+use serde::Deserialize;
+use serde_json::{Value, json};
 use timely::container::CapacityContainerBuilder;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 use timely::dataflow::operators::Operator;
 use timely::dataflow::operators::generic::operator::source;
 use timely::dataflow::operators::vec::{Filter, Map};
-use trommel_bench::measure::Candidate;
-use trommel_bench::pipeline::{Sink, mix, passes};
+
+use crate::work::{Sink, mix, passes, slot};
 
 /// Items that a timely source sends before other operators run.
 const TIMELY_CHUNK: u64 = 4096;
 
-/// Runs of the peers over `items` items, in batches of `batch` where they can be chosen.
-pub(crate) fn candidates<'a>(items: u64, batch: u64, sink: &Sink) -> Vec<Candidate<'a>> {
-    let mut candidates = Vec::new();
-    for workers in [1, 2] {
-        let (sink, plural) = (sink.clone(), if workers == 1 { "" } else { "s, exchange" });
-        candidates.push(Candidate::new(format!("timely, {workers} worker{plural}"), move || {
-            timely(items, &sink, workers)
-        }));
+/// A run of an engine.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Job {
+    /// Name of the engine, as in the table.
+    engine: String,
+    items: u64,
+    /// Items of a batch, where an engine lets its users choose.
+    batch: u64,
+    sink: SinkName,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SinkName {
+    Light,
+    Hash,
+}
+
+impl Job {
+    pub(crate) fn run(&self) -> Result<Value, Box<dyn Error>> {
+        let Self { items, batch, .. } = *self;
+        let sink = match self.sink {
+            SinkName::Light => Sink::light(),
+            SinkName::Hash => Sink::hash(),
+        };
+        let begin = Instant::now();
+        let answer = match self.engine.as_str() {
+            "timely, 1 worker" => timely(items, &sink, 1),
+            "timely, 2 workers, exchange" => timely(items, &sink, 2),
+            "renoir, fused, 1 thread" => renoir(items, &sink, 1),
+            "renoir, fused, 2 threads" => renoir(items, &sink, 2),
+            "renoir, one hop" => renoir_hop(items, batch, &sink),
+            other => return Err(format!("no engine has the name {other:?}").into()),
+        };
+        Ok(json!({ "seconds": begin.elapsed().as_secs_f64(), "answer": answer }))
     }
-    for threads in [1, 2] {
-        let (sink, plural) = (sink.clone(), if threads == 1 { "" } else { "s" });
-        candidates
-            .push(Candidate::new(format!("renoir, fused, {threads} thread{plural}"), move || {
-                renoir(items, &sink, threads)
-            }));
-    }
-    let sink = sink.clone();
-    candidates.push(Candidate::new("renoir, one hop", move || renoir_hop(items, batch, &sink)));
-    candidates
 }
 
 /// Sum of the answers of sinks that each took a part; every answer is a sum over items.
@@ -115,7 +136,7 @@ fn state(sink: &Sink) -> Vec<u64> {
 fn take(state: &mut Vec<u64>, item: u64) {
     match &mut state[..] {
         [sum] => *sum = sum.wrapping_add(item),
-        table => table[trommel_bench::pipeline::slot(item)] += 1,
+        table => table[slot(item)] += 1,
     }
 }
 
