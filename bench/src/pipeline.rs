@@ -13,8 +13,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel::placement::Placement;
 use trommel::{ForEach, Graph, Map, Memory, RunOptions};
 
-pub use crate::work::{Sink, mix, passes};
 use crate::work::slot;
+pub use crate::work::{Sink, mix, passes};
 
 /// Schema of every batch: one column.
 #[must_use]

@@ -29,10 +29,9 @@ fn engines_have_our_sum() {
 #[test]
 #[ignore = "it needs the program of bench/peers, which TROMMEL_PEERS names"]
 fn summaries_name_the_most_frequent_items() {
-    let said = bench(&["frequent-items", "--quick", "--only", "table,state", "--skews", "1,2"]);
+    let said = bench(&["frequent-items", "--quick", "--only", "table", "--skews", "1,2"]);
     for name in ["datasketches", "topk", "heavykeeper"] {
         assert_eq!(said.matches(&format!("| crate {name} ")).count(), 4, "{name}: {said}");
-        assert!(said.contains(&format!(" KB, crate {name}, ")), "{name}: {said}");
     }
 }
 

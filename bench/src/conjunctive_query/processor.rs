@@ -12,7 +12,7 @@ use serde_json::json;
 use trommel_kernels::Isa;
 use trommel_kernels::inverted::{BatchScratch, QueryScratch};
 
-use super::index::Workload;
+use super::workload::Workload;
 use crate::runner::Runs;
 use crate::runner::crates::Crates;
 use crate::runner::numbers::bytes;
@@ -60,8 +60,8 @@ fn print(workload: &Workload, measured: &[Measured<Rest>]) -> f64 {
     };
     let (of_medians, of_fastest) = (best(Measured::median), best(Measured::fastest));
     let mut table = Table::new(&format!(
-        "counts of {queries} queries                 | median/s: | best / it: | fastest/s: | \
-         best / it: | noise: | B a posting: | of raw:"
+        "counts of {queries} queries                 | median/s: | best / median: | fastest/s: | \
+         best / fastest: | noise: | B a posting: | of raw:"
     ));
     for row in measured {
         let (median, fastest) = (rate(row.median()), rate(row.fastest()));

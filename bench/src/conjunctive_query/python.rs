@@ -5,9 +5,10 @@ use std::io;
 
 use serde::Deserialize;
 
-use super::index::Workload;
+use super::workload::Workload;
 use crate::runner::numbers::bytes;
 use crate::runner::python::Python;
+use crate::runner::report::Table;
 
 /// Queries that are measured: the rate of all is extrapolated from these.
 const SAMPLE: usize = 100;
@@ -18,14 +19,6 @@ const SAMPLE: usize = 100;
 enum Peer {
     Asked { name: String, seconds: f64, counts: Vec<u32> },
     Missing { name: String, missing: String },
-}
-
-/// Creates the environment of the script.
-///
-/// # Errors
-/// If Python fails.
-pub(super) fn prepare() -> io::Result<Python> {
-    Python::prepare("conjunctive_query")
 }
 
 /// Measures a sample of the queries, and prints the rates beside `best`, the
@@ -51,22 +44,22 @@ pub(super) fn table(python: &Python, workload: &Workload, best: f64) -> io::Resu
     let terms = postings().flat_map(|(term, list)| list.iter().map(move |_| term));
     fs::write(&paths[1], bytes(terms))?;
     fs::write(&paths[2], bytes(postings().flat_map(|(_, list)| list.iter().copied())))?;
-    let shown = paths.each_ref().map(|path| path.display().to_string());
+    let named = paths.each_ref().map(|path| path.display().to_string());
     let measured: io::Result<Vec<Peer>> = python.measure(&[
-        ("--queries", &shown[..1]),
-        ("--terms", &shown[1..2]),
-        ("--documents", &shown[2..]),
+        ("--queries", &named[..1]),
+        ("--terms", &named[1..2]),
+        ("--documents", &named[2..]),
     ]);
     paths.iter().try_for_each(fs::remove_file)?;
     println!("Sample of {} of the queries; rates are extrapolated.\n", sample.len());
-    println!("| peer | queries/s | best / it |");
-    println!("|:-----|----------:|----------:|");
-    measured?.iter().try_for_each(|peer| show(peer, workload, &sample, best))?;
-    println!();
+    let mut table = Table::new("peer | queries/s: | best / it:");
+    for peer in measured? {
+        table.row(shown(&peer, workload, &sample, best)?);
+    }
     Ok(())
 }
 
-fn show(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Result<()> {
+fn shown(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Result<String> {
     match peer {
         Peer::Asked { name, seconds, counts } => {
             let right = sample.iter().map(|&query| &workload.right.counts[query]);
@@ -74,9 +67,8 @@ fn show(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Re
                 return Err(io::Error::other(format!("{name} gives wrong counts")));
             }
             let rate = sample.len() as f64 / seconds;
-            println!("| {name} | {rate:.0} | {:.0} |", best / rate);
+            Ok(format!("{name} | {rate:.0} | {:.0}", best / rate))
         }
-        Peer::Missing { name, missing } => println!("| {name} | {missing} | |"),
+        Peer::Missing { name, missing } => Ok(format!("{name} | {missing}")),
     }
-    Ok(())
 }

@@ -9,10 +9,9 @@ use trommel_bench::pipeline::{
 };
 
 pub(crate) use self::queries::{Asked, Asking, Ingestion, batches, histogram, ingestion, paired};
-use crate::runner::crates::Crates;
 use crate::runner::report::Table;
 use crate::runner::turns::{Measured, Run, Turns};
-use crate::runner::{Peers, Runs};
+use crate::runner::{Runs, RustPeers};
 
 /// Options of `engine`.
 #[derive(Debug, Clone, clap::Args)]
@@ -29,7 +28,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     runs: Runs,
     #[command(flatten)]
-    peers: Peers,
+    peers: RustPeers,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -67,16 +66,19 @@ pub(crate) fn run(arguments: &Arguments) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Takes all items into a sink, and returns its checksum.
+type Engine = Box<dyn Fn(Sink) -> u64>;
+
 /// The table, for both sinks.
 fn table(arguments: &Arguments, runs: Runs) -> std::io::Result<()> {
     let Arguments { items, batch, peers, .. } = *arguments;
-    let crates = peers.rust_peers.then(Crates::start).transpose()?;
+    let crates = peers.start()?;
     println!("source, map, filter (3 of 4 pass), sink: {items} u64 in batches of {batch}");
     println!("median of {} runs by turns, every answer checked\n", runs.rounds(1));
     for (name, sink) in [("light", Sink::light()), ("hash", Sink::hash())] {
         let mut turns = Turns::new(runs).expect(item_loop(items, sink.clone()));
         let placed = |shape, pin| move |sink| pipeline(items, batch, sink, shape, pin);
-        let by_hand: [(&str, Box<dyn Fn(Sink) -> u64>); 8] = [
+        let ours: [(&str, Engine); 8] = [
             ("loop by hand, item by item", Box::new(move |sink| item_loop(items, sink))),
             ("loop by hand, batches", Box::new(move |sink| batch_loop(items, batch, sink))),
             ("trommel, fused", Box::new(placed(Shape::Fused, false))),
@@ -89,7 +91,7 @@ fn table(arguments: &Arguments, runs: Runs) -> std::io::Result<()> {
             ("trommel, fused, pinned", Box::new(placed(Shape::Fused, true))),
             ("trommel, four stages, pinned", Box::new(placed(Shape::Auto, true))),
         ];
-        for (name, engine) in by_hand {
+        for (name, engine) in ours {
             let sink = sink.clone();
             turns.add(name, move || Run::of(|| engine(sink.clone())));
         }

@@ -47,7 +47,6 @@ pub(crate) struct Ingestion {
 impl Ingestion {
     /// Feeds all items while this thread queries the pipeline, or waits for the same time without
     /// queries; M items/s.
-    #[expect(clippy::cast_precision_loss, reason = "the number of items is far below 2^53")]
     pub(crate) fn run(&self, asking: Asking, latency: &mut Histogram<u64>) -> f64 {
         let batches = Arc::clone(&self.batches);
         let one_round = move |_| {

@@ -9,9 +9,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::data::Workload;
-use crate::runner;
 use crate::runner::crates::Crates;
 use crate::runner::python::Python;
+use crate::runner::{PythonPeers, RustPeers};
 
 /// A measurement of a peer, or the reason why it is missing.
 #[derive(Debug, Deserialize)]
@@ -42,9 +42,9 @@ impl Peers {
     ///
     /// # Errors
     /// If cargo or Python fails.
-    pub(super) fn prepare(wanted: runner::Peers) -> io::Result<Self> {
-        let crates = wanted.rust_peers.then(Crates::start).transpose()?;
-        let python = wanted.python_peers.then(|| Python::prepare("epsilon_join")).transpose()?;
+    pub(super) fn prepare(crates: RustPeers, python: PythonPeers) -> io::Result<Self> {
+        let crates = crates.start()?;
+        let python = python.prepare("epsilon_join")?;
         Ok(Self { crates, python, folder: tempfile::tempdir()? })
     }
 

@@ -7,23 +7,28 @@ pub(crate) mod cpp;
 pub(crate) mod crates;
 pub(crate) mod memory;
 pub(crate) mod numbers;
+pub(crate) mod paced;
 pub(crate) mod pipelines;
 pub(crate) mod plot;
 pub(crate) mod python;
 pub(crate) mod report;
 pub(crate) mod turns;
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use trommel::Isa;
+
+use self::crates::Crates;
+use self::python::Python;
 
 /// How often each engine runs.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Runs {
     /// Runs of each engine, by turns; the median is shown where nothing else is said.
     #[arg(long, visible_alias = "runs", value_parser = positive)]
-    rounds: Option<usize>,
+    pub(crate) rounds: Option<usize>,
     /// Seconds of all runs of an engine after which the engine does not run again.
     #[arg(long, default_value_t = f64::INFINITY)]
     pub(crate) seconds: f64,
@@ -46,15 +51,40 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
     text.parse().map(NonZeroUsize::get).map_err(|error| error.to_string())
 }
 
-/// Other programs in the same run.
+/// Python packages in the same run.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Peers {
+pub(crate) struct PythonPeers {
     /// Measure Python packages, too; downloads them once.
-    #[arg(long)]
-    pub(crate) python_peers: bool,
+    #[arg(long = "python-peers", id = "python_peers")]
+    pub(crate) are_wanted: bool,
+}
+
+/// Crates in the same run.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct RustPeers {
     /// Measure crates, too: builds the program `bench/peers` once.
-    #[arg(long)]
-    pub(crate) rust_peers: bool,
+    #[arg(long = "rust-peers", id = "rust_peers")]
+    are_wanted: bool,
+}
+
+impl PythonPeers {
+    /// The script `name`, with its environment, if it is wanted.
+    ///
+    /// # Errors
+    /// If Python fails.
+    pub(crate) fn prepare(self, name: &str) -> io::Result<Option<Python>> {
+        self.are_wanted.then(|| Python::prepare(name)).transpose()
+    }
+}
+
+impl RustPeers {
+    /// The program with the crates, if it is wanted.
+    ///
+    /// # Errors
+    /// If cargo fails.
+    pub(crate) fn start(self) -> io::Result<Option<Crates>> {
+        self.are_wanted.then(Crates::start).transpose()
+    }
 }
 
 /// Where figures go.

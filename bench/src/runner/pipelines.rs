@@ -60,3 +60,12 @@ pub(crate) fn batch_of_sets<'a>(of: impl IntoIterator<Item = &'a [u32]>) -> Reco
     let columns = [("set", sets(of), false)];
     RecordBatch::try_from_iter_with_nullable(columns).expect("one column")
 }
+
+/// The counts in the rows of `frequent_items`.
+pub(crate) fn column_of_counts(rows: &Collected) -> Vec<u64> {
+    let counts = |rows: &RecordBatch| {
+        let counts = rows.column_by_name("count").expect("frequent items have counts");
+        counts.as_primitive::<UInt64Type>().values().to_vec()
+    };
+    rows.take().iter().flat_map(counts).collect()
+}

@@ -49,8 +49,9 @@ impl Table {
         let cells = line.split(" | ").chain(std::iter::repeat(""));
         let cells: Vec<&str> = cells.take(self.columns.len()).map(str::trim).collect();
         self.print(cells.iter().copied());
-        let value = |cell: &str| match cell.parse::<f64>() {
-            Ok(number) if number.is_finite() => json!(number),
+        let value = |cell: &str| match (cell.parse::<u64>(), cell.parse::<f64>()) {
+            (Ok(number), _) => json!(number),
+            (_, Ok(number)) if number.is_finite() => json!(number),
             _ => json!(cell),
         };
         let named = self.columns.iter().zip(&cells);

@@ -110,7 +110,13 @@ impl<T> Measured<T> {
         &self.runs[self.runs.len() / 2].1
     }
 
-    /// What the engine told in all runs.
+    /// The same, without the other runs.
+    pub(crate) fn into_rest(mut self) -> T {
+        let middle = self.runs.len() / 2;
+        self.runs.swap_remove(middle).1
+    }
+
+    /// What the engine told in all runs, the fastest one first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
         self.runs.iter().map(|(_, rest)| rest)
     }
