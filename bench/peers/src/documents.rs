@@ -43,7 +43,7 @@ enum Task {
     Counts,
     /// The time of all queries as they come, and the sum of their counts.
     Sum,
-    /// The same with queries that search the same list one after the other.
+    /// As `Sum`, but queries that search the same list follow each other.
     SumByList,
 }
 

@@ -166,6 +166,6 @@ impl Gpu {
     /// Checks the pairs of some vectors.
     pub(super) fn check(&self, pairs: &[NearPair], samples: usize) {
         let pairs = pairs.iter().map(|pair| (pair.left, pair.right, pair.square));
-        sample::check(&self.values, self.workload, pairs, samples);
+        sample::check(&self.values, self.workload, pairs, samples, |square| square);
     }
 }

@@ -56,7 +56,7 @@ fn checked(values: &[f32], workload: Workload, rows: &[RecordBatch], samples: us
         pairs
             .extend(ids.zip(distances).map(|((left, right), distance)| (*left, *right, *distance)));
     }
-    sample::check_distances(values, workload, pairs.iter().copied(), samples);
+    sample::check(values, workload, pairs.iter().copied(), samples, f64::sqrt);
     pairs.len() as u64
 }
 

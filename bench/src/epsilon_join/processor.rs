@@ -46,7 +46,7 @@ pub(super) fn run(workload: Workload, runs: Runs, samples: usize, peers: &Peers)
     let mut all = Vec::new();
     let count = by_directory(isa, vectors, epsilon, &mut all).answer;
     let found = all.iter().map(|pair| (pair.left, pair.right, pair.square));
-    sample::check(&values, workload, found, samples);
+    sample::check(&values, workload, found, samples, |square| square);
     let batches = batches(&values, workload.dims, BATCH);
     let mut again = Vec::new();
     let mut turns = Turns::new(runs).expect(count);

@@ -47,7 +47,7 @@ impl Cell {
         }
     }
 
-    /// The same of the median of some times.
+    /// A cell of the median of some times and an answer, which is checked.
     pub(super) fn of_median(
         name: &str,
         stream: &Stream,

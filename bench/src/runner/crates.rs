@@ -1,5 +1,5 @@
-//! Peers that are crates: the program of `bench/peers`, which does a job for each line of JSON that
-//! it gets, and prints a line of JSON with the answer.
+//! Peers that are crates. The program of `bench/peers` reads jobs, each a line of JSON, and prints a
+//! line of JSON with the answer of each job.
 
 use std::cell::RefCell;
 use std::env;
@@ -16,10 +16,10 @@ use super::turns::Run;
 
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/Cargo.toml");
 
-/// Variable with the path of a program that is built.
+/// Variable with the path of a program that has been built before.
 const PROGRAM: &str = "TROMMEL_PEERS";
 
-/// The program, which runs.
+/// The running program.
 pub(crate) struct Crates {
     process: Child,
     pipes: RefCell<(ChildStdin, BufReader<ChildStdout>)>,

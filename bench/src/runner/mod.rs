@@ -1,7 +1,7 @@
 //! What all tables share: flags, repetition by turns, printing, figures, and the programs of peers.
 //!
-//! A table is a file with a function that declares its engines and prints its rows. The smallest one
-//! is `engine/mod.rs`; the README of the bench explains how it is made.
+//! A table is a file with a function that declares engines and prints rows. The smallest table is
+//! `engine/mod.rs`; the README of the bench explains how to add a table.
 
 pub(crate) mod cpp;
 pub(crate) mod crates;
@@ -35,12 +35,12 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// The number of runs; `usual` if the user names none.
+    /// The number of runs, which is `usual` if the user names none.
     pub(crate) fn rounds(self, usual: usize) -> usize {
         self.rounds.unwrap_or(usual)
     }
 
-    /// The same with `usual` runs if the user names none.
+    /// The flags of the user, with `usual` runs if the user names no number.
     pub(crate) fn or(self, usual: usize) -> Self {
         Self { rounds: Some(self.rounds(usual)), ..self }
     }
@@ -54,7 +54,7 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
 /// Python packages in the same run.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct PythonPeers {
-    /// Measure Python packages, too; downloads them once.
+    /// Measure Python packages, too; the first use downloads the packages.
     #[arg(long = "python-peers", id = "python_peers")]
     pub(crate) are_wanted: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) struct PythonPeers {
 /// Crates in the same run.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RustPeers {
-    /// Measure crates, too: builds the program `bench/peers` once.
+    /// Measure crates, too; the first use builds the program of `bench/peers`.
     #[arg(long = "rust-peers", id = "rust_peers")]
     are_wanted: bool,
 }

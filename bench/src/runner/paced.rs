@@ -14,7 +14,7 @@ use trommel::operator::{
 #[derive(Clone)]
 pub(crate) struct Clock {
     start: Arc<OnceLock<Instant>>,
-    /// Number a second; `None`: as fast as they are taken.
+    /// Items a second. Without a rate, the source sends as fast as the pipeline takes.
     pub(crate) rate: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ impl Clock {
         Self { start: Arc::default(), rate }
     }
 
-    /// The time of `number`: the start, if all are sent as fast as they are taken.
+    /// The time of item `number`. Without a rate, that is the start.
     pub(crate) fn due(&self, number: u64) -> Duration {
         self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(number as f64 / rate))
     }
@@ -33,7 +33,7 @@ impl Clock {
         self.start.get_or_init(Instant::now).elapsed()
     }
 
-    /// Goes on at the time of `number`, at once if it is late.
+    /// Lets the source go on at the time of item `number`; a late source goes on at once.
     pub(crate) fn pause(&self, number: u64) -> SourceFlow {
         let pause = self.due(number).saturating_sub(self.elapsed());
         if pause.is_zero() { SourceFlow::HaveOutput } else { SourceFlow::Idle(pause) }

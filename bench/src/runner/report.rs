@@ -1,5 +1,5 @@
-//! Tables: printed as they are measured, a row a line in the form of Markdown, and kept for a file of
-//! JSON.
+//! Tables. A row is printed in the form of Markdown when the row has been measured, and is kept for a
+//! file of JSON.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -76,12 +76,12 @@ impl Drop for Table {
     }
 }
 
-/// Names of columns that are aligned at the right, or cells, as a part of a head or a row.
+/// Joins values as cells of a row.
 pub(crate) fn cells(values: impl IntoIterator<Item = impl Display>) -> String {
     values.into_iter().map(|value| value.to_string()).collect::<Vec<_>>().join(" | ")
 }
 
-/// The same as names of columns whose cells are aligned at the right.
+/// Joins the names of columns whose cells are aligned at the right.
 pub(crate) fn right(names: impl IntoIterator<Item = impl Display>) -> String {
     cells(names.into_iter().map(|name| format!("{name}:")))
 }

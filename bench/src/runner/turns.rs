@@ -41,18 +41,18 @@ pub(crate) struct Turns<'a, K, T = ()> {
 }
 
 impl<'a, K: PartialEq + Debug, T> Turns<'a, K, T> {
-    /// No engines yet, which will have a run to warm up and then as many as `runs` says.
+    /// A table without engines. Each engine has a run to warm up, then as many as `runs` says.
     pub(crate) fn new(runs: Runs) -> Self {
         Self { engines: Vec::new(), runs, warms_up: true, expected: None }
     }
 
-    /// No run warms up.
+    /// The first run of each engine counts, too.
     pub(crate) fn cold(mut self) -> Self {
         self.warms_up = false;
         self
     }
 
-    /// The right answer, if it is known; else the first answer is that of all others.
+    /// Sets the right answer. If nobody knows the answer, all engines have to agree with the first one.
     pub(crate) fn expect(mut self, answer: impl Into<Option<K>>) -> Self {
         self.expected = answer.into();
         self
@@ -110,7 +110,7 @@ impl<T> Measured<T> {
         &self.runs[self.runs.len() / 2].1
     }
 
-    /// The same, without the other runs.
+    /// What the engine told in the run of median time; the other runs are dropped.
     pub(crate) fn into_rest(mut self) -> T {
         let middle = self.runs.len() / 2;
         self.runs.swap_remove(middle).1
@@ -142,7 +142,7 @@ impl<T> Measured<T> {
     }
 }
 
-/// The median; the larger one of two in the middle.
+/// The median; of two numbers in the middle, the larger one.
 ///
 /// # Panics
 /// If there are no numbers.
