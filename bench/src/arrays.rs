@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
@@ -17,6 +17,9 @@ use serde_json::json;
 use trommel::sets::SetReader;
 use trommel::{Collect, Memory, Supplied, load_supplied, registry};
 
+use crate::runner::Runs;
+use crate::runner::turns::{Measured, Run, Turns};
+
 /// Rows of a batch, as the Python package cuts them.
 const SET_ROWS: usize = 8_192;
 const ITEM_ROWS: usize = 65_536;
@@ -26,9 +29,9 @@ const ITEM_ROWS: usize = 65_536;
 pub(crate) struct Arguments {
     /// Folder with the files of `u32`: `items`, and `offsets` and `tokens` of `left` and `right`.
     folder: PathBuf,
-    /// Rounds; the fastest one is printed.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
+    /// The fastest run is printed.
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Prints the seconds and the answers of both tasks as JSON.
@@ -55,21 +58,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error
           "with": { "counters": 1000, "n": 1, "parallel": "off", "seed": 1 } },
         { "id": "rows", "operator": "collect", "inputs": ["top"] },
     ] });
-    let (mut join_seconds, mut count_seconds) = (f64::MAX, f64::MAX);
-    let (mut pairs, mut largest) = (0, 0);
-    for _ in 0..=arguments.rounds {
-        let inputs = [("left", &left, SET_ROWS), ("right", &right, SET_ROWS)];
-        let (seconds, rows) = measured(&join, &inputs)?;
-        join_seconds = join_seconds.min(seconds);
-        pairs = rows.iter().map(RecordBatch::num_rows).sum();
-        let (seconds, rows) = measured(&count, &[("items", &items, ITEM_ROWS)])?;
-        count_seconds = count_seconds.min(seconds);
-        largest = rows[0].column(2).as_primitive::<UInt64Type>().value(0);
-    }
-    println!(
-        "{}",
-        json!({ "join": join_seconds, "pairs": pairs, "count": count_seconds, "largest": largest })
-    );
+    let inputs = [("left", &left, SET_ROWS), ("right", &right, SET_ROWS)];
+    let mut turns = Turns::<(), u64>::new(arguments.runs.or(3));
+    turns.add("join", || {
+        let (time, rows) = measured(&join, &inputs).expect("the pipeline is right");
+        let pairs: usize = rows.iter().map(RecordBatch::num_rows).sum();
+        Run { time, answer: (), rest: pairs as u64 }
+    });
+    turns.add("count", || {
+        let inputs = [("items", &items, ITEM_ROWS)];
+        let (time, rows) = measured(&count, &inputs).expect("the pipeline is right");
+        let largest = rows[0].column(2).as_primitive::<UInt64Type>().value(0);
+        Run { time, answer: (), rest: largest }
+    });
+    let seconds = |engine: &Measured<u64>| engine.fastest().as_secs_f64();
+    let measured = turns.run();
+    let (join, count) = (&measured[0], &measured[1]);
+    let said = json!({
+        "join": seconds(join), "pairs": join.rest(), "count": seconds(count), "largest": count.rest()
+    });
+    println!("{said}");
     Ok(())
 }
 
@@ -77,7 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error
 fn measured(
     config: &serde_json::Value,
     inputs: &[(&str, &RecordBatch, usize)],
-) -> Result<(f64, Vec<RecordBatch>), Box<dyn std::error::Error>> {
+) -> Result<(Duration, Vec<RecordBatch>), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     let mut supplied = Supplied::new();
     for &(id, batch, rows) in inputs {
@@ -90,7 +98,7 @@ fn measured(
     let supplied = supplied.stage("rows", sink);
     let pipeline = load_supplied(&config.to_string(), "arrays", &registry(), &[], supplied)?;
     pipeline.start()?.join()?;
-    Ok((begin.elapsed().as_secs_f64(), kept.take()))
+    Ok((begin.elapsed(), kept.take()))
 }
 
 /// The sets of the files `{name}.offsets` and `{name}.tokens`.

@@ -1,5 +1,4 @@
-//! Shared parts of the measurements: the measured pipelines, repetition, and figures.
+//! The pipeline of the engine's measurements, which the micro-benchmarks share.
 
-pub mod measure;
 pub mod pipeline;
-pub mod plot;
+pub mod work;

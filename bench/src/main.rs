@@ -1,32 +1,22 @@
 //! Measurements of Trommel: `cargo run --release -p trommel-bench -- engine` measures the cost of
-//! the engine, next to a hand-written loop and, with the feature `peers`, next to other engines.
+//! the engine, next to a hand-written loop and, with `--rust-peers`, next to other engines.
 #![expect(clippy::print_stdout, reason = "tables are the output of this program")]
 
 mod arrays;
 mod conjunctive_query;
-mod cpp;
 mod engine;
 mod epsilon_join;
 mod frequent_items;
 mod frequent_pairs;
-mod memory;
-mod numbers;
-mod overlap;
-#[cfg(feature = "peers")]
-mod peers;
-mod python;
-mod queries;
+mod gpu;
+mod runner;
 mod set_join;
-mod signatures;
-#[cfg(feature = "peers")]
-mod summary_peers;
-mod supports;
 mod tables;
 mod top;
-mod waves;
 
 use std::error::Error;
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,23 +26,22 @@ use signal_hook::consts::SIGPIPE;
 
 /// Measurements of Trommel, with checked answers.
 #[derive(Parser)]
+struct Bench {
+    #[command(subcommand)]
+    table: Command,
+    /// File for the rows of all tables as JSON.
+    #[arg(long, global = true)]
+    json: Option<PathBuf>,
+}
+
+#[derive(clap::Subcommand)]
 enum Command {
     /// Joins and counts of arrays in memory, for comparison with the Python package.
     Arrays(arrays::Arguments),
     /// Conjunctive queries over inverted lists, on the processor and in batches on a GPU.
     ConjunctiveQuery(conjunctive_query::Arguments),
     /// Cost of the engine in ns per item, and of queries to a running pipeline.
-    Engine {
-        /// Items sent through each pipeline.
-        #[arg(long, default_value_t = 20_000_000)]
-        items: u64,
-        /// Items per batch.
-        #[arg(long, default_value_t = 16_384)]
-        batch: u64,
-        /// Rounds; the median is shown.
-        #[arg(long, default_value_t = trommel_bench::measure::ROUNDS)]
-        rounds: usize,
-    },
+    Engine(engine::Arguments),
     /// Epsilon joins of vectors on a GPU.
     EpsilonJoin(epsilon_join::Arguments),
     /// Throughput and accuracy of the summaries of frequent items, by the skew of the stream.
@@ -61,13 +50,13 @@ enum Command {
     FrequentPairs(frequent_pairs::Arguments),
     /// Overlaps of candidate pairs of token sets, on each level of the processor and by each
     /// kernel of a GPU.
-    Overlap(overlap::Arguments),
+    Overlap(gpu::overlap::Arguments),
     /// Verification of candidate pairs in a pipeline, in waves, on one core or a GPU.
-    Waves(waves::Arguments),
+    Waves(gpu::waves::Arguments),
     /// Signatures of all pairs of token sets, on each level of the processor and a GPU.
-    Signatures(signatures::Arguments),
+    Signatures(gpu::signatures::Arguments),
     /// Supports of all pairs of items, by each unit of a GPU.
-    Supports(supports::Arguments),
+    Supports(gpu::supports::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
     /// Questions to tables of CSV, JSON, Parquet and logs, beside DuckDB and polars.
@@ -85,7 +74,7 @@ fn main() -> ExitCode {
         println!("{error}");
         return ExitCode::FAILURE;
     }
-    run(Command::parse())
+    run(Bench::parse())
 }
 
 /// Lets the process end when the reader of standard output has left. Rust ignores the signal, and
@@ -95,8 +84,9 @@ fn end_with_reader() -> io::Result<()> {
     signal_hook::flag::register_conditional_shutdown(SIGPIPE, READER_LEFT, ends).map(drop)
 }
 
-fn run(command: Command) -> ExitCode {
-    match measure(command) {
+fn run(Bench { table, json }: Bench) -> ExitCode {
+    let save = || json.map_or(Ok(()), |path| runner::report::save(&path));
+    match measure(table).and_then(|()| Ok(save()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("{error}");
@@ -107,23 +97,20 @@ fn run(command: Command) -> ExitCode {
 
 fn measure(command: Command) -> Result<(), Box<dyn Error>> {
     if !matches!(command, Command::Arrays(_)) {
-        println!("{}\n", engine::machine());
+        println!("{}\n", runner::machine());
     }
     match command {
         Command::Arrays(arguments) => arrays::run(&arguments)?,
         Command::ConjunctiveQuery(arguments) => conjunctive_query::run(&arguments)?,
-        Command::Engine { items, batch, rounds } => {
-            engine::run(items, batch.max(1), rounds.max(1));
-            queries::run(rounds.max(1));
-        }
+        Command::Engine(arguments) => engine::run(&arguments)?,
         Command::EpsilonJoin(arguments) => epsilon_join::run(&arguments)?,
-        Command::FrequentItems(arguments) => frequent_items::run(&arguments),
+        Command::FrequentItems(arguments) => frequent_items::run(&arguments)?,
         Command::FrequentPairs(arguments) => frequent_pairs::run(&arguments)?,
-        Command::Overlap(arguments) => overlap::run(&arguments),
-        Command::Waves(arguments) => waves::run(&arguments)?,
-        Command::Signatures(arguments) => signatures::run(&arguments),
-        Command::Supports(arguments) => supports::run(&arguments),
-        Command::SetJoin(arguments) => set_join::run(&arguments),
+        Command::Overlap(arguments) => gpu::overlap::run(&arguments)?,
+        Command::Waves(arguments) => gpu::waves::run(&arguments)?,
+        Command::Signatures(arguments) => gpu::signatures::run(&arguments),
+        Command::Supports(arguments) => gpu::supports::run(&arguments),
+        Command::SetJoin(arguments) => set_join::run(&arguments)?,
         Command::Tables(arguments) => tables::run(&arguments)?,
         Command::Top(arguments) => top::run(&arguments)?,
     }

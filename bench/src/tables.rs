@@ -9,21 +9,21 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde::Deserialize;
 use trommel::placement::Placement;
 use trommel::{
-    Collect, Discard, Filter, FrequentItems, Graph, Read, ReadFormat, RunOptions, Select, Write,
-    WriteFormat, Zipf,
+    Collect, Discard, Filter, FrequentItems, Graph, Read, ReadFormat, Select, Write, WriteFormat,
+    Zipf,
 };
 
-use crate::python::Python;
+use crate::runner::python::Python;
+use crate::runner::report::{Table, cells, right};
+use crate::runner::turns::{Run, Turns, timed};
+use crate::runner::{Runs, pipelines};
 
 /// Options of `tables`.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,9 +31,9 @@ pub(crate) struct Arguments {
     /// Rows of each file.
     #[arg(long, default_value_t = 1_000_000)]
     rows: usize,
-    /// Rounds after one to warm up; the fastest one is shown.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    /// The fastest run is shown.
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// The same rows in several formats.
@@ -103,6 +103,7 @@ struct Measured {
 /// # Errors
 /// If Python or a file fails.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    let runs = arguments.runs.or(5);
     let python = Python::prepare("tables")?;
     let folder = tempfile::tempdir()?;
     write_files(folder.path(), arguments.rows)?;
@@ -111,23 +112,22 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
         python.measure(&[
             ("--peer", &text(&peer)),
             ("--threads", &text(&threads)),
-            ("--rounds", &text(&arguments.rounds)),
+            ("--rounds", &text(&runs.rounds(5))),
             ("--folder", &text(&folder.path().display())),
         ])
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let columns = [
-        ("ours, 1 core", measure(folder.path(), arguments.rounds, Placement::Fused)),
-        ("ours, all", measure(folder.path(), arguments.rounds, Placement::Auto)),
+        ("ours, 1 core", measure(folder.path(), runs, Placement::Fused)),
+        ("ours, all", measure(folder.path(), runs, Placement::Auto)),
         ("DuckDB, 1 thread", ask("duckdb", 1)?),
         ("DuckDB, all", ask("duckdb", cores)?),
         ("polars, 1 thread", ask("polars", 1)?),
         ("polars, all", ask("polars", cores)?),
-        ("library", libraries(folder.path(), arguments.rounds)),
+        ("library", libraries(folder.path(), runs)),
     ];
-    print!("| file | MB | question |");
-    columns.iter().for_each(|(name, _)| print!(" {name} |"));
-    println!("\n|---|---:|---|{}", "---:|".repeat(columns.len()));
+    let names = right(columns.iter().map(|(name, _)| name));
+    let mut table = Table::new(&format!("file | MB: | question | {names}"));
     for (file, format) in FILES {
         let bytes = std::fs::metadata(folder.path().join(format!("rows.{file}")))?.len();
         for question in QUESTIONS.into_iter().filter(|question| question.is_for(format)) {
@@ -136,16 +136,14 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
                 all.iter().find(is_it).map(|one| (one.seconds, one.answer.clone()))
             };
             let expected = found(&columns[2].1).expect("DuckDB answers each question").1;
-            print!("| {file} | {:.0} | {} |", bytes as f64 / 1e6, question.name());
-            for (name, all) in &columns {
-                let Some((seconds, answer)) = found(all) else {
-                    print!("  |");
-                    continue;
-                };
-                assert_eq!(answer, expected, "{name}: {file}, {}", question.name());
-                print!(" {seconds:.3} |");
-            }
-            println!();
+            let shown = columns.iter().map(|(name, all)| {
+                found(all).map_or_else(String::new, |(seconds, answer)| {
+                    assert_eq!(answer, expected, "{name}: {file}, {}", question.name());
+                    format!("{seconds:.3}")
+                })
+            });
+            let (megabytes, name) = (bytes as f64 / 1e6, question.name());
+            table.row(format!("{file} | {megabytes:.0} | {name} | {}", cells(shown)));
         }
     }
     Ok(())
@@ -180,40 +178,35 @@ fn write_files(folder: &Path, rows: usize) -> io::Result<()> {
     let read = graph.add("read", Read::new([folder.join("rows.csv")], ReadFormat::Csv));
     let parquet = folder.join("rows.parquet").display().to_string();
     graph.add_after(read, "write", Write::new(parquet, WriteFormat::Parquet));
-    let topology = graph.build().expect("the graph is whole");
-    topology.run(RunOptions::new()).map(drop).map_err(io::Error::other)
+    pipelines::run(graph);
+    Ok(())
 }
 
-/// The fastest of some rounds after one to warm up, for each file and question.
+/// The fastest run, for each file and question that has an answer.
 fn measured(
-    rounds: usize,
-    mut ask: impl FnMut(&str, ReadFormat, Question) -> Option<Vec<u64>>,
+    runs: Runs,
+    ask: impl Fn(&str, ReadFormat, Question) -> Option<Vec<u64>>,
 ) -> Vec<Measured> {
     let mut all = Vec::new();
     for (file, format) in FILES {
         for question in QUESTIONS.into_iter().filter(|question| question.is_for(format)) {
-            let (mut seconds, mut answer) = (f64::INFINITY, None);
-            for round in 0..=rounds {
-                let begin = Instant::now();
-                answer = ask(file, format, question);
-                if round > 0 {
-                    seconds = seconds.min(begin.elapsed().as_secs_f64());
-                }
-            }
-            let question = question.name().to_owned();
-            all.extend(answer.map(|answer| Measured {
-                file: file.to_owned(),
-                question,
-                seconds,
-                answer,
-            }));
+            let mut turns = Turns::<(), Option<Vec<u64>>>::new(runs);
+            turns.add(question.name(), || {
+                let (time, rest) = timed(|| ask(file, format, question));
+                Run { time, answer: (), rest }
+            });
+            let engine = turns.run().remove(0);
+            let seconds = engine.fastest().as_secs_f64();
+            let (file, question) = (file.to_owned(), question.name().to_owned());
+            let answer = engine.into_rest();
+            all.extend(answer.map(|answer| Measured { file, question, seconds, answer }));
         }
     }
     all
 }
 
-fn measure(folder: &Path, rounds: usize, placement: Placement) -> Vec<Measured> {
-    measured(rounds, |file, format, question| {
+fn measure(folder: &Path, runs: Runs, placement: Placement) -> Vec<Measured> {
+    measured(runs, |file, format, question| {
         Some(ours(&folder.join(format!("rows.{file}")), format, question, placement))
     })
 }
@@ -253,20 +246,15 @@ fn ours(file: &Path, format: ReadFormat, question: Question, placement: Placemen
         }
     };
     graph.placement(placement);
-    let topology = graph.build().expect("the graph is whole");
-    let metrics = topology.run(RunOptions::new()).expect("the files are well formed");
-    if question == Question::Top {
-        let counts = |rows: &RecordBatch| {
-            let counts = rows.column_by_name("count").expect("frequent items have counts");
-            counts.as_primitive::<UInt64Type>().values().to_vec()
-        };
-        return rows.take().iter().flat_map(counts).collect();
+    let (_, metrics) = pipelines::run(graph);
+    match question {
+        Question::Top => pipelines::column_of_counts(&rows),
+        _ => vec![pipelines::rows_of(&metrics, counted)],
     }
-    vec![metrics.stage(counted).expect("a stage of the graph").items_out()]
 }
 
 /// The libraries underneath, which read all columns.
-fn libraries(folder: &Path, rounds: usize) -> Vec<Measured> {
+fn libraries(folder: &Path, runs: Runs) -> Vec<Measured> {
     let fields = ["host", "time", "method", "path", "status", "bytes"].map(|name| {
         let kind = match name {
             "status" | "bytes" => DataType::Int64,
@@ -275,7 +263,7 @@ fn libraries(folder: &Path, rounds: usize) -> Vec<Measured> {
         Field::new(name, kind, true)
     });
     let schema: SchemaRef = Arc::new(Schema::new(fields.to_vec()));
-    measured(rounds, |file, format, question| {
+    measured(runs, |file, format, question| {
         if question != Question::Columns {
             return None;
         }
@@ -317,13 +305,14 @@ mod tests {
     fn each_format_gives_the_same_answers() {
         let folder = tempfile::tempdir().unwrap();
         write_files(folder.path(), 2_000).unwrap();
-        let all = measure(folder.path(), 1, Placement::Fused);
+        let once = Runs { rounds: Some(1), seconds: f64::INFINITY };
+        let all = measure(folder.path(), once, Placement::Fused);
         for one in &all {
             let first = all.iter().find(|other| other.question == one.question).unwrap();
             assert_eq!(one.answer, first.answer, "{}: {}", one.file, one.question);
             assert!(one.answer.iter().all(|count| *count > 0), "{}", one.question);
         }
-        for one in libraries(folder.path(), 1) {
+        for one in libraries(folder.path(), once) {
             assert_eq!(one.answer, [2_000], "{}", one.file);
         }
     }

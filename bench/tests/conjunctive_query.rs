@@ -21,7 +21,9 @@ fn conjunctive_query(devices: u32, arguments: &[&str]) -> String {
     let ended = command.output().unwrap();
     let said = String::from_utf8(ended.stdout).unwrap();
     assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
-    said
+    // Without the blanks that align columns.
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    said.lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
 /// Names of the figures in a folder, without their endings. Every number in them is valid.
@@ -41,9 +43,8 @@ fn every_way_gives_the_answers_of_the_processor() {
     // Of two indexes: five ways with two sizes of batches, and a query a time.
     assert_eq!(said.matches("| count ").count(), 2 * (5 * 2 + 1), "{said}");
     assert_eq!(said.matches("| documents ").count(), 2 * 2 * 2, "{said}");
-    // Ours in three ways, and each of three peers in two orders.
-    let ways = if cfg!(feature = "peers") { 3 + 3 * 2 } else { 3 };
-    assert_eq!(said.matches("| one core, ").count(), 2 * ways, "{said}");
+    // Ours in three ways.
+    assert_eq!(said.matches("| one core, ").count(), 2 * 3, "{said}");
 }
 
 #[test]
@@ -67,16 +68,14 @@ fn figures_of_the_paper_are_drawn_for_the_processor_and_a_device() {
         }
     }
     assert_eq!(said.matches("| one a ").count(), 2, "{said}");
-    let names = ["buckets", "response", "runtime"];
+    let names = ["response", "runtime"];
     let names = names.map(|name| format!("conjunctive-query-synthetic-60-300-{name}"));
     assert_eq!(figures(folder.path()), names.into());
 }
 
 #[test]
 fn the_operator_answers_under_loads() {
-    let folder = tempfile::tempdir().unwrap();
-    let drawn = folder.path().to_str().unwrap();
-    let arguments = ["--indexes", "60:300:2000", "--only", "load", "--figures", drawn];
+    let arguments = ["--indexes", "60:300:2000", "--only", "load"];
     let loads = ["--load", "0.5,2000", "--load-batches", "1,32", "--cores", "1,0"];
     let short = ["--load-seconds", "0.02", "--load-rounds", "2", "--deadline-ms", "1"];
     let said = conjunctive_query(0, &[&arguments[..], &loads, &short].concat());
@@ -84,12 +83,6 @@ fn the_operator_answers_under_loads() {
     assert_eq!(said.matches("| all |").count(), 4, "{said}");
     assert_eq!(said.matches("| 0.5 |").count(), 4, "{said}");
     assert_eq!(said.matches("| 2000 | 2000 |").count(), 4, "{said}");
-    let places = ["one-core", "all-cores"];
-    let names = places.into_iter().flat_map(|place| {
-        let names = ["peak", "latency-0.5", "latency-2000"];
-        names.map(|name| format!("conjunctive-query-synthetic-60-300-{place}-{name}"))
-    });
-    assert_eq!(figures(folder.path()), names.collect());
 }
 
 #[test]

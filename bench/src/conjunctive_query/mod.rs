@@ -10,24 +10,12 @@
 //! Every answer is checked: the counts of each way and each peer are compared with those by the
 //! processor, and these with a search by hand.
 
-mod ask;
-mod device;
-mod documents;
-mod draw;
 mod gpu;
-mod index;
-mod latency;
 mod load;
 mod paper;
-mod peer;
-#[cfg(feature = "peers")]
-mod peers;
 mod processor;
 mod python;
-mod semi_sort;
-mod synthetic;
-mod text;
-mod text_queries;
+mod workload;
 
 use std::fs;
 use std::io;
@@ -35,13 +23,13 @@ use std::path::PathBuf;
 
 use trommel_kernels::cuda::Device;
 
-use self::device::{Bus, Table};
-use self::index::Workload;
-use self::latency::Loads;
+use self::gpu::{Bus, Table};
+use self::load::Loads;
 use self::paper::{OnDevice, Options};
-use self::peer::PeerName;
-use self::synthetic::Shape;
-use crate::python::Python;
+use self::workload::{Input, Shape, Workload, standard_library};
+use crate::runner::crates::Crates;
+use crate::runner::python::Python;
+use crate::runner::{Figures, PythonPeers, Runs, RustPeers};
 
 /// Synthetic indexes if no input is named: of 203 MB and of 256 MB as plain lists, and a small one.
 const INDEXES: [&str; 3] =
@@ -69,26 +57,19 @@ pub(crate) struct Arguments {
     /// Queries on the processor.
     #[arg(long, default_value_t = 33_337)]
     processor_queries: usize,
-    /// Peers to measure, if the program is built with the feature `peers`.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "roaring,croaring,tantivy")]
-    peers: Vec<PeerName>,
-    /// Measure DuckDB in Python, too.
-    #[arg(long)]
-    python_peers: bool,
+    #[command(flatten)]
+    python: PythonPeers,
+    #[command(flatten)]
+    crates: RustPeers,
     #[command(flatten)]
     loads: Loads,
-    /// Leaves out the paper's block a query, and plain lists.
-    #[arg(long)]
-    without_paper: bool,
     /// Bytes of a copy that gives the speed of the bus.
     #[arg(long, default_value_t = 256 << 20)]
     copy_bytes: usize,
-    /// Folder for the figures.
-    #[arg(long)]
-    figures: Option<PathBuf>,
-    /// Rounds; the median is shown.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[command(flatten)]
+    figures: Figures,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// A part of the bench.
@@ -104,12 +85,6 @@ enum Section {
     Device,
 }
 
-/// An index to be made.
-enum Input {
-    Text(PathBuf),
-    Synthetic(Shape),
-}
-
 /// Measures and prints.
 ///
 /// # Errors
@@ -120,12 +95,14 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let bus = device.as_ref().map(|device| Bus::measure(device, arguments.copy_bytes));
     let bus = bus.transpose().map_err(io::Error::other)?;
     let device = device.as_ref().zip(bus.as_ref());
-    let python = arguments.python_peers.then(python::prepare).transpose()?;
+    let python = arguments.python.prepare("conjunctive_query")?;
+    let crates = arguments.crates.start()?;
+    let peers = (python.as_ref(), crates.as_ref());
     for input in arguments.inputs() {
-        let workload = arguments.workload(input)?;
+        let workload = Workload::of(input, arguments.queries.max(1))?;
         describe(&workload);
         for section in &arguments.only {
-            arguments.section(*section, &workload, device, python.as_ref())?;
+            arguments.section(*section, &workload, device, peers)?;
         }
     }
     Ok(())
@@ -139,23 +116,7 @@ impl Arguments {
             return text.chain(synthetic(self.indexes.clone())).collect();
         }
         let shapes = INDEXES.map(|shape| shape.parse().expect("a shape")).to_vec();
-        text::standard_library().into_iter().map(Input::Text).chain(synthetic(shapes)).collect()
-    }
-
-    fn workload(&self, input: Input) -> io::Result<Workload> {
-        let queries = self.queries.max(1);
-        let folder = match input {
-            Input::Synthetic(shape) => return Ok(shape.workload(queries)),
-            Input::Text(folder) => folder,
-        };
-        let documents = text::read(&folder)?;
-        if documents.term_count() == 0 {
-            let folder = folder.display();
-            return Err(io::Error::other(format!("{folder}: no text was found in its files")));
-        }
-        let lists = documents.lists();
-        let drawn = text_queries::draw(&documents, &lists, queries);
-        Ok(Workload::new("text".to_owned(), documents, lists, drawn))
+        standard_library().into_iter().map(Input::Text).chain(synthetic(shapes)).collect()
     }
 
     fn section(
@@ -163,34 +124,33 @@ impl Arguments {
         section: Section,
         workload: &Workload,
         device: Option<(&Device, &Bus)>,
-        python: Option<&Python>,
+        (python, crates): (Option<&Python>, Option<&Crates>),
     ) -> io::Result<()> {
         if section == Section::Device && device.is_none() {
             return Ok(());
         }
         println!("{section:?}, load average {}\n", load_average());
-        let (rounds, figures) = (self.rounds, self.figures.as_deref());
+        let runs = self.runs.or(5);
+        let (rounds, figures) = (runs.rounds(5), &self.figures);
+        // As many queries as the paper has; the table of the GPU has more.
+        let first: Vec<usize> = (0..workload.queries().min(self.processor_queries)).collect();
         match section {
             Section::Counts => {
-                let queries = self.processor_queries;
-                let best = processor::table(workload, queries, rounds, &self.peers);
-                python.map_or(Ok(()), |python| python::table(python, workload, queries, best))
+                let workload = workload.with_queries(&first);
+                let best = processor::table(&workload, runs, crates)?;
+                python.map_or(Ok(()), |python| python::table(python, &workload, best))
             }
             Section::Paper => {
-                let memory = device.map(|(device, _)| device::memory(device, workload));
+                let memory = device.map(|(device, _)| gpu::memory(device, workload));
                 let on_device = device.zip(memory.as_ref());
                 let on_device = on_device.map(|((device, _), memory)| OnDevice { device, memory });
-                let queries = workload.queries().min(self.processor_queries);
-                // As many queries as the paper has; the GPU's table has more.
-                let first: Vec<usize> = (0..queries).collect();
                 let options = Options { on_device, rounds, figures };
                 paper::run(&workload.with_queries(&first), &options)
             }
-            Section::Load => latency::run(&self.loads, workload, figures),
+            Section::Load => load::run(&self.loads, workload),
             Section::Device => {
                 let Some((device, bus)) = device else { return Ok(()) };
-                let (batches, has_paper) = (&self.batches[..], !self.without_paper);
-                let table = Table { device, bus, batches, rounds, has_paper };
+                let table = Table { device, bus, batches: &self.batches, rounds };
                 table.print(workload).map_err(io::Error::other)
             }
         }
@@ -210,8 +170,7 @@ fn describe(workload: &Workload) {
         1e-6 * bytes as f64,
         bytes as f64 / postings.max(1) as f64,
     );
-    let [below_1000, below_4000, below_10_000] =
-        semi_sort::shares(workload, [1_000, 3_841, 10_000]);
+    let [below_1000, below_4000, below_10_000] = paper::shares(workload, [1_000, 3_841, 10_000]);
     println!(
         "{queries} queries of {:.1} terms and {:.1} documents; shortest lists: {below_1000:.1} % below 1,000 documents, \
          {below_4000:.1} % up to 3,840, {below_10_000:.1} % below 10,000\n",

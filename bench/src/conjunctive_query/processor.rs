@@ -1,15 +1,23 @@
-//! Counts on the processor: one core, all cores, and peers.
+//! Counts on the processor: one core, all cores, and crates.
 
+use std::fs;
+use std::io;
 use std::num::NonZero;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use trommel_bench::measure::{Candidate, measure};
+use serde::Deserialize;
+use serde_json::json;
 use trommel_kernels::Isa;
 use trommel_kernels::inverted::{BatchScratch, QueryScratch};
 
-use super::index::Workload;
-use super::peer::{Peer, PeerName};
+use super::workload::Workload;
+use crate::runner::Runs;
+use crate::runner::crates::Crates;
+use crate::runner::numbers::bytes;
+use crate::runner::report::Table;
+use crate::runner::turns::{Measured, Run, Turns};
 
 /// Queries of a batch, as the operator sends them.
 const BATCH: usize = 1024;
@@ -17,116 +25,97 @@ const BATCH: usize = 1024;
 /// Bytes of an id in plain lists.
 const RAW: f64 = 4.0;
 
-/// A row of the table.
-struct Row<'a> {
-    candidate: Candidate<'a>,
-    /// Bytes of the index.
-    bytes: usize,
-    /// Whether it is ours on one core.
-    is_ours: bool,
-}
+/// Crates with indexes.
+const PEERS: [&str; 3] = ["roaring", "croaring", "tantivy"];
 
-/// Prints the speed of counting `queries` queries, beside peers; returns the queries a second of
-/// ours on one core.
-pub(super) fn table(workload: &Workload, queries: usize, rounds: usize, names: &[PeerName]) -> f64 {
-    let queries = queries.min(workload.queries());
-    let built = peers(workload, queries, names);
-    let order = by_list(workload, queries);
-    let mut rows = ours(workload, queries);
-    for peer in &built {
-        rows.extend(of_peer(peer, queries, &order));
+/// What a row has beside times: the bytes of the index, and whether it is ours on one core.
+type Rest = (usize, bool);
+
+/// Prints the speed of counting the queries, beside crates; returns the queries a second of ours on
+/// one core.
+///
+/// # Errors
+/// If a file for the crates cannot be written, or they fail.
+pub(super) fn table(workload: &Workload, runs: Runs, crates: Option<&Crates>) -> io::Result<f64> {
+    // Counts of each query are compared once, and their sum in each round.
+    let mut turns = Turns::new(runs).expect(workload.documents(0, workload.queries()) as u64);
+    ours(workload, &mut turns);
+    let folder = tempfile::tempdir()?;
+    if let Some(crates) = crates {
+        write(workload, folder.path())?;
+        for name in PEERS {
+            peer(workload, crates, name, folder.path(), &mut turns)?;
+        }
     }
-    // Counts of each query have been compared; the sum is, in each round.
-    let right = workload.documents(0, queries) as u64;
-    let (mut candidates, rest): (Vec<_>, Vec<_>) =
-        rows.into_iter().map(|row| (row.candidate, (row.bytes, row.is_ours))).unzip();
-    measure(&mut candidates, right, rounds);
-    let bytes_of = |(bytes, is_ours): &(usize, bool)| {
-        (*bytes as f64 / workload.postings().max(1) as f64, *is_ours)
-    };
-    let rest: Vec<(f64, bool)> = rest.iter().map(bytes_of).collect();
-    print(&candidates, &rest, queries)
+    Ok(print(workload, &turns.run()))
 }
 
-/// Prints the table of candidates, with the bytes of a posting and whether it is ours on one core;
-/// returns the rate of the fastest of ours.
-fn print(candidates: &[Candidate], rest: &[(f64, bool)], queries: usize) -> f64 {
+/// Prints the rows; returns the rate of the fastest of ours on one core.
+fn print(workload: &Workload, measured: &[Measured<Rest>]) -> f64 {
+    let queries = workload.queries();
     let rate = |time: Duration| queries as f64 / time.as_secs_f64();
-    let best = |time: &dyn Fn(&Candidate) -> Duration| {
-        let ours = candidates.iter().zip(rest).filter(|(_, (_, is_ours))| *is_ours);
-        ours.map(|(candidate, _)| rate(time(candidate))).fold(0.0, f64::max)
+    let best = |time: fn(&Measured<Rest>) -> Duration| {
+        let ours = measured.iter().filter(|row| row.rest().1);
+        ours.map(|row| rate(time(row))).fold(0.0, f64::max)
     };
-    let (of_medians, of_fastest) = (best(&|ours| ours.median()), best(&|ours| ours.fastest()));
-    println!(
-        "| {:<41} | median/s | best / it | fastest/s | best / it | noise | B a posting | of raw |",
-        format!("counts of {queries} queries")
-    );
-    println!(
-        "|:{:-<41}-|---------:|----------:|----------:|----------:|------:|------------:|-------:|",
-        ""
-    );
-    for (candidate, (bytes, _)) in candidates.iter().zip(rest) {
-        let (median, fastest) = (rate(candidate.median()), rate(candidate.fastest()));
-        println!(
-            "| {:<41} | {median:>8.0} | {:>9.2} | {fastest:>9.0} | {:>9.2} | {:>4.1}% | {bytes:>11.2} | {:>6.2} |",
-            candidate.name(),
+    let (of_medians, of_fastest) = (best(Measured::median), best(Measured::fastest));
+    let mut table = Table::new(&format!(
+        "counts of {queries} queries                 | median/s: | best / median: | fastest/s: | \
+         best / fastest: | noise: | B a posting: | of raw:"
+    ));
+    for row in measured {
+        let (median, fastest) = (rate(row.median()), rate(row.fastest()));
+        let bytes = row.rest().0 as f64 / workload.postings().max(1) as f64;
+        table.row(format!(
+            "{} | {median:.0} | {:.2} | {fastest:.0} | {:.2} | {:.1}% | {bytes:.2} | {:.2}",
+            row.name,
             of_medians / median,
             of_fastest / fastest,
-            100.0 * candidate.noise(),
+            100.0 * row.noise(),
             bytes / RAW,
-        );
+        ));
     }
-    println!();
     of_medians
 }
 
 /// Our counts: one by one, in batches, and on all cores.
-fn ours(workload: &Workload, queries: usize) -> Vec<Row<'_>> {
+fn ours<'a>(workload: &'a Workload, turns: &mut Turns<'a, u64, Rest>) {
     let isa = Isa::available().last().expect("every processor is scalar");
-    let bytes = workload.segment.as_bytes().len();
-    let row = |candidate, is_ours| Row { candidate, bytes, is_ours };
-    check(workload, isa, queries);
+    let (queries, bytes) = (workload.queries(), workload.segment.as_bytes().len());
+    check(workload, isa);
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let mut rows = vec![
-        row(
-            Candidate::new(format!("one core, one by one, {isa}"), move || {
-                one_by_one(workload, isa, queries)
-            }),
-            true,
-        ),
-        row(
-            Candidate::new(format!("one core, batches of {BATCH}"), move || {
-                in_batches(workload, isa, (0, queries), BATCH)
-            }),
-            true,
-        ),
-        row(
-            Candidate::new("one core, one batch", move || {
-                in_batches(workload, isa, (0, queries), queries)
-            }),
-            true,
-        ),
-    ];
-    rows.push(row(
-        Candidate::new(format!("{cores} cores"), move || {
-            // One batch a core.
-            let share = queries.div_ceil(cores).max(1);
-            thread::scope(|scope| {
-                let part = |begin: usize| {
-                    let end = queries.min(begin + share);
-                    scope.spawn(move || in_batches(workload, isa, (begin, end), share))
-                };
-                let parts: Vec<_> = (0..queries).step_by(share).map(part).collect();
-                parts.into_iter().map(|part| part.join().expect("it does not panic")).sum()
-            })
-        }),
-        false,
-    ));
-    rows
+    let mut add = |name: String, is_ours, count: Box<dyn Fn() -> u64 + 'a>| {
+        turns.add(name, move || {
+            let Run { time, answer, .. } = Run::of(&count);
+            Run { time, answer, rest: (bytes, is_ours) }
+        });
+    };
+    let batches = move |size| move || in_batches(workload, isa, (0, queries), size);
+    add(
+        format!("one core, one by one, {isa}"),
+        true,
+        Box::new(move || one_by_one(workload, isa, queries)),
+    );
+    add(format!("one core, batches of {BATCH}"), true, Box::new(batches(BATCH)));
+    add("one core, one batch".to_owned(), true, Box::new(batches(queries)));
+    let on_all = move || {
+        // One batch a core.
+        let share = queries.div_ceil(cores).max(1);
+        thread::scope(|scope| {
+            let part = |begin: usize| {
+                let end = queries.min(begin + share);
+                scope.spawn(move || in_batches(workload, isa, (begin, end), share))
+            };
+            let parts: Vec<_> = (0..queries).step_by(share).map(part).collect();
+            parts.into_iter().map(|part| part.join().expect("it does not panic")).sum()
+        })
+    };
+    add(format!("{cores} cores"), false, Box::new(on_all));
 }
 
 /// Compares our count of each query, alone and in a batch, with the right one.
-fn check(workload: &Workload, isa: Isa, queries: usize) {
+fn check(workload: &Workload, isa: Isa) {
+    let queries = workload.queries();
     let (mut one, mut many, mut counts) = (QueryScratch::new(), BatchScratch::new(), Vec::new());
     workload.segment.count_batch(isa, workload.batch(0, queries), &mut many, &mut counts);
     assert!(counts == workload.right.counts[..queries], "wrong counts of a batch");
@@ -151,54 +140,49 @@ fn in_batches(workload: &Workload, isa: Isa, (begin, end): (usize, usize), size:
     sum
 }
 
-/// Builds the peers of these names, if this program was built with peers, and checks the count of
-/// each query.
-///
-/// # Panics
-/// If a count is wrong.
-fn peers<'a>(workload: &'a Workload, queries: usize, names: &[PeerName]) -> Vec<Peer<'a>> {
-    let built: Vec<Peer> = names.iter().filter_map(|&name| peer(workload, queries, name)).collect();
-    for peer in &built {
-        for query in 0..queries {
-            let (found, right) = ((peer.count)(query), workload.right.counts[query]);
-            assert_eq!(found, right, "{}: query {query}", peer.name);
-        }
+/// Writes the documents of each term, and the queries, as the crates read them.
+fn write(workload: &Workload, folder: &Path) -> io::Result<()> {
+    let end = |end: &mut u32, list: &Vec<u32>| {
+        *end += u32::try_from(list.len()).expect("postings have 32-bit numbers");
+        Some(*end)
+    };
+    let ends = [0].into_iter().chain(workload.lists.iter().scan(0, end));
+    fs::write(folder.join("offsets"), bytes(ends))?;
+    fs::write(folder.join("ids"), bytes(workload.lists.iter().flatten().copied()))?;
+    fs::write(folder.join("query_offsets"), bytes(workload.offsets.iter().copied()))?;
+    fs::write(folder.join("query_terms"), bytes(workload.terms.iter().copied()))
+}
+
+/// What a crate says of its index.
+#[derive(Deserialize)]
+struct Built {
+    bytes: usize,
+    counts: Vec<u32>,
+}
+
+/// Lets a crate build its index and compares the count of each query; adds it with the queries as
+/// they come, and in the order of their lists, which is made before.
+fn peer<'a>(
+    workload: &Workload,
+    crates: &'a Crates,
+    name: &'static str,
+    folder: &Path,
+    turns: &mut Turns<'a, u64, Rest>,
+) -> io::Result<()> {
+    let job = |task: &str| {
+        json!({
+            "table": "conjunctive-query", "index": name, "folder": folder, "task": task,
+            "documents": workload.documents.len()
+        })
+    };
+    let Built { bytes, counts } = crates.ask(&job("counts"))?;
+    assert!(counts == workload.right.counts, "{name} gives wrong counts");
+    for (task, order) in [("sum", ""), ("sum-by-list", ", sorted by list")] {
+        let job = job(task);
+        turns.add(format!("one core, {name}{order}"), move || {
+            let Run { time, answer, .. } = crates.run(&job);
+            Run { time, answer, rest: (bytes, false) }
+        });
     }
-    built
-}
-
-#[cfg(not(feature = "peers"))]
-fn peer(_: &Workload, _: usize, _: PeerName) -> Option<Peer<'_>> {
-    None
-}
-
-#[cfg(feature = "peers")]
-fn peer(workload: &Workload, queries: usize, name: PeerName) -> Option<Peer<'_>> {
-    Some(super::peers::named(workload, queries, name))
-}
-
-/// A peer in the order of the queries, and in the order of their lists, which is made before.
-fn of_peer<'a>(peer: &'a Peer<'a>, queries: usize, order: &'a [usize]) -> [Row<'a>; 2] {
-    let Peer { name, bytes, count } = peer;
-    let row = |candidate| Row { candidate, bytes: *bytes, is_ours: false };
-    let plain = move || (0..queries).map(|query| u64::from(count(query))).sum();
-    let sorted = move || order.iter().map(|&query| u64::from(count(query))).sum();
-    [
-        row(Candidate::new(format!("one core, {name}"), plain)),
-        row(Candidate::new(format!("one core, {name}, sorted by list"), sorted)),
-    ]
-}
-
-/// The queries by their second shortest list, then by their shortest: queries that search the
-/// same list follow each other.
-fn by_list(workload: &Workload, queries: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..queries).collect();
-    order.sort_by_cached_key(|&query| {
-        let len = |term: u32| workload.lists[term as usize].len();
-        let mut lists: Vec<(usize, u32)> =
-            workload.query(query).iter().map(|&term| (len(term), term)).collect();
-        lists.sort_unstable();
-        [lists.get(1).copied(), lists.first().copied()]
-    });
-    order
+    Ok(())
 }

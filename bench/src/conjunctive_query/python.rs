@@ -5,8 +5,10 @@ use std::io;
 
 use serde::Deserialize;
 
-use super::index::Workload;
-use crate::python::Python;
+use super::workload::Workload;
+use crate::runner::numbers::bytes;
+use crate::runner::python::Python;
+use crate::runner::report::Table;
 
 /// Queries that are measured: the rate of all is extrapolated from these.
 const SAMPLE: usize = 100;
@@ -19,26 +21,13 @@ enum Peer {
     Missing { name: String, missing: String },
 }
 
-/// Creates the environment of the script.
-///
-/// # Errors
-/// If Python fails.
-pub(super) fn prepare() -> io::Result<Python> {
-    Python::prepare("conjunctive_query")
-}
-
-/// Measures a sample of the first `queries` queries, and prints the rates beside `best`, the
+/// Measures a sample of the queries, and prints the rates beside `best`, the
 /// queries a second of ours on one core.
 ///
 /// # Errors
 /// If the script fails, or gives a wrong count.
-pub(super) fn table(
-    python: &Python,
-    workload: &Workload,
-    queries: usize,
-    best: f64,
-) -> io::Result<()> {
-    let queries = queries.min(workload.queries());
+pub(super) fn table(python: &Python, workload: &Workload, best: f64) -> io::Result<()> {
+    let queries = workload.queries();
     // Evenly spaced, so that queries of all kinds are in it.
     let step = queries.div_ceil(SAMPLE).max(1);
     let sample: Vec<usize> = (0..queries).step_by(step).collect();
@@ -55,26 +44,22 @@ pub(super) fn table(
     let terms = postings().flat_map(|(term, list)| list.iter().map(move |_| term));
     fs::write(&paths[1], bytes(terms))?;
     fs::write(&paths[2], bytes(postings().flat_map(|(_, list)| list.iter().copied())))?;
-    let shown = paths.each_ref().map(|path| path.display().to_string());
+    let named = paths.each_ref().map(|path| path.display().to_string());
     let measured: io::Result<Vec<Peer>> = python.measure(&[
-        ("--queries", &shown[..1]),
-        ("--terms", &shown[1..2]),
-        ("--documents", &shown[2..]),
+        ("--queries", &named[..1]),
+        ("--terms", &named[1..2]),
+        ("--documents", &named[2..]),
     ]);
     paths.iter().try_for_each(fs::remove_file)?;
     println!("Sample of {} of the queries; rates are extrapolated.\n", sample.len());
-    println!("| peer | queries/s | best / it |");
-    println!("|:-----|----------:|----------:|");
-    measured?.iter().try_for_each(|peer| show(peer, workload, &sample, best))?;
-    println!();
+    let mut table = Table::new("peer | queries/s: | best / it:");
+    for peer in measured? {
+        table.row(shown(&peer, workload, &sample, best)?);
+    }
     Ok(())
 }
 
-fn bytes(numbers: impl Iterator<Item = u32>) -> Vec<u8> {
-    numbers.flat_map(u32::to_le_bytes).collect()
-}
-
-fn show(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Result<()> {
+fn shown(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Result<String> {
     match peer {
         Peer::Asked { name, seconds, counts } => {
             let right = sample.iter().map(|&query| &workload.right.counts[query]);
@@ -82,9 +67,8 @@ fn show(peer: &Peer, workload: &Workload, sample: &[usize], best: f64) -> io::Re
                 return Err(io::Error::other(format!("{name} gives wrong counts")));
             }
             let rate = sample.len() as f64 / seconds;
-            println!("| {name} | {rate:.0} | {:.0} |", best / rate);
+            Ok(format!("{name} | {rate:.0} | {:.0}", best / rate))
         }
-        Peer::Missing { name, missing } => println!("| {name} | {missing} | |"),
+        Peer::Missing { name, missing } => Ok(format!("{name} | {missing}")),
     }
-    Ok(())
 }

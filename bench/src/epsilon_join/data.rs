@@ -93,7 +93,6 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "53 bits")]
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -109,6 +108,13 @@ impl Random {
 
 impl Workload {
     /// The vectors, one after the other.
+    pub(super) fn values(&self) -> Vec<f32> {
+        let mut values = vec![0.0; self.len * self.dims];
+        self.fill(&mut values);
+        values
+    }
+
+    /// Writes the vectors one after the other.
     #[expect(clippy::cast_possible_truncation, reason = "coordinates are float32")]
     pub(super) fn fill(&self, values: &mut [f32]) {
         let mut random = Random(5);
@@ -151,7 +157,6 @@ impl Workload {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "coordinates are float32")]
-    #[expect(clippy::cast_precision_loss, reason = "few dimensions")]
     fn fill_topics(&self, random: &mut Random, values: &mut [f32]) {
         let dims = self.dims;
         let topics: Vec<f64> = (0..TOPICS as usize * dims).map(|_| random.normal()).collect();

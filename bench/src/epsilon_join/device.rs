@@ -3,7 +3,7 @@
 use std::fmt::{self, Formatter};
 use std::hint;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use trommel_kernels::cuda::vectors::{
     Answer, DeviceVectors, JoinJob, JoinLimits, JoinUnit, Method, NearPair, Policy, VectorJoin,
@@ -15,18 +15,10 @@ use trommel_kernels::cuda::{
 
 use super::data::Workload;
 use super::sample;
+use crate::runner::Runs;
+use crate::runner::turns::{Run, Turns, timed};
 
-/// Times of one round.
-#[derive(Clone, Copy, Debug, Default)]
-struct Round {
-    /// From the start to the end of the order, waited for.
-    prepared: Duration,
-    /// All parts one after the other.
-    kernels: Duration,
-    whole: Duration,
-}
-
-/// The medians of a way, in milliseconds, and its answer.
+/// The run of median time of a way, in milliseconds, and its answer.
 pub(super) struct Measured {
     pub(super) whole: f64,
     pub(super) prepared: f64,
@@ -85,7 +77,6 @@ impl Gpu {
     }
 
     /// Seconds that plain copies of the vectors and of `pairs` pairs take.
-    #[expect(clippy::cast_precision_loss, reason = "bytes are far below 2^53")]
     pub(super) fn bus(&self, copies: &CopyTimes, pairs: usize) -> f64 {
         let time =
             |bytes: usize, time: Duration| bytes as f64 / copies.bytes as f64 * time.as_secs_f64();
@@ -98,7 +89,7 @@ impl Gpu {
         &self,
         way: Way,
         room: usize,
-        rounds: usize,
+        runs: Runs,
     ) -> Result<Measured, DeviceError> {
         let Workload { len, dims, epsilon, .. } = self.workload;
         let limits = VectorLimits { len, dims, method: way.method };
@@ -109,36 +100,31 @@ impl Gpu {
         let pairs = room / way.parts + 1;
         let candidates = if way.method == Method::Tiles { pairs } else { 0 };
         let limits = JoinLimits { units: part, pairs, partners: 0, candidates };
-        let mut slots = (0..way.parts)
+        let slots = (0..way.parts)
             .map(|_| Slot::new(&self.memory, limits))
             .collect::<Result<Vec<_>, _>>()?;
-        let (mut all, mut pairs, mut count) = (Vec::new(), Vec::new(), 0);
-        for _ in 0..=rounds {
-            let start = Instant::now();
-            self.load(&mut vectors)?;
-            vectors.wait()?;
-            let prepared = start.elapsed();
-            let start = Instant::now();
-            let rest;
-            (slots, rest) = self.round(&mut vectors, slots, way, epsilon)?;
-            let whole = start.elapsed();
-            let kernels = slots.iter().map(|slot| slot.times().kernel).sum();
-            all.push(Round { prepared, kernels, whole });
-            count = slots.iter().map(|slot| slot.count()).sum();
-            pairs = slots.iter().flat_map(|slot| slot.pairs().iter().copied()).collect();
+        let mut held = Some(slots);
+        let mut turns = Turns::<(), Measured>::new(runs);
+        turns.add("way", || {
+            let (prepared, loaded) = timed(|| {
+                self.load(&mut vectors)?;
+                vectors.wait()
+            });
+            loaded.expect("the device works");
+            let slots = held.take().expect("the round before has given them back");
+            let (whole, round) = timed(|| self.round(&mut vectors, slots, way, epsilon));
+            let (slots, rest) = round.expect("the device works");
             assert!(rest.is_empty(), "{} units found no room for {room} pairs", rest.len());
-        }
-        let middle = |time: fn(&Round) -> Duration| {
-            let mut times: Vec<Duration> = all[1..].iter().map(time).collect();
-            times.sort_unstable();
-            1e3 * times[times.len() / 2].as_secs_f64()
-        };
-        let [whole, prepared, kernels] = [
-            middle(|round| round.whole),
-            middle(|round| round.prepared),
-            middle(|round| round.kernels),
-        ];
-        Ok(Measured { whole, prepared, kernels, pairs, count })
+            let kernels: Duration = slots.iter().map(|slot| slot.times().kernel).sum();
+            let [whole_ms, prepared, kernels] =
+                [whole, prepared, kernels].map(|time| 1e3 * time.as_secs_f64());
+            let count = slots.iter().map(|slot| slot.count()).sum();
+            let pairs = slots.iter().flat_map(|slot| slot.pairs().iter().copied()).collect();
+            held = Some(slots);
+            let rest = Measured { whole: whole_ms, prepared, kernels, pairs, count };
+            Run { time: whole, answer: (), rest }
+        });
+        Ok(turns.run().remove(0).into_rest())
     }
 
     fn load(&self, vectors: &mut Arc<DeviceVectors>) -> Result<(), DeviceError> {
@@ -180,6 +166,6 @@ impl Gpu {
     /// Checks the pairs of some vectors.
     pub(super) fn check(&self, pairs: &[NearPair], samples: usize) {
         let pairs = pairs.iter().map(|pair| (pair.left, pair.right, pair.square));
-        sample::check(&self.values, self.workload, pairs, samples);
+        sample::check(&self.values, self.workload, pairs, samples, |square| square);
     }
 }

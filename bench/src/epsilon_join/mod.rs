@@ -6,17 +6,13 @@
 mod data;
 mod device;
 mod figure;
-#[cfg(feature = "peers")]
-mod kiddo;
 mod operator;
+mod peers;
 mod processor;
-mod python;
 mod sample;
 mod stream;
 
 use std::io;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 
@@ -26,6 +22,8 @@ use trommel_kernels::cuda::{CopyTimes, Device, DeviceError};
 use self::data::Workload;
 use self::device::{Gpu, Way};
 use self::figure::Distribution;
+use self::peers::Peers;
+use crate::runner::{Figures, PythonPeers, Runs, RustPeers, positive};
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,9 +66,6 @@ pub(crate) struct Arguments {
     /// cores, and `auto` for boxes, or tiles where there are too many dimensions.
     #[arg(long, value_delimiter = ',', default_value = "auto")]
     ways: Vec<String>,
-    /// Leaves of a warp, under boxes: 2 or 4.
-    #[arg(long, value_delimiter = ',', default_value = "2,4")]
-    leaves: Vec<usize>,
     /// Parts of a join, whose copies and kernels overlap.
     #[arg(long, value_delimiter = ',', value_parser = positive, default_value = "1,4")]
     parts: Vec<usize>,
@@ -97,35 +92,34 @@ pub(crate) struct Arguments {
         default_value = "250000,500000,1000000,2000000,4000000,8000000,11800000"
     )]
     sizes: Vec<usize>,
-    /// Folder for the figure.
-    #[arg(long)]
-    figures: Option<PathBuf>,
-    /// Measures Python packages, too, on the CPU.
-    #[arg(long)]
-    python_peers: bool,
-    /// Rounds; the median is shown, on the CPU the fastest.
-    #[arg(long, value_parser = positive, default_value_t = 5)]
-    rounds: usize,
+    #[command(flatten)]
+    figures: Figures,
+    #[command(flatten)]
+    python: PythonPeers,
+    #[command(flatten)]
+    crates: RustPeers,
+    /// On the CPU the fastest run is shown.
+    #[command(flatten)]
+    runs: Runs,
 }
 
-/// A whole number from 1.
-fn positive(text: &str) -> Result<usize, String> {
-    text.parse().map(NonZeroUsize::get).map_err(|error| error.to_string())
-}
+/// Leaves of a warp, under boxes.
+const LEAVES: [usize; 2] = [2, 4];
 
 /// Measures and prints.
 ///
 /// # Errors
 /// If a Python peer fails.
 pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
+    let runs = arguments.runs.or(5);
     // Memory first, as long as the process has not taken any for other tables.
     if arguments.only.contains(&Table::Memory) {
         arguments.vectors.iter().for_each(|workload| processor::memory(*workload));
     }
     if arguments.only.contains(&Table::Cpu) {
-        let peers = arguments.python_peers.then(python::prepare).transpose()?;
+        let peers = Peers::prepare(arguments.crates, arguments.python)?;
         for workload in &arguments.vectors {
-            processor::run(*workload, arguments.rounds, arguments.samples, peers.as_ref())?;
+            processor::run(*workload, runs, arguments.samples, &peers)?;
         }
     }
     if arguments.only.contains(&Table::Stream) {
@@ -133,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     }
     if arguments.only.contains(&Table::Operator) {
         for workload in &arguments.vectors {
-            operator::run(*workload, arguments.device, arguments.rounds, arguments.samples);
+            operator::run(*workload, arguments.device, runs, arguments.samples);
         }
     }
     let is_for_device = [Table::Device, Table::Figure].map(|table| arguments.only.contains(&table));
@@ -147,13 +141,13 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let device = device.ok();
     if let (Some(device), [true, _]) = (&device, is_for_device) {
         for workload in &arguments.vectors {
-            on_device(device, *workload, arguments).expect("the device works");
+            on_device(device, *workload, arguments, runs).expect("the device works");
         }
     }
     match is_for_device {
         [_, true] => {
             let Arguments { distributions, sizes, figures, .. } = arguments;
-            figure::run(device.as_ref(), distributions, sizes, figures.as_deref())
+            figure::run(device.as_ref(), distributions, sizes, figures)
         }
         _ => Ok(()),
     }
@@ -163,13 +157,14 @@ fn on_device(
     device: &Device,
     workload: Workload,
     arguments: &Arguments,
+    runs: Runs,
 ) -> Result<(), DeviceError> {
     let gpu = Gpu::new(device, workload)?;
     let copies = CopyTimes::measure(device, 1 << 28, 5)?;
     println!("{workload}");
     let mut known = None;
     for way in ways(device, workload, arguments) {
-        let measured = gpu.measure(way, arguments.room, arguments.rounds)?;
+        let measured = gpu.measure(way, arguments.room, runs)?;
         let bus = 1e3 * gpu.bus(&copies, measured.pairs.len());
         println!("  {way}: {measured}, bus {bus:.3} ms");
         if known.is_none() {
@@ -196,7 +191,7 @@ fn ways(device: &Device, workload: Workload, arguments: &Arguments) -> Vec<Way> 
             _ => (Method::Boxes, usual.filter),
         };
         let has_leaves = method == Method::Boxes && name != "float";
-        let leaves = if has_leaves { &arguments.leaves[..] } else { &[2] };
+        let leaves = if has_leaves { &LEAVES[..] } else { &[2] };
         for &leaves in leaves {
             let policy = Policy { filter, leaves, ..usual };
             let parts = arguments.parts.iter();

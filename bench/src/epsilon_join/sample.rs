@@ -4,31 +4,12 @@ use std::thread;
 
 use super::data::Workload;
 
-/// Checks the pairs of `samples` vectors with all others, by the squares of their distances, and
-/// that no pair comes twice.
+/// Checks the pairs of `samples` vectors with all others, by a `number` of the square of their
+/// distance, and that no pair comes twice.
 ///
 /// # Panics
 /// If a pair is missing, comes twice, or is no pair.
 pub(super) fn check(
-    values: &[f32],
-    workload: Workload,
-    pairs: impl Iterator<Item = (u32, u32, f64)>,
-    samples: usize,
-) {
-    check_by(values, workload, pairs, samples, |square| square);
-}
-
-/// As [`check`], by the distances.
-pub(super) fn check_distances(
-    values: &[f32],
-    workload: Workload,
-    pairs: impl Iterator<Item = (u32, u32, f64)>,
-    samples: usize,
-) {
-    check_by(values, workload, pairs, samples, f64::sqrt);
-}
-
-fn check_by(
     values: &[f32],
     workload: Workload,
     pairs: impl Iterator<Item = (u32, u32, f64)>,

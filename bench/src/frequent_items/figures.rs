@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trommel::{Algorithm, FrequentItems, Isa};
-use trommel_bench::plot::{Plot, Scale};
 
-use super::Arguments;
-use super::direct::{filter, isa, selectivity, space_saving};
-use super::pipelines::{parallel_filter, two_cores};
 use super::stream::{Shape, Stream};
-use super::table::{Candidate, Cell, Rows, print_row};
-use crate::queries::{Asking, Ingestion, histogram};
+use super::summaries::pipelines::{parallel_filter, two_cores};
+use super::summaries::{filter, selectivity, space_saving};
+use super::table::{Candidate, Cell, Rows, print};
+use super::{Arguments, Scale as Sizes};
+use crate::engine::{Asking, Ingestion, histogram};
+use crate::runner::plot::{Plot, Scale};
+use crate::runner::{Runs, isa};
 
+/// Zipf exponents.
+const SKEWS: [f64; 13] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0];
 /// |X| of Figs. 11 to 13.
 const BINS: usize = 8;
 /// |X| of Fig. 14.
@@ -35,44 +38,39 @@ type Line = Vec<(f64, f64)>;
 
 /// Measures, prints, and draws figures into `folder`.
 pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
-    let skews = &arguments.figure_skews;
-    let shape = Shape { items: arguments.figure_items, ..arguments.shape() };
+    let (skews, Sizes { figure_items, .. }) = (&SKEWS[..], arguments.scale());
+    let shape = Shape { items: figure_items, ..arguments.shape() };
     println!("The paper's filter: {} items, |X| = {BINS} where nothing is said\n", shape.items);
     let candidates = candidates();
     let mut rows = Rows::default();
     let (mut passed, mut exchanged) = (Shares::new(), Shares::new());
     for (column, &skew) in skews.iter().enumerate() {
         let stream = Stream::zipf(shape, skew);
-        rows.measure(&candidates, &stream, column, arguments.rounds);
-        asked(&mut rows, &stream, column, arguments.rounds);
+        rows.measure(&candidates, &stream, column, arguments.runs);
+        asked(&mut rows, &stream, column, arguments.runs);
         for bins in ALL_BINS {
             let [passes, exchanges] = selectivity(&stream, bins);
             passed.entry(bins).or_default().push(Some(passes));
             exchanged.entry(bins).or_default().push(Some(exchanges));
         }
     }
-    rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
-    super::table::header("share that passes the filter", skews);
-    let share = |share: f64| format!("{:.1} %", share * 100.0);
+    rows.print_rates("M items/s", skews);
+    let mut shares = Vec::new();
+    let mut exchanges = Vec::new();
     for (bins, passed) in &passed {
-        let model: Vec<Option<f64>> =
-            skews.iter().map(|&skew| Some(equation_5(*bins, skew, shape.alphabet))).collect();
-        print_row(&format!("measured, {bins} bins"), skews.len(), passed, share);
-        print_row(&format!("equation 5, {bins} bins"), skews.len(), &model, share);
-    }
-    println!();
-    super::table::header("exchanges with the counters, per million items", skews);
-    let per_million = |share: f64| format!("{:.1}", share * 1e6);
-    for (bins, exchanged) in &exchanged {
-        print_row(&format!("measured, {bins} bins"), skews.len(), exchanged, per_million);
+        let model = skews.iter().map(|&skew| Some(equation_5(*bins, skew, shape.alphabet)));
+        shares.push((format!("measured, {bins} bins"), passed.clone()));
+        shares.push((format!("equation 5, {bins} bins"), model.collect()));
         // §3.3: σ' ≲ σ / |Y|.
         let counters = (shape.counters - bins) as f64;
-        let bound = passed[bins].iter().map(|share| share.map(|share| share / counters));
-        let bound: Vec<Option<f64>> = bound.collect();
-        print_row(&format!("σ / Y, {bins} bins"), skews.len(), &bound, per_million);
+        let bound = passed.iter().map(|share| share.map(|share| share / counters)).collect();
+        exchanges.push((format!("measured, {bins} bins"), exchanged[bins].clone()));
+        exchanges.push((format!("σ / Y, {bins} bins"), bound));
     }
-    println!();
-    let Some(folder) = &arguments.figures else { return Ok(()) };
+    let share = |share: f64| format!("{:.1} %", share * 100.0);
+    print("share that passes the filter", skews, shares, share);
+    let title = "exchanges with the counters, per million items";
+    print(title, skews, exchanges, |share| format!("{:.1}", share * 1e6));
     let sizes = format!(
         "{} million items, alphabet of {} million, {} counters",
         shape.items as f64 / 1e6,
@@ -80,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> std::io::Result<()> {
         shape.counters
     );
     for (name, plot) in plots(&rows, &passed, skews, shape.alphabet, &sizes) {
-        println!("wrote {}", plot.write(folder, name)?.display());
+        plot.save(&arguments.figures, name)?;
     }
     Ok(())
 }
@@ -98,7 +96,7 @@ fn candidates() -> Vec<Candidate> {
 }
 
 /// Measures the two algorithms that are queried while they count.
-fn asked(rows: &mut Rows, stream: &Stream, column: usize, rounds: usize) {
+fn asked(rows: &mut Rows, stream: &Stream, column: usize, runs: Runs) {
     let counting = FrequentItems::new().counters(stream.counters).filter_bins(BINS);
     let ways = [
         (ASKED, Algorithm::Filter, Vec::new()),
@@ -109,15 +107,10 @@ fn asked(rows: &mut Rows, stream: &Stream, column: usize, rounds: usize) {
         let counting = counting.clone().algorithm(algorithm);
         let ingestion = Ingestion { counting, batches: Arc::clone(&batches), repeats: 1, cores };
         let asking = Asking::PerSecond(QUERIES_PER_SECOND);
-        let mut rates: Vec<f64> =
-            (0..rounds).map(|_| ingestion.run(asking, &mut histogram())).collect();
+        let rates = (0..runs.rounds(1)).map(|_| ingestion.run(asking, &mut histogram()));
+        let mut rates: Vec<f64> = rates.collect();
         rates.sort_by(f64::total_cmp);
-        let cell = Cell {
-            rate: rates[rates.len() / 2],
-            precision: None,
-            relative_error: None,
-            state_bytes: None,
-        };
+        let cell = Cell { rate: rates[rates.len() / 2], ..Cell::default() };
         rows.set(name, column, cell);
     }
 }
@@ -140,11 +133,6 @@ fn weights(ranks: u32, skew: f64) -> f64 {
     sum + tail
 }
 
-fn line(rows: &Rows, name: &str, skews: &[f64]) -> Line {
-    let rates = rows.named(name).map_or_else(Vec::new, super::table::Row::rates);
-    skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
-}
-
 /// §3.4: cost of the filter itself, taken where nearly no item passes it, plus that of
 /// SpaceSaving for the share that passes.
 fn predicted(filter: &Line, plain: &Line, alphabet: u32) -> Line {
@@ -162,7 +150,7 @@ fn plots(
     alphabet: u32,
     sizes: &str,
 ) -> Vec<(&'static str, Plot)> {
-    let line = |name| line(rows, name, skews);
+    let line = |name| rows.line(name, skews);
     let throughput = |title: &str, what: &str| {
         let subtitle = if what.is_empty() { sizes.to_owned() } else { format!("{what}; {sizes}") };
         Plot::new(title, subtitle, Scale::Linear).axes("Zipf exponent", "million items a second")

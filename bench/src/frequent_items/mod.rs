@@ -5,37 +5,28 @@
 
 mod attack;
 mod budgets;
-mod direct;
 mod figures;
 mod live;
-mod pipelines;
-mod processes;
 mod results;
 mod sieves;
 mod simulation;
 mod stream;
-mod stream_summary;
+mod summaries;
 mod table;
 
+use std::io;
 use std::path::PathBuf;
-use std::{fs, io};
+use std::rc::Rc;
 
 use clap::ValueEnum;
-use trommel_bench::plot::{Plot, Scale};
 
-#[cfg(feature = "peers")]
-pub(crate) use self::direct::feed;
-use self::direct::isa;
-use self::processes::Processes;
 use self::results::Results;
-use self::stream::Shape;
-pub(crate) use self::stream::Stream;
-#[cfg(feature = "peers")]
-pub(crate) use self::stream::{Answer, Estimate};
-pub(crate) use self::table::Candidate;
-use self::table::{Cell, Rows, header, print_row, ratios};
-#[cfg(feature = "peers")]
-use crate::summary_peers::candidates as peers;
+use self::stream::{Shape, Stream};
+use self::summaries::pipelines;
+use self::summaries::processes::Processes;
+use self::table::{Candidate, Rows, print as print_table, ratios};
+use crate::runner::plot::{Plot, Scale as Axis};
+use crate::runner::{Figures, PythonPeers, Runs, RustPeers, isa};
 
 /// Section of the measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,12 +35,12 @@ enum Section {
     Table,
     /// The sieve on every level of the processor.
     Isa,
-    /// The sieve within budgets of memory.
-    State,
     /// The sieve over items that stay in the cache.
     Cache,
     /// The sieve over items of all kinds.
     Kinds,
+    /// The sieve within budgets of memory.
+    State,
     /// Queries during ingestion.
     Queries,
     /// The figures of the paper's evaluation.
@@ -76,46 +67,23 @@ pub(crate) struct Arguments {
     /// Zipf exponents.
     #[arg(long, value_delimiter = ',', default_value = "0,0.5,0.8,1,1.2,1.5,2,2.5,3,5")]
     skews: Vec<f64>,
-    /// Zipf exponents for the budgets of memory.
-    #[arg(long, value_delimiter = ',', default_value = "0.8,1,1.5,3")]
-    state_skews: Vec<f64>,
-    /// Zipf exponents of the paper's figures.
-    #[arg(
-        long,
-        value_delimiter = ',',
-        default_value = "0,0.25,0.5,0.75,1,1.25,1.5,1.75,2,2.5,3,4,5"
-    )]
-    figure_skews: Vec<f64>,
     /// Items of the streams for the paper's figures.
     #[arg(long, default_value_t = 20_000_000)]
     figure_items: usize,
-    /// Zipf exponents of the streams counted during queries.
-    #[arg(long, value_delimiter = ',', default_value = "1.5")]
-    query_skews: Vec<f64>,
-    /// Items counted during queries.
-    #[arg(long, default_value_t = 200_000_000)]
-    query_items: u64,
-    /// Items per batch during queries, which are answered between batches.
-    #[arg(long, default_value_t = 2048)]
-    query_batch: usize,
-    /// Paired rounds with and without queries.
-    #[arg(long, default_value_t = 11)]
-    query_rounds: usize,
-    /// Rounds; the median is shown.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
     /// Sections to run; by default all.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Section>,
     /// Only measure streams crafted against hash functions, next to random ones.
     #[arg(long)]
     attack: bool,
-    /// Folder for the figures.
-    #[arg(long)]
-    figures: Option<PathBuf>,
-    /// Measure DuckDB and ClickHouse too; downloads their packages once.
-    #[arg(long)]
-    python_peers: bool,
+    #[command(flatten)]
+    runs: Runs,
+    #[command(flatten)]
+    figures: Figures,
+    #[command(flatten)]
+    python: PythonPeers,
+    #[command(flatten)]
+    crates: RustPeers,
     /// Folder with the sources of DataSketches for C++ (github.com/apache/datasketches-cpp):
     /// compile its sketch and measure it too.
     #[arg(long)]
@@ -128,7 +96,7 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true)]
     simulated: bool,
     /// Only check the answers, over streams too short for measurements.
-    #[arg(long)]
+    #[arg(long, visible_alias = "test")]
     quick: bool,
 }
 
@@ -138,21 +106,46 @@ impl Arguments {
         Shape { items, alphabet, counters, batch: batch.max(1) }
     }
 
-    /// Options within the possible ranges; small for `--quick`.
+    /// Options with their usual values; small for `--quick`.
     fn settled(&self) -> Self {
         let mut settled = self.clone();
-        settled.rounds = self.rounds.max(1);
-        settled.query_rounds = self.query_rounds.max(1);
+        settled.runs = self.runs.or(if self.quick { 1 } else { 3 });
         if self.quick {
-            (settled.items, settled.figure_items) = (200_000, 50_000);
-            (settled.alphabet, settled.query_items) = (20_000, 200_000);
-            (settled.rounds, settled.query_rounds) = (1, 1);
+            (settled.items, settled.alphabet) = (200_000, 20_000);
         }
         settled
     }
 
+    fn scale(&self) -> Scale {
+        if self.quick {
+            return Scale { figure_items: 50_000, query_items: 200_000, query_rounds: 1 };
+        }
+        let figure_items = self.figure_items;
+        Scale { figure_items, query_items: 200_000_000, query_rounds: 11 }
+    }
+
     fn has(&self, section: Section) -> bool {
-        self.only.is_empty() || self.only.contains(&section)
+        // The simulation takes long, and needs another program.
+        let is_usual = self.only.is_empty() && section != Section::Simulation;
+        is_usual || self.only.contains(&section)
+    }
+
+    fn measure(&self, section: Section) -> io::Result<()> {
+        match section {
+            Section::Table => over_skews(self)?,
+            Section::Isa => sieves::levels(self),
+            Section::Cache => sieves::cached(self),
+            Section::Kinds => sieves::kinds(self),
+            Section::State => budgets::run(self)?,
+            Section::Queries => live::run(self),
+            Section::Paper => figures::run(self)?,
+            Section::Simulation => {
+                if let Err(error) = simulation::run(self) {
+                    println!("not measured, valgrind is not installed or failed: {error}");
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -167,85 +160,87 @@ const CLICKHOUSE: &str = "ClickHouse topK, all cores";
 
 fn candidates() -> Vec<Candidate> {
     vec![
-        Candidate::new(READ_LIMIT, direct::read_limit),
-        Candidate::new(SIEVE, |stream| direct::sieve(stream, isa())),
+        Candidate::new(READ_LIMIT, summaries::read_limit),
+        Candidate::new(SIEVE, |stream| summaries::sieve(stream, isa())),
         Candidate::new(IN_PIPELINE, pipelines::sieve),
         Candidate::new(FROM_JSON, pipelines::json),
         Candidate::new(PARTITION, pipelines::partition),
-        Candidate::new(FILTER, |stream| direct::filter(stream, isa(), direct::BINS)),
+        Candidate::new(FILTER, |stream| summaries::filter(stream, isa(), summaries::BINS)),
         Candidate::new("parallel_filter, 2 cores", |stream| {
-            pipelines::parallel_filter(stream, direct::BINS)
+            pipelines::parallel_filter(stream, summaries::BINS)
         }),
-        Candidate::new(PLAIN, direct::space_saving),
-        Candidate::new("space_saving, Stream-Summary", direct::stream_summary),
-        Candidate::new("exact, hash table", direct::exact),
-        Candidate::new("exact, array", direct::exact_array),
+        Candidate::new(PLAIN, summaries::space_saving),
+        Candidate::new("space_saving, Stream-Summary", summaries::stream_summary),
+        Candidate::new("exact, hash table", summaries::exact),
+        Candidate::new("exact, array", summaries::exact_array),
     ]
 }
 
-#[cfg(not(feature = "peers"))]
-fn peers() -> [Candidate; 0] {
-    []
+/// Sizes of the sections beside the table.
+struct Scale {
+    figure_items: usize,
+    /// Items counted during queries.
+    query_items: u64,
+    /// Paired rounds with and without queries.
+    query_rounds: usize,
+}
+
+/// Summaries of other crates, by the names that the program of the peers knows.
+const CRATES: [&str; 3] = ["crate datasketches", "crate topk", "crate heavykeeper"];
+
+/// The crates, if they are asked for.
+fn peers(arguments: &Arguments) -> io::Result<Vec<Candidate>> {
+    let Some(crates) = arguments.crates.start()? else {
+        return Ok(Vec::new());
+    };
+    let crates = Rc::new(crates);
+    let peer = |name| {
+        let crates = Rc::clone(&crates);
+        Candidate::new(name, move |stream| summaries::by_crate(&crates, name, stream))
+    };
+    Ok(CRATES.map(peer).into())
 }
 
 /// Measures and prints.
-pub(crate) fn run(arguments: &Arguments) {
+///
+/// # Errors
+/// If results or figures cannot be written, or a peer fails.
+pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
     let arguments = &arguments.settled();
-    let Arguments { items, alphabet, counters, rounds, .. } = arguments;
     if arguments.attack {
-        return attack::run(arguments);
+        attack::run(arguments);
+        return Ok(());
     }
     if arguments.simulated {
-        return simulation::simulated(arguments);
+        simulation::simulated(arguments);
+        return Ok(());
     }
+    let Arguments { items, alphabet, counters, runs, .. } = arguments;
+    let rounds = runs.rounds(3);
     println!(
         "{items} u32, alphabet {alphabet}, {counters} counters, median of {rounds} rounds after one to warm up"
     );
     println!("every bound that a summary gives is checked against exact counts\n");
-    if arguments.has(Section::Table) {
-        over_skews(arguments).expect("results and figures are written");
-    }
-    if arguments.has(Section::Isa) {
-        sieves::levels(arguments);
-    }
-    if arguments.has(Section::Cache) {
-        sieves::cached(arguments);
-    }
-    if arguments.has(Section::Kinds) {
-        sieves::kinds(arguments);
-    }
-    if arguments.has(Section::State) {
-        budgets::run(arguments);
-    }
-    if arguments.has(Section::Queries) {
-        live::run(arguments);
-    }
-    if arguments.has(Section::Paper) {
-        figures::run(arguments).expect("the figures can be written");
-    }
-    if arguments.only.contains(&Section::Simulation)
-        && let Err(error) = simulation::run(arguments)
-    {
-        println!("not measured, valgrind is not installed or failed: {error}");
-    }
+    let mut all = Section::value_variants().iter().filter(|section| arguments.has(**section));
+    all.try_for_each(|section| arguments.measure(*section))
 }
 
 /// Runs the section [`Section::Table`].
 fn over_skews(arguments: &Arguments) -> io::Result<()> {
-    let processes = Processes::prepare(arguments.python_peers, arguments.datasketches.as_deref())?;
+    let processes = Processes::prepare(arguments.python, arguments.datasketches.as_deref())?;
     let path = arguments.results.as_deref();
     let mut results = Results::load(path, arguments)?;
-    let peers: Vec<Candidate> = peers().into_iter().collect();
-    results.add_peers(peers.iter().map(|peer| peer.name));
+    let peers = peers(arguments)?;
+    results.add_peers(peers.iter().map(|peer| peer.name.as_str()));
     let candidates: Vec<Candidate> = candidates().into_iter().chain(peers).collect();
     for &skew in &arguments.skews {
         let stream = Stream::zipf(arguments.shape(), skew);
         let mut rows = Rows::default();
-        rows.measure(&candidates, &stream, 0, arguments.rounds);
-        for row in rows.iter() {
-            results.add(&row.name, skew, row.cells[0].expect("it was measured"));
+        rows.measure(&candidates, &stream, 0, arguments.runs);
+        for (name, cell) in rows.first_column() {
+            results.add(name, skew, cell);
         }
-        for (name, cell) in processes.measure(&stream, arguments.rounds)? {
+        for (name, cell) in processes.measure(&stream, arguments.runs.rounds(3))? {
             results.add(&name, skew, cell);
             results.add_peers([name.as_str()]);
         }
@@ -253,43 +248,30 @@ fn over_skews(arguments: &Arguments) -> io::Result<()> {
     results.save(path)?;
     let (skews, rows) = results.rows();
     print(&rows, &results.product_peers, &skews);
-    if let Some(folder) = &arguments.figures {
-        let plot = plot(&rows, &skews, &results.product_peers, arguments);
-        fs::create_dir_all(folder)?;
-        let path = folder.join("frequent-items.svg");
-        fs::write(&path, plot.to_string())?;
-        println!("wrote {}\n", path.display());
-    }
-    Ok(())
+    plot(&rows, &skews, &results.product_peers, arguments)
+        .save(&arguments.figures, "frequent-items")
 }
 
 fn print(rows: &Rows, product_peers: &[String], skews: &[f64]) {
-    rows.print("M items/s", skews, |cell| Some(cell.rate), |rate| format!("{rate:.0}"));
-    header("ratios", skews);
-    let rates = |name: &str| rows.named(name).map_or_else(Vec::new, table::Row::rates);
-    let (sieve, pipeline) = (rates(SIEVE), rates(IN_PIPELINE));
+    rows.print_rates("M items/s", skews);
+    let (sieve, pipeline) = (rows.rates(SIEVE), rows.rates(IN_PIPELINE));
     let best = best_of(rows, product_peers);
     let lines = [
         ("pipeline / sieve", ratios(&pipeline, &sieve)),
-        ("pipeline from JSON / sieve", ratios(&rates(FROM_JSON), &sieve)),
-        ("partition / pipeline", ratios(&rates(PARTITION), &pipeline)),
-        ("sieve / read limit", ratios(&sieve, &rates(READ_LIMIT))),
+        ("pipeline from JSON / sieve", ratios(&rows.rates(FROM_JSON), &sieve)),
+        ("partition / pipeline", ratios(&rows.rates(PARTITION), &pipeline)),
+        ("sieve / read limit", ratios(&sieve, &rows.rates(READ_LIMIT))),
         ("sieve / best peer", ratios(&sieve, &best)),
-        ("sieve / ClickHouse", ratios(&sieve, &rates(CLICKHOUSE))),
+        ("sieve / ClickHouse", ratios(&sieve, &rows.rates(CLICKHOUSE))),
     ];
-    for (name, values) in lines.iter().filter(|(_, values)| values.iter().any(Option::is_some)) {
-        print_row(name, skews.len(), values, |ratio| format!("{ratio:.2}"));
-    }
-    println!();
-    rows.print("top-100 precision", skews, |cell| cell.precision, |share| format!("{share:.2}"));
-    let error = |cell: &Cell| cell.relative_error;
-    rows.print("relative error of the top 100", skews, error, |error| format!("{error:.1e}"));
-    rows.print("bytes of state", skews, state_bytes, whole);
+    let lines = lines.map(|(name, values)| (name.to_owned(), values));
+    print_table("ratios", skews, lines, |ratio| format!("{ratio:.2}"));
+    rows.print_accuracy(skews, "bytes of state");
 }
 
 /// Fastest of these rows at each skew.
 fn best_of(rows: &Rows, names: &[String]) -> Vec<Option<f64>> {
-    let rates = names.iter().filter_map(|name| Some(rows.named(name)?.rates()));
+    let rates = names.iter().map(|name| rows.rates(name)).filter(|rates| !rates.is_empty());
     rates
         .reduce(|best, rates| {
             best.iter()
@@ -300,15 +282,6 @@ fn best_of(rows: &Rows, names: &[String]) -> Vec<Option<f64>> {
         .unwrap_or_default()
 }
 
-fn state_bytes(cell: &Cell) -> Option<f64> {
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-    cell.state_bytes.map(|bytes| bytes as f64)
-}
-
-fn whole(number: f64) -> String {
-    format!("{number:.0}")
-}
-
 fn plot(rows: &Rows, skews: &[f64], product_peers: &[String], arguments: &Arguments) -> Plot {
     let subtitle = format!(
         "{} million items over an alphabet of {} million, {} counters, one core",
@@ -316,11 +289,8 @@ fn plot(rows: &Rows, skews: &[f64], product_peers: &[String], arguments: &Argume
         f64::from(arguments.alphabet) / 1e6,
         arguments.counters
     );
-    let points = |name: &str| -> Vec<(f64, f64)> {
-        let rates = rows.named(name).map_or_else(Vec::new, table::Row::rates);
-        skews.iter().zip(rates).filter_map(|(&skew, rate)| Some((skew, rate?))).collect()
-    };
-    let mut plot = Plot::new("Counting frequent items", subtitle, Scale::Logarithmic)
+    let points = |name: &str| rows.line(name, skews);
+    let mut plot = Plot::new("Counting frequent items", subtitle, Axis::Logarithmic)
         .axes("Zipf exponent", "million items a second")
         .main_line("Trommel, sieve", points(SIEVE))
         .line("Trommel, the paper's filter", points(FILTER));

@@ -12,8 +12,9 @@ use trommel::Zipf;
 use trommel::frequent_items::Sieve;
 
 use super::Arguments;
-use super::direct::isa;
 use super::stream::Shape;
+use crate::runner::isa;
+use crate::runner::report::{Table, cells, right};
 
 /// Items that are counted while callgrind counts, and before.
 const ITEMS: usize = 2_000_000;
@@ -60,14 +61,12 @@ pub(super) fn run(arguments: &Arguments) -> io::Result<()> {
     );
     let runs = arguments.skews.iter().map(|skew| Events::of(arguments, *skew));
     let runs = runs.collect::<io::Result<Vec<Events>>>()?;
-    let skews: Vec<String> = arguments.skews.iter().map(f64::to_string).collect();
-    println!("| events an item | {} |\n|---|{}", skews.join(" | "), "---:|".repeat(skews.len()));
+    let mut table = Table::new(&format!("events an item | {}", right(&arguments.skews)));
     for (name, events) in ROWS {
         let cell = |run: &Events| Ok(format!("{:.3}", run.per_item(events)?));
-        let cells = runs.iter().map(cell).collect::<io::Result<Vec<String>>>()?;
-        println!("| {name} | {} |", cells.join(" | "));
+        let events = runs.iter().map(cell).collect::<io::Result<Vec<String>>>()?;
+        table.row(format!("{name} | {}", cells(events)));
     }
-    println!();
     Ok(())
 }
 

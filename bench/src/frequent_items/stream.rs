@@ -1,14 +1,20 @@
 //! Stream, its exact counts, and answers of summaries.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
 use std::iter::repeat_n;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
+use tempfile::{NamedTempFile, TempPath};
 use trommel::Zipf;
+
+use crate::runner::numbers::bytes;
 
 /// Number of most frequent items whose accuracy is reported.
 const TOP: usize = 100;
@@ -16,48 +22,50 @@ const SEED: u64 = 1;
 
 /// Estimate of an item by a candidate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Estimate {
-    pub(crate) item: u32,
+pub(super) struct Estimate {
+    pub(super) item: u32,
     /// `None` if the candidate only names the item.
-    pub(crate) count: Option<u64>,
+    pub(super) count: Option<u64>,
     /// Maximum overestimate of the count; `None` if the candidate gives no such bound.
-    pub(crate) error: Option<u64>,
+    pub(super) error: Option<u64>,
 }
 
 /// Answer of a candidate for a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(super) struct Answer {
     /// Time of making the summary and feeding it, without the query for its result.
-    pub(crate) time: Duration,
+    pub(super) time: Duration,
     /// Estimates, the most frequent item first; empty if the candidate counts nothing.
-    pub(crate) estimates: Vec<Estimate>,
-    pub(crate) state_bytes: Option<usize>,
+    pub(super) estimates: Vec<Estimate>,
+    pub(super) state_bytes: Option<usize>,
 }
 
 /// Parameters of a stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
-    pub(crate) items: usize,
-    pub(crate) alphabet: u32,
-    pub(crate) counters: usize,
+pub(super) struct Shape {
+    pub(super) items: usize,
+    pub(super) alphabet: u32,
+    pub(super) counters: usize,
     /// Items per batch.
-    pub(crate) batch: usize,
+    pub(super) batch: usize,
 }
 
 /// Zipf stream with its exact counts.
-pub(crate) struct Stream {
-    pub(crate) counters: usize,
-    pub(crate) batch: usize,
+pub(super) struct Stream {
+    pub(super) counters: usize,
+    pub(super) batch: usize,
     array: UInt32Array,
     /// Number of repetitions of the items of `array`.
     repeats: usize,
     counts: Vec<u64>,
     /// The most frequent items, in descending order.
     top: Vec<u32>,
+    /// File of the items for other programs, once one of them needs it.
+    file: OnceCell<TempPath>,
 }
 
 impl Stream {
-    pub(crate) fn zipf(shape: Shape, skew: f64) -> Self {
+    pub(super) fn zipf(shape: Shape, skew: f64) -> Self {
         let mut items = vec![0; shape.items];
         let mut zipf = Zipf::new(shape.alphabet, skew, SEED).expect("clap checked the numbers");
         zipf.fill(&mut items);
@@ -65,7 +73,7 @@ impl Stream {
     }
 
     /// A stream of about the same length: its first `window` items, repeated.
-    pub(crate) fn repeated(&self, window: usize) -> Self {
+    pub(super) fn repeated(&self, window: usize) -> Self {
         let items = self.array.values();
         let window = &items[..window.min(items.len())];
         let shape = Shape {
@@ -88,31 +96,51 @@ impl Stream {
         top.sort_by_key(by_count);
         top.retain(|&item| counts[item as usize] > 0);
         let Shape { counters, batch, .. } = shape;
-        Self { counters, batch, array: UInt32Array::from(items), repeats, counts, top }
+        let (array, file) = (UInt32Array::from(items), OnceCell::new());
+        Self { counters, batch, array, repeats, counts, top, file }
     }
 
     /// Items without repetitions.
-    pub(crate) fn items(&self) -> &[u32] {
+    pub(super) fn items(&self) -> &[u32] {
         self.array.values()
     }
 
+    /// Times that the items come.
+    pub(super) fn repeats(&self) -> usize {
+        self.repeats
+    }
+
+    /// The items without repetitions as a file of little-endian numbers.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub(super) fn file(&self) -> &Path {
+        self.file.get_or_init(|| {
+            let mut file = NamedTempFile::new().expect("a folder for temporary files");
+            for items in self.items().chunks(1 << 16) {
+                file.write_all(&bytes(items.iter().copied())).expect("a disk with room");
+            }
+            file.into_temp_path()
+        })
+    }
+
     /// Number of different items, at most; all are below.
-    pub(crate) fn alphabet(&self) -> usize {
+    pub(super) fn alphabet(&self) -> usize {
         self.counts.len()
     }
 
     /// Number of items, including repetitions.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.array.len() * self.repeats
     }
 
     /// All batches, including repetitions.
-    pub(crate) fn batches(&self) -> impl Iterator<Item = &[u32]> {
+    pub(super) fn batches(&self) -> impl Iterator<Item = &[u32]> {
         (0..self.repeats).flat_map(|_| self.items().chunks(self.batch))
     }
 
     /// All batches for a pipeline, without copying items.
-    pub(crate) fn records(&self) -> impl Iterator<Item = RecordBatch> + Send + 'static {
+    pub(super) fn records(&self) -> impl Iterator<Item = RecordBatch> + Send + 'static {
         let starts = (0..self.array.len()).step_by(self.batch);
         let schema = Arc::new(Schema::new(vec![Field::new("item", DataType::UInt32, false)]));
         let batch = |start| {
@@ -131,7 +159,7 @@ impl Stream {
 
     /// Checks the claims of a candidate: its bounds, if it gives any, and at least that the most
     /// frequent item is present if its count exceeds 4 N / k.
-    pub(crate) fn check(&self, name: &str, estimates: &[Estimate]) {
+    pub(super) fn check(&self, name: &str, estimates: &[Estimate]) {
         let Some(first) = estimates.first() else { return };
         let bound = self.len() as u64 / self.counters as u64;
         if first.error.is_some() {
@@ -161,8 +189,7 @@ impl Stream {
     }
 
     /// Share of the first [`TOP`] reported items that belong there.
-    #[expect(clippy::cast_precision_loss, reason = "at most 100")]
-    pub(crate) fn precision(&self, estimates: &[Estimate]) -> f64 {
+    pub(super) fn precision(&self, estimates: &[Estimate]) -> f64 {
         let least = self.truth(self.top[self.top.len() - 1]);
         let right =
             estimates.iter().take(TOP).filter(|e| self.truth(e.item) >= least.max(1)).count();
@@ -171,8 +198,7 @@ impl Stream {
 
     /// Mean relative error of the counts of the true first [`TOP`]; an item that is not reported
     /// counts as 1. `None` without counts.
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^53")]
-    pub(crate) fn relative_error(&self, estimates: &[Estimate]) -> Option<f64> {
+    pub(super) fn relative_error(&self, estimates: &[Estimate]) -> Option<f64> {
         let counts: Option<HashMap<u32, u64>> =
             estimates.iter().map(|e| Some((e.item, e.count?))).collect();
         let counts = counts?;

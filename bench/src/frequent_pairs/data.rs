@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, UInt32Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_array::RecordBatch;
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
+use crate::runner::pipelines::batch_of_sets;
 
 /// Transactions of a batch.
 const BATCH: usize = 2048;
@@ -31,7 +29,7 @@ pub(super) type Supports<const N: usize> = BTreeMap<[u32; N], u32>;
 
 impl Case {
     /// A file in the FIMI format: a transaction a line, items as numbers.
-    pub(crate) fn read(path: &str, least: u32) -> io::Result<Self> {
+    fn read(path: &str, least: u32) -> io::Result<Self> {
         let text = fs::read_to_string(path)?;
         let mut case = Self { name: path.to_owned(), least, ends: Vec::new(), items: Vec::new() };
         for line in text.lines() {
@@ -41,6 +39,14 @@ impl Case {
             case.ends.push(case.items.len());
         }
         Ok(case)
+    }
+
+    /// A file with a least support, such as `retail.dat:10`.
+    pub(crate) fn named(file: &str) -> io::Result<Self> {
+        let (path, least) = file.rsplit_once(':').unwrap_or((file, ""));
+        let least = least.parse().ok().filter(|&least| least > 0);
+        let expected = || format!("invalid file {file:?}: expected PATH:SUPPORT");
+        Self::read(path, least.ok_or_else(|| io::Error::other(expected()))?)
     }
 
     /// The generator of the paper (§IV-A): each of `items` items is in a transaction with the
@@ -88,24 +94,9 @@ impl Case {
     }
 
     /// The transactions as batches with the column `set`.
-    pub(super) fn batches(&self) -> (SchemaRef, Vec<RecordBatch>) {
-        let item = Arc::new(Field::new_list_field(DataType::UInt32, false));
-        let mut sets = ListBuilder::new(UInt32Builder::new()).with_field(item);
-        let mut batches = Vec::new();
-        let mut finish = |sets: &mut ListBuilder<UInt32Builder>| {
-            let sets: ArrayRef = Arc::new(sets.finish());
-            let batch = RecordBatch::try_from_iter_with_nullable([("set", sets, false)]);
-            batches.push(batch.expect("one column"));
-        };
-        for (number, items) in self.each().enumerate() {
-            sets.values().append_slice(items);
-            sets.append(true);
-            if (number + 1) % BATCH == 0 {
-                finish(&mut sets);
-            }
-        }
-        finish(&mut sets);
-        (batches[0].schema(), batches)
+    pub(super) fn batches(&self) -> Vec<RecordBatch> {
+        let all: Vec<&[u32]> = self.each().collect();
+        all.chunks(BATCH).map(|part| batch_of_sets(part.iter().copied())).collect()
     }
 
     /// Support of each item.

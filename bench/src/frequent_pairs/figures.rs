@@ -3,16 +3,18 @@
 //! figure 11, rates of comparison, is the section `throughput`.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use trommel::frequent_pairs::Layout;
 use trommel::placement::available_cores;
-use trommel_bench::plot::{Plot, Scale};
 
 use super::data::Case;
-use super::{Place, Run, Totals, check, measure, measure_warm, mine, totals};
-use crate::memory::{peak, reset_peak};
+use super::operator::{Engine, Place, Totals, check};
+use crate::runner::memory::{peak, reset_peak};
+use crate::runner::plot::{Plot, Scale};
+use crate::runner::report::{Table, cells, right};
+use crate::runner::turns::Turns;
+use crate::runner::{Figures, Runs};
 
 /// Items of all transactions together.
 const ELEMENTS: u32 = 10_000_000;
@@ -44,33 +46,20 @@ fn case(items: u32, percent: f64, elements: u32) -> Case {
     Case::generate(items, density, elements, least)
 }
 
-/// One run of a layout.
-#[derive(Clone, Copy)]
-struct Point {
-    /// Number of the case.
-    x: usize,
-    time: Duration,
-    /// Bytes that the run took beside its input, at the most.
-    bytes: u64,
-}
-
-/// Points of a layout on a number of cores.
-struct Line {
-    name: String,
-    points: Vec<Point>,
-}
+/// Seconds of a layout by the number of the case, and MB that its runs take beside their input.
+type Line = [Vec<Option<f64>>; 2];
 
 /// The figures of the paper. Each prints its table, and is drawn into a folder if there is one.
 pub(super) struct Paper<'a> {
-    folder: Option<&'a Path>,
-    rounds: usize,
+    figures: &'a Figures,
+    runs: Runs,
     /// Items of all transactions together.
     elements: u32,
 }
 
 impl<'a> Paper<'a> {
-    pub(super) fn new(folder: Option<&'a Path>, rounds: usize, quick: bool) -> Self {
-        Self { folder, rounds, elements: if quick { ELEMENTS / 100 } else { ELEMENTS } }
+    pub(super) fn new(figures: &'a Figures, runs: Runs, quick: bool) -> Self {
+        Self { figures, runs, elements: if quick { ELEMENTS / 100 } else { ELEMENTS } }
     }
 
     /// Time and memory by the number of items.
@@ -78,12 +67,7 @@ impl<'a> Paper<'a> {
     /// # Errors
     /// If a figure cannot be written.
     pub(super) fn by_items(&self) -> io::Result<()> {
-        let sweep = Sweep {
-            title: "Items",
-            axis: "items",
-            file: "frequent-pairs-items",
-            about: format!("{PERCENT} %, {} items of transactions, one core", self.elements),
-        };
+        let about = format!("{PERCENT} %, {} items of transactions, one core", self.elements);
         let cases = ITEMS.into_iter().map(|items| {
             let layouts = LAYOUTS.into_iter().filter(|layout| match layout {
                 Layout::Auto => true,
@@ -92,7 +76,7 @@ impl<'a> Paper<'a> {
             });
             (f64::from(items), case(items, PERCENT, self.elements), layouts.collect())
         });
-        sweep.run(self.folder, cases, self.rounds)
+        self.sweep(["Items", "items", "items"], &about, cases)
     }
 
     /// Time and memory by the density of items.
@@ -101,16 +85,65 @@ impl<'a> Paper<'a> {
     /// If a figure cannot be written.
     pub(super) fn by_density(&self) -> io::Result<()> {
         let elements = self.elements;
-        let sweep = Sweep {
-            title: "Density",
-            axis: "density, %",
-            file: "frequent-pairs-density",
-            about: format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core"),
-        };
+        let about = format!("{ITEMS_BY_DENSITY} items, {elements} items of transactions, one core");
         let cases = PERCENTS
             .into_iter()
             .map(|percent| (percent, case(ITEMS_BY_DENSITY, percent, elements), LAYOUTS.to_vec()));
-        sweep.run(self.folder, cases, self.rounds)
+        self.sweep(["Density", "density, %", "density"], &about, cases)
+    }
+
+    /// Measures the layouts of each case, prints a row of each, and draws the figures.
+    fn sweep(
+        &self,
+        [title, axis, file]: [&str; 3],
+        about: &str,
+        cases: impl Iterator<Item = (f64, Case, Vec<Layout>)>,
+    ) -> io::Result<()> {
+        println!("{title}: {about}; seconds / MB beside the input\n");
+        let mut table = Table::new(&format!("{axis}: | {}", right(LAYOUTS.map(Layout::name))));
+        let mut lines: [Line; LAYOUTS.len()] = Default::default();
+        let mut names = Vec::new();
+        for (x, case, layouts) in cases {
+            let expected = check::<2>(&case);
+            let mut shown = Vec::new();
+            for ([times, bytes], layout) in lines.iter_mut().zip(LAYOUTS) {
+                let point = layouts.contains(&layout).then(|| self.point(&case, layout, expected));
+                times.push(point.map(|(seconds, _)| seconds));
+                bytes.push(point.map(|(_, megabytes)| megabytes.max(0.1)));
+                let cell = |(seconds, megabytes)| format!("{seconds:.3} / {megabytes:.0}");
+                shown.push(point.map_or_else(String::new, cell));
+            }
+            table.row(format!("{x} | {}", cells(shown)));
+            names.push(x.to_string());
+        }
+        drop(table);
+        for (number, (what, unit)) in [("time", "seconds"), ("memory", "MB")].iter().enumerate() {
+            let mut plot = Plot::new(format!("Frequent pairs: {what}"), about, Scale::Logarithmic)
+                .axes(axis, unit)
+                .x_names(names.clone());
+            for (line, layout) in lines.iter().zip(LAYOUTS) {
+                plot = plot.line_by_number(layout.name(), line[number].iter().copied());
+            }
+            plot.save(self.figures, &format!("frequent-pairs-{file}-{what}"))?;
+        }
+        Ok(())
+    }
+
+    /// Median seconds of a layout on one core, and MB that it takes beside its input. A long run is
+    /// not repeated.
+    fn point(&self, case: &Case, layout: Layout, expected: Totals) -> (f64, f64) {
+        let batches = case.batches();
+        let engine = Engine { itemset: 2, layout, place: Place::Cores(1), least: case.least };
+        let before = reset_peak();
+        let first = engine.run(&batches);
+        let megabytes = peak().saturating_sub(before) as f64 / 1e6;
+        assert_eq!(first.answer, expected, "{}: {layout:?}", case.name);
+        if first.time > REPEATED_MAX {
+            return (first.time.as_secs_f64(), megabytes);
+        }
+        let mut turns = Turns::new(self.runs).cold().expect(expected);
+        turns.add(layout.name(), || engine.run(&batches));
+        (turns.run()[0].seconds(), megabytes)
     }
 
     /// Times by cores: 1, 2, 4 and so on, and all.
@@ -118,115 +151,34 @@ impl<'a> Paper<'a> {
     /// # Errors
     /// If a figure cannot be written.
     pub(super) fn by_cores(&self) -> io::Result<()> {
-        by_cores(self.folder, &case(ITEMS_BY_DENSITY, PERCENT, self.elements), self.rounds)
-    }
-}
-
-/// Time and memory of layouts by one property of the transactions.
-struct Sweep {
-    title: &'static str,
-    axis: &'static str,
-    /// First part of the names of the figures.
-    file: &'static str,
-    about: String,
-}
-
-impl Sweep {
-    /// Measures the layouts of each case, prints a row of each, and draws the figures.
-    fn run(
-        &self,
-        folder: Option<&Path>,
-        cases: impl Iterator<Item = (f64, Case, Vec<Layout>)>,
-        rounds: usize,
-    ) -> io::Result<()> {
-        let Self { title, axis, about, .. } = self;
-        println!("\n{title}: {about}; seconds / MB beside the input\n");
-        println!("| {axis} | {} |", LAYOUTS.map(Layout::name).join(" | "));
-        println!("|---:|{}", "---:|".repeat(LAYOUTS.len()));
-        let line = |layout: Layout| Line { name: layout.name().to_owned(), points: Vec::new() };
-        let mut lines: Vec<Line> = LAYOUTS.into_iter().map(line).collect();
-        let mut names = Vec::new();
-        for (x, case, layouts) in cases {
-            let expected = check::<2>(&case);
-            let mut cells = Vec::new();
-            for (line, layout) in lines.iter_mut().zip(LAYOUTS) {
-                if !layouts.contains(&layout) {
-                    cells.push(String::new());
-                    continue;
-                }
-                let (time, bytes) = point(&case, layout, expected, rounds);
-                cells.push(format!("{:.3} / {:.0}", time.as_secs_f64(), bytes as f64 / 1e6));
-                line.points.push(Point { x: names.len(), time, bytes });
+        let case = case(ITEMS_BY_DENSITY, PERCENT, self.elements);
+        let (expected, batches) = (check::<2>(&case), case.batches());
+        let all = available_cores().len();
+        let doubled = std::iter::successors(Some(1), |count| Some(2 * count));
+        let mut counts: Vec<usize> = doubled.take_while(|count| *count < all).collect();
+        counts.push(all);
+        let about = format!("{}, support {}", case.name, case.least);
+        println!("Cores: {about}; seconds\n");
+        let names: Vec<String> = counts.iter().map(usize::to_string).collect();
+        let mut table = Table::new(&format!("layout | {} | first / last:", right(&names)));
+        let mut plot = Plot::new("Frequent pairs: cores", about, Scale::Logarithmic)
+            .axes("cores", "seconds")
+            .x_names(names);
+        for layout in LAYOUTS {
+            let mut turns = Turns::new(self.runs).expect(expected);
+            for &count in &counts {
+                let place = Place::Cores(count);
+                let engine = Engine { itemset: 2, layout, place, least: case.least };
+                let batches = &batches;
+                turns.add(count.to_string(), move || engine.run(batches));
             }
-            println!("| {x} | {} |", cells.join(" | "));
-            names.push(x.to_string());
+            let times: Vec<f64> = turns.run().iter().map(|engine| engine.seconds()).collect();
+            let shown = cells(times.iter().map(|time| format!("{time:.4}")));
+            let ratio = times[0] / times[times.len() - 1];
+            table.row(format!("`{}` | {shown} | {ratio:.2}", layout.name()));
+            plot = plot.line_by_number(layout.name(), times.into_iter().map(Some));
         }
-        folder.map_or(Ok(()), |folder| self.draw(folder, &lines, &names))
+        drop(table);
+        plot.save(self.figures, "frequent-pairs-cores")
     }
-
-    fn draw(&self, folder: &Path, lines: &[Line], names: &[String]) -> io::Result<()> {
-        let draw = |what: &str, unit: &str, value: &dyn Fn(&Point) -> f64| {
-            let title = format!("Frequent pairs: {what}");
-            let mut plot = Plot::new(title, &self.about, Scale::Logarithmic)
-                .axes(self.axis, unit)
-                .x_names(names.to_vec());
-            for line in lines {
-                let points = line.points.iter().map(|point| (point.x as f64, value(point)));
-                plot = plot.line(&line.name, points.collect());
-            }
-            plot.write(folder, &format!("{}-{what}", self.file))
-        };
-        draw("time", "seconds", &|point| point.time.as_secs_f64())?;
-        draw("memory", "MB", &|point| (point.bytes as f64 / 1e6).max(0.1))?;
-        Ok(())
-    }
-}
-
-/// Median time of a layout on one core, and bytes that it takes beside its input. A long run is
-/// not repeated.
-fn point(case: &Case, layout: Layout, expected: Totals, rounds: usize) -> (Duration, u64) {
-    let batches = case.batches();
-    let run = Run { itemset: 2, layout, place: Place::Cores(1) };
-    let before = reset_peak();
-    let (time, rows) = mine(batches.clone(), case.least, run);
-    let bytes = peak().saturating_sub(before);
-    assert_eq!(totals(&rows), expected, "{}: {layout:?}", case.name);
-    drop(rows);
-    if time > REPEATED_MAX {
-        return (time, bytes);
-    }
-    (measure_warm(case, &batches, run, expected, rounds), bytes)
-}
-
-/// Times by cores: 1, 2, 4 and so on, and all.
-fn by_cores(folder: Option<&Path>, case: &Case, rounds: usize) -> io::Result<()> {
-    let expected = check::<2>(case);
-    let all = available_cores().len();
-    let doubled = std::iter::successors(Some(1), |count| Some(2 * count));
-    let mut counts: Vec<usize> = doubled.take_while(|count| *count < all).collect();
-    counts.push(all);
-    let about = format!("{}, support {}", case.name, case.least);
-    println!("\nCores: {about}; seconds\n");
-    let names: Vec<String> = counts.iter().map(usize::to_string).collect();
-    println!("| layout | {} | first / last |", names.join(" | "));
-    println!("|---|{}---:|", "---:|".repeat(counts.len()));
-    let mut plot = Plot::new("Frequent pairs: cores", about, Scale::Logarithmic)
-        .axes("cores", "seconds")
-        .x_names(names);
-    for layout in LAYOUTS {
-        let time = |count: &usize| {
-            let run = Run { itemset: 2, layout, place: Place::Cores(*count) };
-            measure(case, run, expected, rounds).as_secs_f64()
-        };
-        let times: Vec<f64> = counts.iter().map(time).collect();
-        let shown: Vec<String> = times.iter().map(|time| format!("{time:.4}")).collect();
-        let ratio = times[0] / times[times.len() - 1];
-        println!("| `{}` | {} | {ratio:.2} |", layout.name(), shown.join(" | "));
-        let points = (0_u32..).map(f64::from).zip(times).collect();
-        plot = plot.line(layout.name(), points);
-    }
-    if let Some(folder) = folder {
-        plot.write(folder, "frequent-pairs-cores")?;
-    }
-    Ok(())
 }

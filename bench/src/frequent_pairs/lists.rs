@@ -2,7 +2,7 @@
 
 use trommel_kernels::sets::Sets;
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
 
 /// Tid lists of some items.
 pub(super) struct Lists {

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::Totals;
 use super::data::Case;
-use crate::python::Python;
+use super::operator::Totals;
+use crate::runner::python::Python;
+use crate::runner::turns::median;
 
 /// Output of the script: a measurement of a peer, or the reason why it is missing.
 #[derive(Debug, Deserialize)]
@@ -21,9 +23,9 @@ impl Peer {
     /// Name and time, or the reason why there is none.
     pub(super) fn shown(self, expected: Totals) -> (String, String) {
         match self {
-            Self::Mined { name, mut seconds, rows, sum } => {
-                seconds.sort_by(f64::total_cmp);
-                let time = format!("{:.4}", seconds[seconds.len() / 2]);
+            Self::Mined { name, seconds, rows, sum } => {
+                let times = seconds.into_iter().map(Duration::from_secs_f64);
+                let time = format!("{:.4}", median(times.collect()).as_secs_f64());
                 let is_right = (rows, sum) == expected;
                 let remark =
                     if is_right { String::new() } else { format!(" (finds {rows}, {sum})") };
@@ -32,14 +34,6 @@ impl Peer {
             Self::Missing { name, missing } => (name, missing),
         }
     }
-}
-
-/// Creates the environment of the script.
-///
-/// # Errors
-/// If Python fails.
-pub(super) fn prepare() -> io::Result<Python> {
-    Python::prepare("frequent_pairs")
 }
 
 /// Measures all peers of the script on these transactions, with rows of `itemset` items.

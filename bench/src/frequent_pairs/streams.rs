@@ -5,14 +5,15 @@
 //! generate ──► frequent_pairs, in windows ──► discard
 //! ```
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use trommel::frequent_pairs::{PairWindow, Support};
-use trommel::metrics::StageMetrics;
 use trommel::placement::Placement;
-use trommel::{Discard, FrequentPairs, Generate, Graph, RunOptions, Share};
+use trommel::{Discard, FrequentPairs, Generate, Graph, Share};
 
-use crate::memory::{peak, reset_peak};
+use crate::runner::memory::{peak, reset_peak};
+use crate::runner::pipelines::{rows_of, run as run_graph};
+use crate::runner::report::Table;
 
 /// Items in all.
 const ALPHABET: u32 = 100_000;
@@ -27,10 +28,9 @@ const ONE_IN: u64 = 1000;
 /// transactions as `window` says.
 pub(super) fn run(transactions: &[u64], window: u64) {
     println!("Transactions of {ITEMS} items, windows of {window}, support of 1/{ONE_IN}\n");
-    println!(
-        "| transactions | run | generating, s | whole run, s | pairs of all windows | peak, MB |"
+    let mut table = Table::new(
+        "transactions: | run | generating, s: | whole run, s: | pairs of all windows: | peak, MB:",
     );
-    println!("|---:|---|---:|---:|---:|---:|");
     for &transactions in transactions {
         let (generating, _) = once(transactions, None, Placement::Fused);
         let mut expected = None;
@@ -40,13 +40,11 @@ pub(super) fn run(transactions: &[u64], window: u64) {
             let megabytes = peak() as f64 / 1e6;
             assert_eq!(pairs, *expected.get_or_insert(pairs), "{name}: pairs");
             let [generating, seconds] = [generating, time].map(|time| time.as_secs_f64());
-            println!(
-                "| {transactions} | {name} | {generating:.2} | {seconds:.2} | {pairs} | \
-                 {megabytes:.0} |"
-            );
+            table.row(format!(
+                "{transactions} | {name} | {generating:.2} | {seconds:.2} | {pairs} | {megabytes:.0}"
+            ));
         }
     }
-    println!();
 }
 
 /// Time and pairs of a run, or time of generating alone without a window.
@@ -61,11 +59,8 @@ fn once(transactions: u64, window: Option<u64>, placement: Placement) -> (Durati
     }
     graph.add_after(last, "end", Discard::new());
     graph.placement(placement);
-    let topology = graph.build().expect("the stages fit");
-    let begin = Instant::now();
-    let metrics = topology.run(RunOptions::new()).expect("the transactions are valid");
-    let time = begin.elapsed();
-    (time, metrics.stage("pairs").map_or(0, StageMetrics::items_out))
+    let (time, metrics) = run_graph(graph);
+    (time, rows_of(&metrics, "pairs"))
 }
 
 #[cfg(test)]

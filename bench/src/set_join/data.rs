@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::{ListBuilder, UInt32Builder};
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use trommel::set_similarity_join::{SetCollection, SetCollector, Side};
 
-use crate::numbers::Numbers;
+use crate::runner::numbers::Numbers;
+use crate::runner::pipelines::sets;
 
 /// Memory limit of a join, in bytes.
 pub(super) const MEMORY_MAX: usize = 1 << 36;
@@ -108,15 +108,11 @@ impl Input {
 
     /// Text of the sets, one set per line.
     pub(super) fn lines(&self) -> String {
-        let mut lines = String::new();
-        let mut begin = 0;
-        for &end in &self.ends {
-            let tokens: Vec<String> = self.tokens[begin..end].iter().map(u32::to_string).collect();
-            lines.push_str(&tokens.join(" "));
-            lines.push('\n');
-            begin = end;
-        }
-        lines
+        let line = |set: usize| {
+            let tokens: Vec<String> = self.set(set).iter().map(u32::to_string).collect();
+            tokens.join(" ") + "\n"
+        };
+        (0..self.ends.len()).map(line).collect()
     }
 
     /// Collection ready to be joined; with `is_two_sided`, of even sets with odd ones.
@@ -148,16 +144,11 @@ impl Input {
         sets.chunks(batch_sets.max(1)).map(|sets| self.batch(sets)).collect()
     }
 
-    fn batch(&self, sets: &[usize]) -> RecordBatch {
-        let mut lists = ListBuilder::new(UInt32Builder::new());
-        for &set in sets {
-            lists.values().append_slice(self.set(set));
-            lists.append(true);
-        }
+    fn batch(&self, of: &[usize]) -> RecordBatch {
         let id = |&set: &usize| u32::try_from(set).expect("sets have 32-bit numbers");
-        let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(sets.iter().map(id)));
-        let lists: ArrayRef = Arc::new(lists.finish());
-        RecordBatch::try_from_iter([("id", ids), ("set", lists)]).expect("columns of one length")
+        let ids: ArrayRef = Arc::new(UInt32Array::from_iter_values(of.iter().map(id)));
+        let columns = [("id", ids), ("set", sets(of.iter().map(|&set| self.set(set))))];
+        RecordBatch::try_from_iter(columns).expect("columns of one length")
     }
 }
 

@@ -15,10 +15,10 @@ use std::process::Command;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::Patience;
 use super::data::Input;
-use super::joins::Joins;
-use crate::cpp;
+use super::waves::Joins;
+use crate::runner::report::Table;
+use crate::runner::{Runs, cpp};
 
 /// Source that runs a join of the program.
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cpp/set_join.cpp");
@@ -109,32 +109,26 @@ impl GpuSsJoin {
     ///
     /// # Errors
     /// If the file of sets can't be written.
-    pub(super) fn in_waves(
-        &self,
-        input: &Input,
-        ours: &Joins,
-        patience: Patience,
-    ) -> io::Result<()> {
+    pub(super) fn in_waves(&self, input: &Input, ours: &Joins, runs: Runs) -> io::Result<()> {
         let path = self.folder.path().join("sets.txt");
         fs::write(&path, input.lines())?;
-        println!("| threshold | gpussjoin | pairs | preparing | joining | fastest of ours |");
-        println!("|---:|---|---:|---:|---:|---:|");
+        let mut table = Table::new(
+            "threshold: | gpussjoin | pairs: | preparing: | joining: | fastest of ours:",
+        );
         for percent in ours.thresholds() {
             let fastest = ours.least(percent, |_| true, |counted| counted.total);
             let fastest = fastest.map_or(f64::NAN, |fastest| fastest.counted.total);
             for join in &self.joins {
-                let name = &join.name;
-                match join.run(&path, percent, patience) {
-                    Ok(Joined { pairs, preparing, joining }) => println!(
-                        "| {percent} | {name} | {pairs} | {preparing:.4} | {joining:.4} | \
-                         {fastest:.4} |"
-                    ),
-                    // A kernel may read beyond its arrays.
-                    Err(_) => println!("| {percent} | {name} | failed | | | {fastest:.4} |"),
-                }
+                // A kernel may read beyond its arrays.
+                let joined = join.run(&path, percent, runs).map_or_else(
+                    |_| "failed |  | ".to_owned(),
+                    |Joined { pairs, preparing, joining }| {
+                        format!("{pairs} | {preparing:.4} | {joining:.4}")
+                    },
+                );
+                table.row(format!("{percent} | {} | {joined} | {fastest:.4}", join.name));
             }
         }
-        println!();
         Ok(())
     }
 }
@@ -144,10 +138,10 @@ impl Join {
     ///
     /// # Errors
     /// If the program fails.
-    pub(super) fn run(&self, path: &Path, percent: u32, patience: Patience) -> io::Result<Joined> {
+    pub(super) fn run(&self, path: &Path, percent: u32, runs: Runs) -> io::Result<Joined> {
         let mut command = Command::new(&self.program);
         command.arg(path).arg((f64::from(percent) / 100.0).to_string());
-        command.arg(patience.rounds().to_string()).arg(patience.seconds.to_string());
+        command.arg(runs.rounds(3).to_string()).arg(runs.seconds.to_string());
         let output = cpp::successful(command.args(&self.arguments).output()?)?;
         let lines = String::from_utf8_lossy(&output.stdout);
         let rounds = lines.lines().map(serde_json::from_str).collect::<Result<Vec<Joined>, _>>()?;
@@ -180,14 +174,11 @@ mod tests {
             done"#;
         fs::write(&script, lines).unwrap();
         let join = Join { name: "join".to_owned(), program: "sh".into(), arguments: Vec::new() };
-        let patience = Patience { rounds: 3, seconds: f64::INFINITY };
-        let joined = join.run(&script, 80, patience).unwrap();
+        let runs = Runs { rounds: Some(3), seconds: f64::INFINITY };
+        let joined = join.run(&script, 80, runs).unwrap();
         assert_eq!((joined.pairs, joined.preparing, joined.joining), (5, 20.0, 120.0));
-        assert_eq!(join.run(&script, 60, patience).unwrap_err().to_string(), "lost");
+        assert_eq!(join.run(&script, 60, runs).unwrap_err().to_string(), "lost");
         fs::write(&script, "").unwrap();
-        assert_eq!(
-            join.run(&script, 80, patience).unwrap_err().to_string(),
-            "no round was printed"
-        );
+        assert_eq!(join.run(&script, 80, runs).unwrap_err().to_string(), "no round was printed");
     }
 }

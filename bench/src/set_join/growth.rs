@@ -10,62 +10,44 @@
 //! peak is that of the process, which keeps freed memory: numbers of sets must ascend.
 
 use std::io;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use trommel::Device;
 use trommel::placement::{Placement, available_cores};
 use trommel::set_similarity_join::{JoinWindow, Threshold};
 use trommel::unstable::cuda;
-use trommel::{Collect, Discard, Generate, Graph, JoinOutput, RunOptions, SetSimilarityJoin};
-use trommel_bench::plot::{Plot, Scale};
+use trommel::{Collect, Device, Discard, Generate, Graph, JoinOutput, SetSimilarityJoin};
 
 use super::data::MEMORY_MAX;
-use super::{Patience, median};
-use crate::memory::{peak, reset_peak};
+use crate::runner::memory::{peak, reset_peak};
+use crate::runner::pipelines::{count, counter, run};
+use crate::runner::plot::{Plot, Scale};
+use crate::runner::report::{Table, cells, right};
+use crate::runner::turns::{Run, Turns};
+use crate::runner::{Figures, Runs};
 
 /// Distinct tokens.
 const ALPHABET: u32 = 500_000;
 /// Zipf exponent of the tokens.
 const SKEW: f64 = 0.8;
 
+/// Steps of a join, by the counters of their times: reading beside the first part of collecting,
+/// the rest of collecting, sorting, planning and indexing on all cores, and joining.
+const STEPS: [&str; 6] = ["reading", "collecting", "sorting", "planning", "indexing", "joining"];
+
 /// Place of a join: the device of its work, and its stages on one core or on all.
 #[derive(Debug, Clone, Copy)]
 struct Place {
+    name: &'static str,
     device: Device,
     placement: Placement,
 }
 
-/// Measured run.
-#[derive(Debug, Clone, Copy, Default)]
-struct Measured {
-    seconds: f64,
+/// What a run has beside its time.
+struct Rest {
     pairs: u64,
     /// Largest resident memory of the process.
     bytes: u64,
-    /// Seconds of the steps of the join, in one of the runs.
+    /// Seconds of the steps of the join.
     steps: [f64; STEPS.len()],
-}
-
-/// Steps of a join, by the counters of their times: reading beside the first part of collecting,
-/// the rest of collecting, sorting, planning and indexing on all cores, and joining.
-const STEPS: [(&str, &str); 6] = [
-    ("reading", "reading_ns"),
-    ("collecting", "collecting_ns"),
-    ("sorting", "sorting_ns"),
-    ("planning", "planning_ns"),
-    ("indexing", "indexing_ns"),
-    ("joining", "joining_ns"),
-];
-
-/// Points of a place by the number of sets, for the figures.
-struct Curve {
-    name: String,
-    seconds: Vec<(f64, f64)>,
-    megabytes: Vec<(f64, f64)>,
 }
 
 /// Whole runs over each number of `sets`, ascending, at one threshold.
@@ -78,159 +60,116 @@ pub(super) struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// Prints a line for each number of sets and place, and draws the curves into `figures`.
+    /// Prints a row for each number of sets and place, and draws the curves.
     ///
     /// # Errors
     /// If a figure cannot be written.
-    pub(super) fn measure(&self, patience: Patience, figures: Option<&Path>) -> io::Result<()> {
+    pub(super) fn measure(&self, runs: Runs, figures: &Figures) -> io::Result<()> {
         let window = self.window.map_or("all sets at once".to_owned(), |sets| {
             format!("each set with the {sets} before it")
         });
         println!("Jaccard .{}, {window}\n", self.percent);
-        println!(
-            "| sets | device | generating | whole run, s | 1,000 sets/s | pairs | peak, MB |\n\
-             |---:|---|---:|---:|---:|---:|---:|"
-        );
         let places = places();
-        let curve = |place: &Place| Curve {
-            name: place.name(),
-            seconds: Vec::new(),
-            megabytes: Vec::new(),
+        let plot = |subtitle: &str, y| {
+            let title = format!("Joins of sets of 14 tokens, Jaccard .{}", self.percent);
+            let names = self.sets.iter().map(|&sets| short(sets));
+            Plot::new(title, subtitle, Scale::Logarithmic).axes("sets", y).x_names(names.collect())
         };
-        let mut curves: Vec<Curve> = places.iter().map(curve).collect();
+        let mut curves = places.iter().map(|_| [Vec::new(), Vec::new()]).collect::<Vec<_>>();
         let mut steps = Vec::new();
-        for (at, &sets) in self.sets.iter().enumerate() {
-            let generating = self.median(sets, None, patience).seconds;
+        let mut table = Table::new(
+            "sets: | device | generating: | whole run, s: | 1,000 sets/s: | pairs: | peak, MB:",
+        );
+        for &sets in self.sets {
+            let generating = self.median(sets, None, None, runs).0;
             let mut expected = None;
             for (&place, curve) in places.iter().zip(&mut curves) {
-                let measured = self.median(sets, Some(place), patience);
-                let Measured { seconds, pairs, bytes, .. } = measured;
-                steps.push((sets, place, measured.steps));
-                assert_eq!(pairs, *expected.get_or_insert(pairs), "{}: all pairs", place.name());
-                let (rate, megabytes) = (sets as f64 / seconds / 1e3, bytes as f64 / 1e6);
-                println!(
-                    "| {sets} | {} | {generating:.3} | {seconds:.3} | {rate:.0} | {pairs} | \
-                     {megabytes:.0} |",
-                    place.name(),
-                );
-                curve.seconds.push((at as f64, seconds));
-                curve.megabytes.push((at as f64, megabytes));
+                let (seconds, rest) = self.median(sets, Some(place), expected, runs);
+                let (rate, megabytes) = (sets as f64 / seconds / 1e3, rest.bytes as f64 / 1e6);
+                table.row(format!(
+                    "{sets} | {} | {generating:.3} | {seconds:.3} | {rate:.0} | {} | {megabytes:.0}",
+                    place.name, rest.pairs,
+                ));
+                expected = Some(rest.pairs);
+                curve[0].push(Some(seconds));
+                curve[1].push(Some(megabytes));
+                let of_steps = cells(rest.steps.map(|seconds| format!("{seconds:.3}")));
+                steps.push(format!("{sets} | {} | {of_steps}", place.name));
             }
         }
-        println!();
+        drop(table);
         if self.window.is_none() {
-            print_steps(&steps);
+            let names = right(STEPS.map(|name| format!("{name}, s")));
+            let mut table = Table::new(&format!("sets: | device | {names}"));
+            steps.into_iter().for_each(|row| table.row(row));
         }
-        figures.map_or(Ok(()), |folder| self.draw(&curves, folder))
+        let mut seconds = plot("whole runs; lower is better", "seconds");
+        let mut memory = plot("peak of the process; lower is better", "MB");
+        for (Place { name, .. }, [times, megabytes]) in places.iter().zip(curves) {
+            seconds = seconds.line_by_number(name, times);
+            memory = memory.line_by_number(name, megabytes);
+        }
+        seconds.save(figures, "set-join-growth")?;
+        memory.save(figures, "set-join-growth-memory")
     }
 
-    /// Median time of a run, or of generating alone, and its largest peak.
-    fn median(&self, sets: u64, place: Option<Place>, patience: Patience) -> Measured {
-        let (mut times, mut total, mut most) = (Vec::new(), 0.0, 0);
-        let (mut pairs, mut steps) = (0, [0.0; STEPS.len()]);
-        while times.len() < patience.rounds() && !patience.is_over(total) {
-            reset_peak();
-            let time;
-            (time, pairs, steps) = self.run(sets, place);
-            most = most.max(peak());
-            total += time.as_secs_f64();
-            times.push(time);
-        }
-        Measured { seconds: median(&mut times).as_secs_f64(), pairs, bytes: most, steps }
+    /// Median seconds of a run, or of generating alone; its largest peak and the steps.
+    fn median(
+        &self,
+        sets: u64,
+        place: Option<Place>,
+        expected: Option<u64>,
+        runs: Runs,
+    ) -> (f64, Rest) {
+        let mut turns = Turns::new(runs).cold().expect(expected);
+        turns.add(place.map_or("generating", |place| place.name), || self.run(sets, place));
+        let measured = turns.run().remove(0);
+        let bytes = measured.all().map(|rest: &Rest| rest.bytes).max().unwrap_or(0);
+        let Rest { pairs, steps, .. } = *measured.rest();
+        (measured.seconds(), Rest { pairs, bytes, steps })
     }
 
     /// Runs a pipeline once.
-    fn run(&self, sets: u64, place: Option<Place>) -> (Duration, u64, [f64; STEPS.len()]) {
+    fn run(&self, sets: u64, place: Option<Place>) -> Run<u64, Rest> {
         let mut graph = Graph::new();
         let source = Generate::sets(ALPHABET, SKEW).sizes(5..=23).items(sets);
         let generate = graph.add("generate", source);
         let (sink, rows) = Collect::new();
-        match place {
-            Some(Place { device, placement }) => {
-                let threshold = Threshold::new(self.percent, 100).expect("a positive threshold");
-                let mut join = SetSimilarityJoin::new(threshold)
-                    .output(JoinOutput::Count)
-                    .device(device)
-                    .memory_max(MEMORY_MAX);
-                if let Some(sets) = self.window {
-                    join = join.window(JoinWindow::sets(sets as u64));
-                }
-                let join = graph.add_after(generate, "join", join);
-                graph.add_after(join, "count", sink);
-                graph.placement(placement);
+        if let Some(Place { device, placement, .. }) = place {
+            let threshold = Threshold::new(self.percent, 100).expect("a positive threshold");
+            let join = SetSimilarityJoin::new(threshold).output(JoinOutput::Count);
+            let mut join = join.device(device).memory_max(MEMORY_MAX);
+            if let Some(sets) = self.window {
+                join = join.window(JoinWindow::sets(sets as u64));
             }
-            None => {
-                graph.add_after(generate, "end", Discard::new());
-                graph.placement(Placement::Fused);
-            }
+            let join = graph.add_after(generate, "join", join);
+            graph.add_after(join, "count", sink);
+            graph.placement(placement);
+        } else {
+            graph.add_after(generate, "end", Discard::new());
+            graph.placement(Placement::Fused);
         }
-        let topology = graph.build().expect("the graph is whole");
-        let begin = Instant::now();
-        let metrics = topology.run(RunOptions::new()).expect("enough memory");
-        let time = begin.elapsed();
-        let parts = metrics.stage("join").map_or(&[][..], |stage| &stage.parts);
-        let seconds = |(_, counter): (&str, &str)| {
-            let counters = parts.iter().flat_map(|part| &part.counters);
-            let ns = counters.filter(|(name, _)| *name == counter).map(|(_, ns)| *ns);
-            ns.sum::<u64>() as f64 / 1e9
-        };
-        let count = |rows: &RecordBatch| rows.column(0).as_primitive::<UInt64Type>().value(0);
-        (time, rows.take().first().map_or(0, count), STEPS.map(seconds))
+        reset_peak();
+        let (time, metrics) = run(graph);
+        let pairs = count(&rows);
+        let seconds = |step| counter(&metrics, "join", &format!("{step}_ns")) as f64 / 1e9;
+        let rest = Rest { pairs, bytes: peak(), steps: STEPS.map(seconds) };
+        Run { time, answer: pairs, rest }
     }
-
-    fn draw(&self, curves: &[Curve], folder: &Path) -> io::Result<()> {
-        let title = format!("Joins of sets of 14 tokens, Jaccard .{}", self.percent);
-        let names: Vec<String> = self.sets.iter().map(|&sets| short(sets)).collect();
-        let plot = |subtitle: &str, y| {
-            let plot = Plot::new(&title, subtitle, Scale::Logarithmic);
-            plot.axes("sets", y).x_names(names.clone())
-        };
-        let mut seconds = plot("whole runs; lower is better", "seconds");
-        let mut memory = plot("peak of the process; lower is better", "MB");
-        for curve in curves {
-            seconds = seconds.line(&curve.name, curve.seconds.clone());
-            memory = memory.line(&curve.name, curve.megabytes.clone());
-        }
-        println!("wrote {}", seconds.write(folder, "set-join-growth")?.display());
-        println!("wrote {}\n", memory.write(folder, "set-join-growth-memory")?.display());
-        Ok(())
-    }
-}
-
-/// Prints the time of each step of the joins.
-fn print_steps(measured: &[(u64, Place, [f64; STEPS.len()])]) {
-    let names = STEPS.map(|(name, _)| format!("{name}, s")).join(" | ");
-    println!("| sets | device | {names} |\n|---:|---{}|", "|---:".repeat(STEPS.len()));
-    for (sets, place, steps) in measured {
-        let steps = steps.map(|seconds| format!("{seconds:.3}")).join(" | ");
-        println!("| {sets} | {} | {steps} |", place.name());
-    }
-    println!();
 }
 
 /// One core, all cores, and where there is a GPU, the choice of the operator and that GPU.
 fn places() -> Vec<Place> {
-    let cpu = |placement| Place { device: Device::Cpu, placement };
-    let mut places = vec![cpu(Placement::Fused)];
+    let place = |name, device, placement| Place { name, device, placement };
+    let mut places = vec![place("one core", Device::Cpu, Placement::Fused)];
     if available_cores().len() > 1 {
-        places.push(cpu(Placement::Auto));
+        places.push(place("all cores", Device::Cpu, Placement::Auto));
     }
     if cuda::Device::probe(0).is_ok() {
-        let on = |device| Place { device, placement: Placement::Auto };
-        places.extend([on(Device::Auto), on(Device::Cuda(0))]);
+        places.push(place("auto", Device::Auto, Placement::Auto));
+        places.push(place("GPU", Device::Cuda(0), Placement::Auto));
     }
     places
-}
-
-impl Place {
-    fn name(self) -> String {
-        match (self.device, self.placement) {
-            (Device::Cpu, Placement::Fused) => "one core".to_owned(),
-            (Device::Cpu, _) => "all cores".to_owned(),
-            (Device::Auto, _) => "auto".to_owned(),
-            (Device::Cuda(_), _) => "GPU".to_owned(),
-        }
-    }
 }
 
 /// A number such as 30k or 10M.
@@ -248,10 +187,11 @@ mod tests {
 
     #[test]
     fn a_window_of_all_sets_has_the_pairs_of_all_sets() {
-        let pairs =
-            |window, place| Growth { sets: &[], percent: 60, window }.run(500, Some(place)).1;
-        let [one, all] = [Placement::Fused, Placement::Auto]
-            .map(|placement| Place { device: Device::Cpu, placement });
+        let pairs = |window, placement| {
+            let place = Place { name: "", device: Device::Cpu, placement };
+            Growth { sets: &[], percent: 60, window }.run(500, Some(place)).answer
+        };
+        let [one, all] = [Placement::Fused, Placement::Auto];
         let expected = pairs(None, one);
         assert!(expected > 0);
         assert_eq!([pairs(None, all), pairs(Some(500), one), pairs(Some(500), all)], [expected; 3]);

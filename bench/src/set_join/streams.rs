@@ -13,101 +13,74 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use rapidhash::RapidHashMap;
-use trommel::Device;
-use trommel::metrics::Metrics;
 use trommel::placement::available_cores;
 use trommel::set_similarity_join::{
     JoinAlgorithm, JoinCounters, JoinWindow, SetJoin, Similarity, Threshold,
 };
-use trommel::{Collect, Discard, Graph, Isa, JoinOutput, Memory, RunOptions, SetSimilarityJoin};
+use trommel::{Collect, Device, Discard, Graph, JoinOutput, SetSimilarityJoin};
 
-use super::data::{Input, MEMORY_MAX};
-use super::median;
+use super::data::{BATCH_SETS, Input, MEMORY_MAX};
+use crate::runner::pipelines::{count, counter, memory, run};
+use crate::runner::report::Table;
+use crate::runner::turns::{Run, Turns, timed};
+use crate::runner::{Runs, isa};
 
 /// Join of a stream.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stream {
+struct Stream {
     /// Sets in the window.
-    pub(super) window: usize,
+    window: usize,
     /// Minimum Jaccard similarity, in percent.
-    pub(super) percent: u32,
+    percent: u32,
     /// True to drop sets that have an earlier similar one; false to count pairs.
-    pub(super) deduplicates: bool,
+    deduplicates: bool,
 }
 
-/// Results and costs of a join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
-    time: Duration,
-    /// Number of pairs, or of dropped sets.
-    results: u64,
-    candidates: u64,
-    bytes: u64,
-}
+/// Time; number of pairs, or of dropped sets, as the answer and to be shown; candidates, and bytes of
+/// the state.
+type Found = Run<u64, (u64, u64, u64)>;
 
-/// Sets of an input as a stream.
-pub(super) struct Streamed {
-    shuffled: Input,
-    batches: Vec<RecordBatch>,
-    numbered: Vec<Vec<u32>>,
-}
-
-impl Streamed {
-    pub(super) fn new(input: &Input, batch_sets: usize) -> Self {
-        let shuffled = input.shuffled();
-        let batches = shuffled.stream(batch_sets);
-        let numbered = shuffled.numbered_by_frequency();
-        Self { shuffled, batches, numbered }
-    }
-
-    /// Runs all joins in turn, checks that their results are equal, and prints a line for each.
-    pub(super) fn measure(&self, stream: Stream, isa: Isa, rounds: usize) {
-        let sets = self.numbered.len();
-        let has_at_once = stream.window >= sets && !stream.deduplicates;
-        let mut found: [Vec<Found>; 3] = Default::default();
-        for _ in 0..rounds.max(1) {
-            found[0].push(stream.by_operator(&self.batches));
-            found[1].push(Plain::new(stream, sets).join(&self.numbered));
-            if has_at_once {
-                found[2].push(stream.at_once(&self.shuffled, isa));
+/// Measures an input as a stream, in each window at each threshold.
+pub(super) fn measure(
+    input: &Input,
+    windows: &[usize],
+    thresholds: &[u32],
+    deduplicates: bool,
+    runs: Runs,
+) {
+    let shuffled = input.shuffled();
+    let (batches, numbered) = (shuffled.stream(BATCH_SETS), shuffled.numbered_by_frequency());
+    let sets = numbered.len();
+    println!("{}, {}, batches of {BATCH_SETS} sets\n", input.name, isa());
+    let mut table = Table::new(
+        "window:   | threshold: | join     | results:  | candidates: | state MB: | seconds: | sets/s:",
+    );
+    for &window in windows {
+        for &percent in thresholds {
+            let stream = Stream { window, percent, deduplicates };
+            let mut turns = Turns::new(runs).cold();
+            turns.add("operator", || stream.by_operator(&batches));
+            turns.add("plain", || Plain::new(stream, sets).join(&numbered));
+            if window >= sets && !deduplicates {
+                turns.add("at once", || stream.at_once(&shuffled));
+            }
+            for engine in turns.run() {
+                let (results, candidates, bytes) = *engine.rest();
+                let (seconds, megabytes) = (engine.seconds(), bytes as f64 / 1e6);
+                table.row(format!(
+                    "{window} | {percent} | {} | {results} | {candidates} | {megabytes:.1} | \
+                     {seconds:.3} | {:.0}",
+                    engine.name,
+                    sets as f64 / seconds
+                ));
             }
         }
-        let answer = found[0][0].results;
-        let names = ["operator", "plain", "at once"];
-        for (name, found) in names.into_iter().zip(&mut found).filter(|(_, f)| !f.is_empty()) {
-            for found in found.iter() {
-                assert_eq!(found.results, answer, "{name}, {stream:?}: a wrong count");
-            }
-            median(found).line(stream, name, sets);
-        }
     }
 }
 
-impl Found {
-    fn line(self, stream: Stream, name: &str, sets: usize) {
-        let Self { time, results, candidates, bytes } = self;
-        let Stream { window, percent, .. } = stream;
-        #[expect(clippy::cast_precision_loss, reason = "a rate is not exact")]
-        let rate = sets as f64 / time.as_secs_f64();
-        println!(
-            "| {window:>8} | {percent:>9} | {name:<8} | {results:>8} | {candidates:>10} | {:>8.1} | {:>7.3} | {rate:>9.0} |",
-            bytes as f64 / 1e6,
-            time.as_secs_f64(),
-        );
-    }
-}
-
-/// Prints the head of the table.
-pub(super) fn head() {
-    println!(
-        "| window   | threshold | join     | results  | candidates | state MB | seconds | sets/s    |"
-    );
-    println!(
-        "|---------:|----------:|----------|---------:|-----------:|---------:|--------:|----------:|"
-    );
+fn found(time: Duration, results: u64, (candidates, bytes): (u64, u64)) -> Found {
+    Run { time, answer: results, rest: (results, candidates, bytes) }
 }
 
 impl Stream {
@@ -123,53 +96,41 @@ impl Stream {
 
     /// Runs the operator in a pipeline of one thread.
     fn by_operator(self, batches: &[RecordBatch]) -> Found {
-        let mut join = SetSimilarityJoin::new(self.threshold())
+        let join = SetSimilarityJoin::new(self.threshold())
             .window(JoinWindow::sets(self.window as u64))
             .device(Device::Cpu)
             .memory_max(MEMORY_MAX);
-        join = if self.deduplicates { join.deduplicate() } else { join.output(JoinOutput::Count) };
         let mut graph = Graph::new();
-        let sets = graph.add("sets", Memory::new(batches[0].schema(), batches.to_vec()));
-        let join = graph.add_after(sets, "join", join);
+        let sets = graph.add("sets", memory(batches.to_vec()));
         let (counted, rows) = Collect::new();
-        let sink = if self.deduplicates {
-            graph.add_after(join, "rows", Discard::new())
+        let (join, sink) = if self.deduplicates {
+            let join = graph.add_after(sets, "join", join.deduplicate());
+            (join, graph.add_after(join, "rows", Discard::new()))
         } else {
-            graph.add_after(join, "rows", counted)
+            let join = graph.add_after(sets, "join", join.output(JoinOutput::Count));
+            (join, graph.add_after(join, "rows", counted))
         };
         for stage in [sets, join, sink] {
             graph.cores(stage, &available_cores()[..1]);
         }
-        let topology = graph.build().expect("the graph is whole");
-        let begin = Instant::now();
-        let metrics = topology.run(RunOptions::new()).expect("enough memory");
-        let time = begin.elapsed();
-        let results = match rows.take().first() {
-            Some(counted) => counted.column(0).as_primitive::<UInt64Type>().value(0),
-            None => counter(&metrics, "duplicates"),
-        };
-        let (candidates, bytes) =
-            (counter(&metrics, "candidates"), counter(&metrics, "state_bytes"));
-        Found { time, results, candidates, bytes }
+        let (time, metrics) = run(graph);
+        let counter = |name| counter(&metrics, "join", name);
+        let results = if self.deduplicates { counter("duplicates") } else { count(&rows) };
+        found(time, results, (counter("candidates"), counter("state_bytes")))
     }
 
     /// Joins all sets at once, including numbering.
-    fn at_once(self, input: &Input, isa: Isa) -> Found {
-        let begin = Instant::now();
-        let sets = Arc::new(input.collect(false));
-        let bytes = 4 * (sets.tokens() + sets.len()) as u64;
-        let similarity = Similarity::Jaccard;
-        let join = SetJoin::new(&sets, similarity, self.threshold(), JoinAlgorithm::Auto, isa);
-        let counters = join.expect("a threshold within reach, and enough memory").count();
+    fn at_once(self, input: &Input) -> Found {
+        let (time, (counters, bytes)) = timed(|| {
+            let sets = Arc::new(input.collect(false));
+            let bytes = 4 * (sets.tokens() + sets.len()) as u64;
+            let (similarity, auto) = (Similarity::Jaccard, JoinAlgorithm::Auto);
+            let join = SetJoin::new(&sets, similarity, self.threshold(), auto, isa());
+            (join.expect("a threshold within reach, and enough memory").count(), bytes)
+        });
         let JoinCounters { results, candidates, .. } = counters;
-        Found { time: begin.elapsed(), results, candidates, bytes }
+        found(time, results, (candidates, bytes))
     }
-}
-
-fn counter(metrics: &Metrics, name: &str) -> u64 {
-    let stage = metrics.stage("join").expect("it has run");
-    let mut counters = stage.parts.iter().flat_map(|part| &part.counters);
-    counters.find(|(other, _)| *other == name).expect("the operator counts it").1
 }
 
 /// Posting: a set with a token in its prefix.
@@ -230,8 +191,7 @@ impl Plain {
                 self.postings.entry(token).or_default().push_back(Posting { set: newer, position });
             }
         }
-        let time = begin.elapsed();
-        Found { time, results, candidates, bytes: self.bytes(sets) }
+        found(begin.elapsed(), results, (candidates, self.bytes(sets)))
     }
 
     /// Bytes of the index and of the sets in the window.

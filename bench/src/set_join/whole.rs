@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The file is written as data comes: sets in a random order, tokens with random numbers. It has
-//! either lines of integers, ascending, or lines of words, in a random order. A line of the table
+//! either lines of integers, ascending, or lines of words, in a random order. A row of the table
 //! is a step: reading and tokens are measured by shorter pipelines, of which the one before is
 //! subtracted; numbering and sorting, and the join, by the library, over the same sets in memory.
 //! All algorithms run in the same pipeline, so a quotient of whole runs is that of users.
@@ -14,24 +14,26 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt32Type, UInt64Type};
-use trommel::Device;
+use arrow_array::types::UInt32Type;
 use trommel::placement::Placement;
 use trommel::set_similarity_join::{
-    JoinAlgorithm, SetCollection, SetCollector, SetJoin, Side, Similarity, Threshold,
+    JoinAlgorithm, SetCollection, SetCollector, Side, Similarity, Threshold,
 };
 use trommel::{
-    Collect, Discard, Graph, Isa, JoinOutput, Read, ReadFormat, RunOptions, SetSimilarityJoin,
-    Tokenize,
+    Collect, Device, Discard, Graph, JoinOutput, Read, ReadFormat, SetSimilarityJoin, Tokenize,
 };
 
 use super::data::{Input, MEMORY_MAX};
-use super::gpussjoin::GpuSsJoin;
-use super::{Patience, median};
+use super::gpussjoin::{GpuSsJoin, Joined};
+use super::library::Row;
+use crate::runner::pipelines::{count, run};
+use crate::runner::report::Table;
+use crate::runner::turns::{Run, Turns};
+use crate::runner::{Runs, isa};
 
 /// Algorithms of the literature.
 const PUBLISHED: [JoinAlgorithm; 3] =
@@ -50,14 +52,6 @@ enum UpTo {
     Lines,
     Sets,
     Count(JoinAlgorithm, u32),
-}
-
-/// Placement of the parts on cores.
-#[derive(Debug, Clone, Copy)]
-enum Place {
-    OneCore,
-    /// As the engine places them.
-    TwoCores,
 }
 
 /// A file of sets.
@@ -82,8 +76,7 @@ struct Ours {
 pub(super) fn measure(
     input: &Input,
     thresholds: &[u32],
-    isa: Isa,
-    patience: Patience,
+    runs: Runs,
     peer: Option<&GpuSsJoin>,
 ) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -94,9 +87,9 @@ pub(super) fn measure(
         let path = path.to_str().expect("a folder of the system");
         let file = File { path, form };
         println!("{}, {form:?}: {tokens} tokens, {:.1} MB\n", input.name, bytes as f64 / 1e6);
-        let ours = file.measure(thresholds, isa, patience, tokens);
+        let ours = file.measure(thresholds, runs, tokens);
         if let Some(peer) = peer {
-            file.beside(peer, &ours, patience)?;
+            file.beside(peer, &ours, runs)?;
         }
     }
     Ok(())
@@ -106,7 +99,7 @@ pub(super) fn measure(
 fn write(input: &Input, form: Form, path: &Path) -> io::Result<usize> {
     let mut file = io::BufWriter::new(fs::File::create(path)?);
     let (mut renamed, mut tokens) = (input.renamed(), 0);
-    for set in renamed.iter_mut() {
+    for set in &mut renamed {
         tokens += set.len();
         if form == Form::Integers {
             set.sort_unstable();
@@ -137,77 +130,67 @@ fn word(token: u32) -> Vec<u8> {
     letters
 }
 
+/// The median of runs of one kind.
+fn median<'a>(runs: Runs, run: impl FnMut() -> Run<u64> + 'a) -> Duration {
+    let mut turns = Turns::new(runs).cold();
+    turns.add("ours", run);
+    turns.run()[0].median()
+}
+
 impl File<'_> {
     /// Prints the steps and the whole runs at all thresholds.
-    fn measure(
-        &self,
-        thresholds: &[u32],
-        isa: Isa,
-        patience: Patience,
-        tokens: usize,
-    ) -> Vec<Ours> {
-        let one = |up_to| self.median(up_to, Place::OneCore, patience);
-        let (lines, _) = one(UpTo::Lines);
-        let (sets, _) = one(UpTo::Sets);
+    fn measure(&self, thresholds: &[u32], runs: Runs, tokens: usize) -> Vec<Ours> {
+        let [lines, sets] = [UpTo::Lines, UpTo::Sets]
+            .map(|up_to| median(runs, || self.run(up_to, Placement::Fused)));
         let batches = self.sets();
-        let mut times = Vec::new();
         let mut collection = None;
-        for _ in 0..patience.rounds() {
-            let begin = Instant::now();
-            collection = Some(collect(&batches));
-            times.push(begin.elapsed());
-        }
-        let numbering = median(&mut times);
-        let collection = Arc::new(collection.expect("there is a round"));
-        println!("| step, one core | seconds | ns a token |\n|---|---:|---:|");
-        let step = |name: &str, time: Duration| {
+        let numbering =
+            median(runs, || Run::of(|| collection.insert(collect(&batches)).len() as u64));
+        let collection = Arc::new(collection.expect("there is a run"));
+        let mut table = Table::new("step, one core | seconds: | ns a token:");
+        for (name, time) in [
+            ("reading lines", lines),
+            ("cutting and converting tokens", sets.saturating_sub(lines)),
+            ("numbering and sorting", numbering),
+            ("all before the join", sets + numbering),
+        ] {
             let seconds = time.as_secs_f64();
-            println!("| {name} | {seconds:.4} | {:.1} |", 1e9 * seconds / tokens as f64);
-        };
-        step("reading lines", lines);
-        step("cutting and converting tokens", sets.saturating_sub(lines));
-        step("numbering and sorting", numbering);
-        step("all before the join", sets + numbering);
-        println!();
-        println!(
-            "| threshold | pairs | join alone | whole run, one core | two cores | \
-             best published, one core | two cores | quotients |\n\
-             |---:|---:|---:|---:|---:|---:|---:|---:|"
+            table.row(format!("{name} | {seconds:.4} | {:.1}", 1e9 * seconds / tokens as f64));
+        }
+        drop(table);
+        let mut table = Table::new(
+            "threshold: | pairs: | join alone: | whole run, one core: | on two: | \
+             best published, one core: | the best on two: | quotients:",
         );
         let preparing = (sets + numbering).as_secs_f64();
         let whole = |&percent: &u32| {
-            let (join, whole) = self.whole(percent, &collection, isa, patience);
+            let (join, whole) = self.whole(percent, &collection, runs, &mut table);
             Ours { percent, preparing, join, whole }
         };
-        let ours = thresholds.iter().map(whole).collect();
-        println!();
-        ours
+        thresholds.iter().map(whole).collect()
     }
 
     /// Prints the joins of the peer at the thresholds of ours.
-    fn beside(&self, peer: &GpuSsJoin, ours: &[Ours], patience: Patience) -> io::Result<()> {
-        println!(
-            "| threshold | join | pairs | preparing | join alone | whole run | join, times ours | \
-             whole run, times ours | after our preparation, times ours |\n\
-             |---:|---|---:|---:|---:|---:|---:|---:|---:|"
+    fn beside(&self, peer: &GpuSsJoin, ours: &[Ours], runs: Runs) -> io::Result<()> {
+        let mut table = Table::new(
+            "threshold: | join | pairs: | preparing: | join alone: | whole run: | \
+             join, times ours: | whole run, times ours: | after our preparation, times ours:",
         );
-        for &Ours { percent, preparing, join, whole } in ours {
+        for &Ours { percent, preparing: our_preparing, join, whole } in ours {
             for published in &peer.joins {
-                let joined = published.run(Path::new(self.path), percent, patience)?;
-                println!(
-                    "| {percent} | {} | {} | {:.4} | {:.4} | {:.4} | {:.1} | {:.1} | {:.1} |",
+                let Joined { pairs, preparing, joining } =
+                    published.run(Path::new(self.path), percent, runs)?;
+                table.row(format!(
+                    "{percent} | {} | {pairs} | {preparing:.4} | {joining:.4} | {:.4} | {:.1} | \
+                     {:.1} | {:.1}",
                     published.name,
-                    joined.pairs,
-                    joined.preparing,
-                    joined.joining,
-                    joined.preparing + joined.joining,
-                    joined.joining / join,
-                    (joined.preparing + joined.joining) / whole,
-                    (preparing + joined.joining) / whole,
-                );
+                    preparing + joining,
+                    joining / join,
+                    (preparing + joining) / whole,
+                    (our_preparing + joining) / whole,
+                ));
             }
         }
-        println!();
         Ok(())
     }
 
@@ -217,109 +200,79 @@ impl File<'_> {
         &self,
         percent: u32,
         collection: &Arc<SetCollection>,
-        isa: Isa,
-        patience: Patience,
+        runs: Runs,
+        table: &mut Table,
     ) -> (f64, f64) {
-        let mut times = Vec::new();
-        let mut expected = 0;
-        for _ in 0..patience.rounds() {
-            let begin = Instant::now();
-            expected = join(collection, percent, isa);
-            times.push(begin.elapsed());
-        }
-        let alone = median(&mut times).as_secs_f64();
-        let run = |algorithm, place| {
-            let (time, pairs) = self.median(UpTo::Count(algorithm, percent), place, patience);
-            assert_eq!(pairs, expected, "{algorithm:?} finds all pairs");
-            time.as_secs_f64()
-        };
-        let [one, two] = [Place::OneCore, Place::TwoCores].map(|place| {
-            let published = PUBLISHED.map(|algorithm| (run(algorithm, place), algorithm));
-            let best = published.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
-            (run(JoinAlgorithm::Auto, place), best.expect("three algorithms"))
+        let expected = join(collection, percent);
+        let alone = median(runs, || Run::of(|| join(collection, percent))).as_secs_f64();
+        let [one, two] = [Placement::Fused, Placement::Auto].map(|placement| {
+            let mut turns = Turns::new(runs).cold().expect(expected);
+            for algorithm in [JoinAlgorithm::Auto].into_iter().chain(PUBLISHED) {
+                let up_to = UpTo::Count(algorithm, percent);
+                turns.add(algorithm.name(), move || self.run(up_to, placement));
+            }
+            let measured = turns.run();
+            let best = measured[1..].iter().min_by_key(|engine| engine.median());
+            let best = best.expect("three algorithms");
+            (measured[0].seconds(), best.seconds(), best.name.clone())
         });
-        println!(
-            "| {percent} | {expected} | {alone:.4} | {:.4} | {:.4} | {:.4} ({}) | \
-             {:.4} ({}) | {:.1}, {:.1} |",
+        table.row(format!(
+            "{percent} | {expected} | {alone:.4} | {:.4} | {:.4} | {:.4} ({}) | {:.4} ({}) | \
+             {:.1}, {:.1}",
             one.0,
             two.0,
-            one.1.0,
-            one.1.1.name(),
-            two.1.0,
-            two.1.1.name(),
-            one.1.0 / one.0,
-            two.1.0 / two.0,
-        );
+            one.1,
+            one.2,
+            two.1,
+            two.2,
+            one.1 / one.0,
+            two.1 / two.0,
+        ));
         (alone, one.0)
     }
 
-    /// Median time of a pipeline, and its count.
-    fn median(&self, up_to: UpTo, place: Place, patience: Patience) -> (Duration, u64) {
-        let (mut times, mut total, mut pairs) = (Vec::new(), 0.0, 0);
-        while times.len() < patience.rounds() && !patience.is_over(total) {
-            let time;
-            (time, pairs) = self.run(up_to, place);
-            total += time.as_secs_f64();
-            times.push(time);
-        }
-        (median(&mut times), pairs)
-    }
-
-    /// Runs a pipeline once.
-    fn run(&self, up_to: UpTo, place: Place) -> (Duration, u64) {
-        let mut graph = Graph::new();
+    /// A pipeline that reads the sets, or only the lines, joins them if they are to be counted, and ends with `last`.
+    fn graph(&self, up_to: UpTo, last: impl trommel::OperatorSpec + 'static) -> Graph {
         let format = match (up_to, self.form) {
             (UpTo::Lines, _) | (_, Form::Words) => ReadFormat::Lines,
             (_, Form::Integers) => ReadFormat::Sets,
         };
-        let mut last = graph.add("read", Read::new([self.path], format));
-        graph.placement(match place {
-            Place::OneCore => Placement::Fused,
-            Place::TwoCores => Placement::Auto,
-        });
+        let mut graph = Graph::new();
+        let mut read = graph.add("read", Read::new([self.path], format));
         if self.form == Form::Words && !matches!(up_to, UpTo::Lines) {
-            last = graph.add_after(last, "words", Tokenize::words().into_sets());
+            read = graph.add_after(read, "words", Tokenize::words().into_sets());
         }
-        let (sink, rows) = Collect::new();
         if let UpTo::Count(algorithm, percent) = up_to {
-            let join = SetSimilarityJoin::new(threshold(percent))
+            let threshold = Threshold::new(percent, 100).expect("a positive threshold");
+            let join = SetSimilarityJoin::new(threshold)
                 .algorithm(algorithm)
                 .output(JoinOutput::Count)
                 .device(Device::Cpu)
                 .memory_max(MEMORY_MAX);
-            last = graph.add_after(last, "join", join);
-            graph.add_after(last, "count", sink);
-        } else {
-            graph.add_after(last, "end", Discard::new());
+            read = graph.add_after(read, "join", join);
         }
-        let topology = graph.build().expect("the graph is whole");
-        let begin = Instant::now();
-        topology.run(RunOptions::new()).expect("enough memory");
-        let time = begin.elapsed();
-        let count = |rows: &RecordBatch| rows.column(0).as_primitive::<UInt64Type>().value(0);
-        (time, rows.take().first().map_or(0, count))
+        graph.add_after(read, "end", last);
+        graph
+    }
+
+    /// Runs a pipeline once.
+    fn run(&self, up_to: UpTo, placement: Placement) -> Run<u64> {
+        let (sink, rows) = Collect::new();
+        let mut graph = match up_to {
+            UpTo::Count(..) => self.graph(up_to, sink),
+            _ => self.graph(up_to, Discard::new()),
+        };
+        graph.placement(placement);
+        let (time, _) = run(graph);
+        Run { time, answer: count(&rows), rest: () }
     }
 
     /// The sets as they come to the join.
     fn sets(&self) -> Vec<RecordBatch> {
-        let mut graph = Graph::new();
-        let format = match self.form {
-            Form::Words => ReadFormat::Lines,
-            Form::Integers => ReadFormat::Sets,
-        };
-        let mut last = graph.add("read", Read::new([self.path], format));
-        if self.form == Form::Words {
-            last = graph.add_after(last, "words", Tokenize::words().into_sets());
-        }
         let (sink, rows) = Collect::new();
-        graph.add_after(last, "sets", sink);
-        graph.build().expect("the graph is whole").run(RunOptions::new()).expect("enough memory");
+        run(self.graph(UpTo::Sets, sink));
         rows.take()
     }
-}
-
-fn threshold(percent: u32) -> Threshold {
-    Threshold::new(percent, 100).expect("a positive threshold")
 }
 
 /// Numbers and sorts the sets of batches.
@@ -336,10 +289,10 @@ fn collect(batches: &[RecordBatch]) -> SetCollection {
 }
 
 /// Number of pairs.
-fn join(collection: &Arc<SetCollection>, percent: u32, isa: Isa) -> u64 {
-    let (similarity, auto) = (Similarity::Jaccard, JoinAlgorithm::Auto);
-    let join = SetJoin::new(collection, similarity, threshold(percent), auto, isa);
-    join.expect("a threshold within reach, and enough memory").count().results
+fn join(collection: &Arc<SetCollection>, threshold: u32) -> u64 {
+    let (collection, similarity) = (Arc::clone(collection), Similarity::Jaccard);
+    let row = Row { collection, similarity, threshold, answer: None };
+    row.run(JoinAlgorithm::Auto, isa()).answer
 }
 
 #[cfg(test)]
@@ -352,16 +305,15 @@ mod tests {
         let input = generated().remove(0).sample(600);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sets.txt");
-        let isa = Isa::selected().unwrap();
-        let expected = join(&Arc::new(input.collect(false)), 60, isa);
+        let expected = join(&Arc::new(input.collect(false)), 60);
         for form in [Form::Integers, Form::Words] {
             write(&input.shuffled(), form, &path).unwrap();
             let file = File { path: path.to_str().unwrap(), form };
-            for place in [Place::OneCore, Place::TwoCores] {
+            for placement in [Placement::Fused, Placement::Auto] {
                 let up_to = UpTo::Count(JoinAlgorithm::Auto, 60);
-                assert_eq!(file.run(up_to, place).1, expected, "{form:?}, {place:?}");
+                assert_eq!(file.run(up_to, placement).answer, expected, "{form:?}, {placement:?}");
             }
-            assert_eq!(join(&Arc::new(collect(&file.sets())), 60, isa), expected, "{form:?}");
+            assert_eq!(join(&Arc::new(collect(&file.sets())), 60), expected, "{form:?}");
         }
     }
 }

@@ -11,13 +11,14 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
 use trommel::placement::Placement;
-use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, RunOptions, Tokenize, Zipf};
+use trommel::{Collect, FrequentItems, Graph, Read, ReadFormat, Tokenize, Zipf};
+
+use crate::runner::report::{Table, or_empty};
+use crate::runner::turns::{Run, Turns, timed};
+use crate::runner::{Runs, pipelines};
 
 /// Options of `top`.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,12 +32,8 @@ pub(crate) struct Arguments {
     /// Counters of the summary.
     #[arg(long, default_value_t = 10_000)]
     counters: usize,
-    /// Rows whose counts are compared.
-    #[arg(long, default_value_t = 10)]
-    rows: usize,
-    /// Rounds; the median is shown.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    #[command(flatten)]
+    runs: Runs,
 }
 
 /// Items that are counted.
@@ -49,6 +46,9 @@ enum Unit {
 /// Placements of the pipeline.
 const PLACEMENTS: [(&str, Placement); 2] =
     [("one core", Placement::Fused), ("cores", Placement::Auto)];
+
+/// Rows whose counts are compared.
+const ROWS: usize = 10;
 
 /// Words of a line of a text.
 const WORDS_PER_LINE: usize = 12;
@@ -136,39 +136,45 @@ pub(crate) fn run(arguments: &Arguments) -> io::Result<()> {
 /// Measures and prints one file, whose items of `compared` are counted by other programs, too.
 fn measure(arguments: &Arguments, file: &Path, compared: Unit) -> io::Result<()> {
     let bytes = std::fs::metadata(file)?.len();
-    println!("{:.1} MB, {} counters\n", bytes as f64 / 1e6, arguments.counters);
-    println!("| program | seconds | MB/s | times ours on a core |\n|---|---:|---:|---:|");
-    let row = |name: &str, time: Duration, ours: Option<Duration>| {
-        let seconds = time.as_secs_f64();
-        let times =
-            ours.map_or_else(String::new, |ours| format!("{:.1}", seconds / ours.as_secs_f64()));
-        println!("| {name} | {seconds:.3} | {:.0} | {times} |", bytes as f64 / 1e6 / seconds);
-    };
-    let mut on_a_core = None;
+    let Arguments { counters, runs, .. } = *arguments;
+    println!("{:.1} MB, {counters} counters\n", bytes as f64 / 1e6);
+    let peers = peers(compared);
+    let works = |peer: &&Peer| counts(file, &peer.script).is_some();
+    let (there, missing): (Vec<&Peer>, Vec<&Peer>) = peers.iter().partition(works);
+    let mut turns = Turns::<(), Vec<u64>>::new(runs.or(5)).cold();
     for unit in [Unit::Words, Unit::Lines] {
         for (name, placement) in PLACEMENTS {
-            let (time, counts) = ours(arguments, file, unit, placement);
-            row(&format!("trommel, {unit:?}, {name}"), time, None);
-            if unit == compared && placement == Placement::Fused {
-                on_a_core = Some((time, counts));
-            }
+            turns.add(format!("trommel, {unit:?}, {name}"), move || {
+                let (time, rest) = once(counters, file, unit, placement, ROWS);
+                Run { time, answer: (), rest }
+            });
         }
     }
-    let (time, counts) = on_a_core.expect("both units are measured");
-    let mut notes = Vec::new();
-    for Peer { name, version, script } in peers(compared) {
-        match peer(arguments, file, &script) {
-            Some((theirs, found)) => {
-                row(&format!("LC_ALL=C {name}"), theirs, Some(time));
-                let is_equal = found == counts;
-                let compared = if is_equal { "the same counts" } else { "other counts" };
-                notes.push(format!("{name}: {}; {compared}", said(version)));
-            }
-            None => notes.push(format!("{name}: not measured, it is not installed or failed")),
-        }
+    for peer in &there {
+        turns.add(format!("LC_ALL=C {}", peer.name), || {
+            let (time, rest) = timed(|| counts(file, &peer.script));
+            Run { time, answer: (), rest: rest.expect("it worked before") }
+        });
     }
-    println!();
-    notes.iter().for_each(|note| println!("- {note}"));
+    let measured = turns.run();
+    let (ours, theirs) = measured.split_at(2 * PLACEMENTS.len());
+    let ours_on_a_core = &ours[if compared == Unit::Words { 0 } else { PLACEMENTS.len() }];
+    let mut table = Table::new("program | seconds: | MB/s: | times ours on a core:");
+    for (at, engine) in measured.iter().enumerate() {
+        let seconds = engine.seconds();
+        let times = (at >= ours.len()).then(|| seconds / ours_on_a_core.seconds());
+        let (rate, times) = (bytes as f64 / 1e6 / seconds, or_empty(times, |t| format!("{t:.1}")));
+        table.row(format!("{} | {seconds:.3} | {rate:.0} | {times}", engine.name));
+    }
+    drop(table);
+    for (peer, engine) in there.iter().zip(theirs) {
+        let is_equal = engine.rest() == ours_on_a_core.rest();
+        let compared = if is_equal { "the same counts" } else { "other counts" };
+        println!("- {}: {}; {compared}", peer.name, said(peer.version));
+    }
+    for Peer { name, .. } in missing {
+        println!("- {name}: not measured, it is not installed or failed");
+    }
     println!();
     Ok(())
 }
@@ -239,28 +245,13 @@ fn write_request(file: &mut dyn Write, number: u32) -> io::Result<()> {
     writeln!(file, "GET /{folder}/{page:012x}/{number} HTTP/1.1 {status} www.example.org")
 }
 
-/// Median time of our pipeline, and the highest counts.
-fn ours(
-    arguments: &Arguments,
-    file: &Path,
-    unit: Unit,
-    placement: Placement,
-) -> (Duration, Vec<u64>) {
-    let (mut times, mut counts) = (Vec::new(), Vec::new());
-    for _ in 0..arguments.rounds.max(1) {
-        let time;
-        (time, counts) = once(arguments, file, unit, placement);
-        times.push(time);
-    }
-    (median(&mut times), counts)
-}
-
 /// Time of our pipeline, and the highest counts.
 fn once(
-    arguments: &Arguments,
+    counters: usize,
     file: &Path,
     unit: Unit,
     placement: Placement,
+    rows: usize,
 ) -> (Duration, Vec<u64>) {
     let mut graph = Graph::new();
     let file = file.display().to_string();
@@ -269,37 +260,22 @@ fn once(
         Unit::Lines => (lines, "line"),
         Unit::Words => (graph.add_after(lines, "words", Tokenize::words()), "item"),
     };
-    let top = FrequentItems::new().item(column).counters(arguments.counters).n(arguments.rows);
+    let top = FrequentItems::new().item(column).counters(counters).n(rows);
     let top = graph.add_after(items, "top", top);
     let (sink, rows) = Collect::new();
     graph.add_after(top, "rows", sink);
     graph.placement(placement);
-    let topology = graph.build().expect("the graph is whole");
-    let begin = Instant::now();
-    topology.run(RunOptions::new()).expect("lines of UTF-8");
-    let time = begin.elapsed();
-    let counts = |rows: &RecordBatch| {
-        let counts = rows.column_by_name("count").expect("frequent items have counts");
-        counts.as_primitive::<UInt64Type>().values().to_vec()
-    };
-    (time, rows.take().iter().flat_map(counts).collect())
+    let (time, _) = pipelines::run(graph);
+    (time, pipelines::column_of_counts(&rows))
 }
 
-/// Median time of a shell command, and the highest counts; `None` if it fails.
-fn peer(arguments: &Arguments, file: &Path, script: &str) -> Option<(Duration, Vec<u64>)> {
-    let (mut times, mut counts) = (Vec::new(), Vec::new());
-    for _ in 0..arguments.rounds.max(1) {
-        let begin = Instant::now();
-        let output = shell(script).arg(file).output().ok()?;
-        times.push(begin.elapsed());
-        let text = String::from_utf8_lossy(&output.stdout);
-        let count = |line: &str| line.split_ascii_whitespace().next()?.parse().ok();
-        counts = text.lines().take(arguments.rows).map(count).collect::<Option<Vec<u64>>>()?;
-        if !output.status.success() || counts.is_empty() {
-            return None;
-        }
-    }
-    Some((median(&mut times), counts))
+/// The highest counts that a shell command prints; `None` if it fails.
+fn counts(file: &Path, script: &str) -> Option<Vec<u64>> {
+    let output = shell(script).arg(file).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let count = |line: &str| line.split_ascii_whitespace().next()?.parse().ok();
+    let counts = text.lines().take(ROWS).map(count).collect::<Option<Vec<u64>>>()?;
+    (output.status.success() && !counts.is_empty()).then_some(counts)
 }
 
 /// A shell with the locale of C; its first argument is `$1`.
@@ -314,11 +290,6 @@ fn shell(script: &str) -> Command {
 fn said(script: &str) -> String {
     let output = shell(script).output().map(|output| output.stdout).unwrap_or_default();
     String::from_utf8_lossy(&output).lines().next().unwrap_or_default().to_owned()
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
 }
 
 #[cfg(test)]
@@ -339,15 +310,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lines.txt");
         std::fs::write(&file, "a b\nx\na b\nx\na b\ny\n").unwrap();
-        let arguments = Arguments { file: None, scripts: false, counters: 10, rows: 2, rounds: 1 };
         for placement in [Placement::Fused, Placement::Auto] {
-            assert_eq!(ours(&arguments, &file, Unit::Lines, placement).1, [3, 2]);
-            assert_eq!(ours(&arguments, &file, Unit::Words, placement).1, [3, 3]);
+            assert_eq!(once(10, &file, Unit::Lines, placement, 2).1, [3, 2]);
+            assert_eq!(once(10, &file, Unit::Words, placement, 2).1, [3, 3]);
         }
         for (unit, expected) in [(Unit::Lines, [3, 2]), (Unit::Words, [3, 3])] {
             for program in peers(unit) {
-                if let Some((_, counts)) = peer(&arguments, &file, &program.script) {
-                    assert_eq!(counts, expected, "{}", program.name);
+                if let Some(counts) = counts(&file, &program.script) {
+                    assert_eq!(counts[..2], expected, "{}", program.name);
                 }
             }
         }

@@ -8,11 +8,12 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use trommel::Zipf;
 
-use super::{Arguments, PLACEMENTS, Unit, median, once};
+use super::{Arguments, PLACEMENTS, ROWS, Unit, once};
+use crate::runner::report::Table;
+use crate::runner::turns::{Run, Turns};
 
 /// Words of a text.
 const WORDS: usize = 10_000_000;
@@ -76,42 +77,41 @@ pub(super) fn measure(arguments: &Arguments, folder: &Path) -> io::Result<()> {
     for script in &SCRIPTS {
         let name = script.name;
         let path = folder.join(format!("{name}.txt"));
-        let (text, counts) = script.text(WORDS, arguments.rows);
+        let (text, counts) = script.text(WORDS, ROWS);
         fs::write(&path, &text)?;
         texts.push(Text { name, path, bytes: text.len(), counts });
     }
-    let mut times = vec![PLACEMENTS.map(|_| Vec::new()); texts.len()];
-    for _ in 0..arguments.rounds.max(1) {
-        for (text, times) in texts.iter().zip(&mut times) {
-            for ((_, placement), times) in PLACEMENTS.iter().zip(times) {
-                let (time, found) = once(arguments, &text.path, Unit::Words, *placement);
+    let counters = arguments.counters;
+    let mut turns = Turns::<()>::new(arguments.runs.or(5)).cold();
+    for text in &texts {
+        for (name, placement) in PLACEMENTS {
+            turns.add(name, move || {
+                let rows = text.counts.len();
+                let (time, found) = once(counters, &text.path, Unit::Words, placement, rows);
                 assert_eq!(found, text.counts, "{}", text.name);
-                times.push(time);
-            }
+                Run { time, answer: (), rest: () }
+            });
         }
     }
-    print(arguments, &texts, &mut times);
-    Ok(())
-}
-
-/// Prints the medians of the times of each text, by placement.
-fn print(arguments: &Arguments, texts: &[Text], times: &mut [[Vec<Duration>; PLACEMENTS.len()]]) {
-    println!("{WORDS} words of each script, {} counters\n", arguments.counters);
-    println!("| script | bytes a word | placement | seconds | million words/s | MB/s | of ASCII |");
-    println!("|---|---:|---|---:|---:|---:|---:|");
+    println!("{WORDS} words of each script, {counters} counters\n");
+    let mut table = Table::new(
+        "script | bytes a word: | placement | seconds: | million words/s: | MB/s: | of ASCII:",
+    );
+    let measured = turns.run();
     let mut of_ascii = [None; PLACEMENTS.len()];
-    for (Text { name, bytes, .. }, times) in texts.iter().zip(times) {
-        for (((placement, _), times), ascii) in PLACEMENTS.iter().zip(times).zip(&mut of_ascii) {
-            let seconds = median(times).as_secs_f64();
+    for (Text { name, bytes, .. }, engines) in texts.iter().zip(measured.chunks(PLACEMENTS.len())) {
+        for (engine, ascii) in engines.iter().zip(&mut of_ascii) {
+            let seconds = engine.seconds();
             let [words, megabytes] = [WORDS, *bytes].map(|count| count as f64 / 1e6 / seconds);
             let quotient = megabytes / *ascii.get_or_insert(megabytes);
-            println!(
-                "| {name} | {:.1} | {placement} | {seconds:.3} | {words:.1} | {megabytes:.0} | {quotient:.2} |",
+            table.row(format!(
+                "{name} | {:.1} | {} | {seconds:.3} | {words:.1} | {megabytes:.0} | {quotient:.2}",
                 *bytes as f64 / WORDS as f64,
-            );
+                engine.name,
+            ));
         }
     }
-    println!();
+    Ok(())
 }
 
 impl Script {
@@ -165,12 +165,10 @@ mod tests {
     fn words_of_each_script_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("words.txt");
-        let arguments =
-            Arguments { file: None, scripts: true, counters: 30_000, rows: 50, rounds: 1 };
         for script in &SCRIPTS {
             let (text, counts) = script.text(20_000, 50);
             fs::write(&file, text).unwrap();
-            let (_, found) = once(&arguments, &file, Unit::Words, Placement::Fused);
+            let (_, found) = once(30_000, &file, Unit::Words, Placement::Fused, 50);
             assert_eq!(found, counts, "{}", script.name);
         }
     }

@@ -3,18 +3,21 @@
 
 mod streams;
 
-use std::collections::HashMap;
-use std::time::Instant;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
-use trommel::{Algorithm, Collect, FrequentItems, Graph, Memory, RunOptions, Tokenize};
+use trommel::{Algorithm, Collect, FrequentItems, Graph, Tokenize};
 
 use self::streams::{Attack, attacks, tokens};
 use super::Arguments;
-use super::pipelines::two_cores;
+use super::summaries::pipelines::two_cores;
+use crate::runner::pipelines::{memory, run as run_graph};
+use crate::runner::report::{Table, cells, right};
+use crate::runner::turns::{Run, Turns};
 
 const ALGORITHMS: [(&str, Algorithm); 4] = [
     ("sieve", Algorithm::Sieve),
@@ -33,45 +36,46 @@ pub(super) fn run(arguments: &Arguments) {
         "Streams of {items} items that collide under known hash functions, over streams of random \
          items of the same shape: M items/s in a pipeline\n"
     );
-    println!("| crafted / random | {} |", ALGORITHMS.map(|(name, _)| name).join(" | "));
-    println!("|---|{}", "---:|".repeat(ALGORITHMS.len()));
+    let names = right(ALGORITHMS.map(|(name, _)| name));
+    let mut table = Table::new(&format!("crafted / random | {names}"));
     let mut least = f64::MAX;
     for attack in attacks(items) {
         let exact = [count_exactly(&attack.crafted), count_exactly(&attack.random)];
-        let cells = ALGORITHMS.map(|(_, algorithm)| {
+        let rates = ALGORITHMS.map(|(_, algorithm)| {
             measure(&attack, arguments, &mut least, |index, batches| {
                 count(algorithm, &attack, batches, &exact[index])
             })
         });
-        println!("| {}, {} counters | {} |", attack.name, attack.counters, cells.join(" | "));
+        let Attack { name, counters, .. } = &attack;
+        table.row(format!("{name}, {counters} counters | {}", cells(rates)));
     }
-    println!("\n| crafted / random | tokenize |\n|---|---:|");
+    drop(table);
+    let mut table = Table::new("crafted / random | tokenize:");
     let attack = tokens(items);
     let cell = measure(&attack, arguments, &mut least, |_, batches| tokenize(batches));
-    println!("| {} | {cell} |\n\nThe least ratio: {least:.2}\n", attack.name);
+    table.row(format!("{} | {cell}", attack.name));
+    drop(table);
+    println!("The least ratio: {least:.2}\n");
 }
 
 /// Rates of the crafted and the random stream, in interleaved rounds, and their ratio. `run` gets
-/// 0 for the crafted stream and 1 for the random one, and returns seconds.
-#[expect(clippy::cast_precision_loss, reason = "numbers of items are far below 2^53")]
+/// 0 for the crafted stream and 1 for the random one, and returns its time.
 fn measure(
     attack: &Attack,
     arguments: &Arguments,
     least: &mut f64,
-    run: impl Fn(usize, Vec<RecordBatch>) -> f64,
+    run: impl Fn(usize, Vec<RecordBatch>) -> Duration,
 ) -> String {
-    let streams = [&attack.crafted, &attack.random];
-    let mut seconds = [const { Vec::new() }; 2];
-    for _ in 0..arguments.rounds {
-        for (index, stream) in streams.iter().enumerate() {
-            seconds[index].push(run(index, batches(stream, arguments.batch)));
-        }
+    let mut turns = Turns::<()>::new(arguments.runs).cold();
+    for (index, stream) in [&attack.crafted, &attack.random].into_iter().enumerate() {
+        let run = &run;
+        turns.add(index.to_string(), move || {
+            let time = run(index, batches(stream, arguments.batch));
+            Run { time, answer: (), rest: () }
+        });
     }
-    let rates = [0, 1].map(|index| {
-        let seconds = &mut seconds[index];
-        seconds.sort_by(f64::total_cmp);
-        streams[index].len() as f64 / seconds[seconds.len() / 2] / 1e6
-    });
+    let items = attack.crafted.len() as f64;
+    let rates: Vec<f64> = turns.run().iter().map(|stream| items / stream.seconds() / 1e6).collect();
     let ratio = rates[0] / rates[1];
     *least = least.min(ratio);
     format!("{:.1} / {:.1} = {ratio:.2}", rates[0], rates[1])
@@ -83,11 +87,6 @@ fn batches(column: &ArrayRef, batch: usize) -> Vec<RecordBatch> {
         RecordBatch::try_from_iter([("item", items)]).expect("one column")
     };
     (0..column.len()).step_by(batch.max(1)).map(records).collect()
-}
-
-fn source(batches: Vec<RecordBatch>) -> Memory {
-    let schema = batches.first().expect("a stream is not empty").schema();
-    Memory::new(schema, batches)
 }
 
 /// Exact counts of items, as text.
@@ -108,11 +107,16 @@ fn shown(column: &ArrayRef, row: usize) -> String {
     }
 }
 
-/// Runs a pipeline that counts; returns its seconds.
-fn count(algorithm: Algorithm, attack: &Attack, batches: Vec<RecordBatch>, exact: &Counts) -> f64 {
+/// Runs a pipeline that counts; returns its time.
+fn count(
+    algorithm: Algorithm,
+    attack: &Attack,
+    batches: Vec<RecordBatch>,
+    exact: &Counts,
+) -> Duration {
     let observed: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let mut graph = Graph::new();
-    let items = graph.add("items", source(batches));
+    let items = graph.add("items", memory(batches));
     let counting = FrequentItems::new().counters(attack.counters).algorithm(algorithm);
     let top = graph.add_after(items, "top", counting);
     let (sink, rows) = Collect::new();
@@ -123,12 +127,9 @@ fn count(algorithm: Algorithm, attack: &Attack, batches: Vec<RecordBatch>, exact
     } else {
         graph.cores(items, [one]).cores(top, [one]).cores(end, [one]);
     }
-    let topology = graph.build().expect("the graph is right");
-    let start = Instant::now();
-    topology.run(RunOptions::new()).expect("it runs");
-    let seconds = start.elapsed().as_secs_f64();
+    let (time, _) = run_graph(graph);
     check(&rows.take(), exact, (observed / attack.counters) as u64);
-    seconds
+    time
 }
 
 /// Checks all bounds, and that no item with more than `error_max` occurrences is missing.
@@ -148,24 +149,24 @@ fn check(rows: &[RecordBatch], exact: &Counts, error_max: u64) {
     assert_eq!(frequent, 0, "frequent items are missing");
 }
 
-/// Runs a pipeline that makes sets of lines; returns its seconds.
-fn tokenize(batches: Vec<RecordBatch>) -> f64 {
+/// Runs a pipeline that makes sets of lines; returns its time.
+fn tokenize(batches: Vec<RecordBatch>) -> Duration {
+    let tokens = batches.iter().flat_map(|batch| batch.column(0).as_string::<i32>()).flatten();
+    let distinct: HashSet<&str> = tokens.flat_map(str::split_whitespace).collect();
+    let last = u32::try_from(distinct.len() - 1).expect("few tokens");
     let mut graph = Graph::new();
-    let lines = graph.add("lines", source(batches));
+    let lines = graph.add("lines", memory(batches));
     let sets = graph.add_after(lines, "sets", Tokenize::whitespace().column("item").into_sets());
     let (sink, rows) = Collect::new();
     let end = graph.add_after(sets, "rows", sink);
     let [core, _] = two_cores();
     graph.cores(lines, [core]).cores(sets, [core]).cores(end, [core]);
-    let topology = graph.build().expect("the graph is right");
-    let start = Instant::now();
-    topology.run(RunOptions::new()).expect("it runs");
-    let seconds = start.elapsed().as_secs_f64();
+    let (time, _) = run_graph(graph);
     let largest = |batch: &RecordBatch| {
         let sets = batch.column_by_name("set").expect("a column of sets").as_list::<i32>();
         sets.values().as_primitive::<UInt32Type>().values().iter().copied().max()
     };
     let numbered = rows.take().iter().filter_map(largest).max();
-    assert_eq!(numbered, Some(13_999), "each token has a number, from 0 on");
-    seconds
+    assert_eq!(numbered, Some(last), "each token has a number, from 0 on");
+    time
 }
