@@ -14,22 +14,7 @@ use cudarc::driver::sys;
 
 use super::device::{Device, synchronize_unbound};
 use super::error::{DeviceError, MemoryKind, sized};
-
-/// Elements of buffers: numbers and structs of numbers.
-///
-/// # Safety
-///
-/// The type has no padding and no invalid values, and kernels declare it with the same layout.
-pub unsafe trait Plain: Copy + Send + Sync + 'static {}
-
-// SAFETY: a number.
-unsafe impl Plain for u16 {}
-// SAFETY: a number.
-unsafe impl Plain for u32 {}
-// SAFETY: a number.
-unsafe impl Plain for u64 {}
-// SAFETY: a number.
-unsafe impl Plain for f32 {}
+use crate::memory::Plain;
 
 /// The source of all buffers of one user: a device, and a budget for each kind of memory, fixed
 /// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes

@@ -75,7 +75,7 @@ pub use self::flights::Flights;
 pub use self::grid::Grid;
 pub use self::kernels::Kernels;
 pub use self::lane::{Lane, Timeline, Times};
-pub use self::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
+pub use self::memory::{DeviceBuffer, Memory, PinnedBuffer};
 pub use self::module::{Images, ModuleImage};
 pub use self::primitive::Primitive;
 pub use self::sets::DeviceSets;

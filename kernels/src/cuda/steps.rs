@@ -22,10 +22,10 @@ use std::ffi::c_void;
 use super::device::Properties;
 use super::error::{DeviceError, Launch};
 use super::lane::{Lane, Timeline};
-use super::memory::Plain;
 use super::mirrored::MirroredBuffer;
 use super::module::Functions;
 use super::stream::{Event, Stream};
+use crate::memory::Plain;
 
 /// The first step: copies to the device.
 #[derive(Debug)]

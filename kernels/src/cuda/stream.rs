@@ -9,7 +9,8 @@ use cudarc::driver::sys::{self, CUresult};
 
 use super::device::Device;
 use super::error::{DeviceError, check, sized};
-use super::memory::{DeviceBuffer, PinnedBuffer, Plain};
+use super::memory::{DeviceBuffer, PinnedBuffer};
+use crate::memory::Plain;
 
 /// A queue of copies and kernels.
 #[derive(Debug)]

@@ -27,13 +27,13 @@ use super::form::{Extent, Form};
 use super::grid::Grid;
 use super::lanes::{LANES, Line, as_u32};
 use super::order::{NO_ROW, Run, positions_of};
-use super::parted::{Part, joined, parted};
 use super::plan::Algorithm;
 use super::principal::Principal;
 use super::rows::Vectors;
 use super::strips::{Bounds, STRIP_DIMS_MAX, Strips};
 use super::tree::Tree;
 use crate::Isa;
+use crate::memory::Part;
 
 /// Tasks of a round for each of several threads, so that all end at about the same time.
 const TASKS_A_THREAD: usize = 2;
@@ -278,7 +278,7 @@ impl Construction {
             Step::Survey => rows.map(|rows| Work::Survey { rows, extent: None }).collect(),
             Step::Plant => vec![Work::Plant(None)],
             Step::Sort(sorter) => {
-                let parts = parted(rows.clone().map(|rows| rows.len()));
+                let parts = Part::zeros(rows.clone().map(|rows| rows.len()));
                 let sorting = |(rows, buckets)| {
                     let (sorter, counts) = (Arc::clone(sorter), Vec::new());
                     Work::Sort(Sorting { sorter, rows, buckets, counts, extent: None })
@@ -294,7 +294,7 @@ impl Construction {
 
     fn mappings(&self, rows: impl Iterator<Item = Range<usize>> + Clone) -> Vec<Work> {
         let (principal, _) = self.map.as_ref().expect("this round is for maps");
-        let parts = parted(rows.clone().map(|rows| rows.len() * principal.coordinates()));
+        let parts = Part::zeros(rows.clone().map(|rows| rows.len() * principal.coordinates()));
         let mapping = |(rows, mapped)| {
             let principal = Arc::clone(principal);
             Work::Map { rows, principal, mapped, moved: 0.0 }
@@ -317,11 +317,11 @@ impl Construction {
             }
         }
         let positions = || runs.iter().map(|&(_, positions)| positions);
-        let orders = parted(positions());
-        let rows = parted(positions().map(|positions| positions * self.dims));
+        let orders = Part::zeros(positions());
+        let rows = Part::zeros(positions().map(|positions| positions * self.dims));
         let is_stored = places.frame.map.is_some() || places.grid.is_some();
         let lines = |positions| positions / LANES * places.frame.words * usize::from(is_stored);
-        let tiles = parted(positions().map(lines));
+        let tiles = Part::zeros(positions().map(lines));
         let parts = orders.into_iter().zip(rows).zip(tiles);
         let ordering = |(buckets, ((order, rows), tiles))| {
             let (places, firsts) = (Arc::clone(places), Vec::new());
@@ -384,7 +384,7 @@ impl Construction {
                 *greatest = greatest.max(moved);
             }
         }
-        self.mapped = Mapped(Some((Arc::new(joined(parts)), principal.coordinates())));
+        self.mapped = Mapped(Some((Arc::new(Part::join(parts)), principal.coordinates())));
     }
 
     /// The places of all points, from the buckets of rows.
@@ -415,7 +415,7 @@ impl Construction {
         let form = |reach| (self.form)(&extent, reach);
         let filter_dims = extent.low.len();
         let frame = Directory::empty(self.dims, self.epsilon, map, filter_dims, form);
-        Places { frame, buckets: joined(parts), counts, grid }
+        Places { frame, buckets: Part::join(parts), counts, grid }
     }
 
     /// Takes the runs of buckets; returns the directory if they have a stored form.
@@ -445,10 +445,10 @@ impl Construction {
             // Else the step is to plant a tree.
             let strips = Strips::new(grid, reach, firsts, &places.counts, bounds)?;
             directory.strips = Some(strips);
-            directory.set_points(self.len, joined(orders), joined(rows), Vec::new());
+            directory.set_points(self.len, Part::join(orders), Part::join(rows), Vec::new());
             return Some(self.with_stored(directory, stored.into_iter()));
         }
-        directory.set_points(self.len, joined(orders), joined(rows), firsts);
+        directory.set_points(self.len, Part::join(orders), Part::join(rows), firsts);
         if directory.map.is_some() {
             return Some(self.with_stored(directory, stored.into_iter()));
         }
@@ -490,7 +490,7 @@ impl Construction {
             }
             tiles.push(stored.tiles);
         }
-        directory.tiles = joined(tiles);
+        directory.tiles = Part::join(tiles);
         if let Some((level, corners)) = boxes.filter(|_| self.len > 0) {
             directory.add_levels(self.isa, level, corners);
         }
@@ -501,7 +501,7 @@ impl Construction {
 /// A task for each run of buckets.
 fn storings(ordered: &Arc<Ordered>) -> Vec<Work> {
     let words = ordered.directory.words;
-    let parts = parted(ordered.runs.iter().map(|(leaves, _)| leaves.len() * words));
+    let parts = Part::zeros(ordered.runs.iter().map(|(leaves, _)| leaves.len() * words));
     let storing = |(run, tiles)| {
         let (ordered, stored) = (Arc::clone(ordered), Box::new(Stored::new(tiles)));
         Work::Store { ordered, run, stored }

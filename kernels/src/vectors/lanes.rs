@@ -3,6 +3,10 @@
 //! Points are filtered in one of two forms, both of 32-bit words: [`Short`], two dimensions a word
 //! in whole numbers, and [`Float`], one dimension a word. Sixteen points are a [`Line`] a word.
 
+#![expect(unsafe_code, reason = "a line is plain")]
+
+use crate::memory::Plain;
+
 /// Points of a line, and children of a node of a directory.
 pub(super) const LANES: usize = 16;
 
@@ -10,6 +14,9 @@ pub(super) const LANES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line(pub(super) [u32; LANES]);
+
+// SAFETY: sixteen numbers of 32 bits, without padding.
+unsafe impl Plain for Line {}
 
 /// Two coordinates a word, each in 0 to 32,767. Sums of squares are whole numbers below 2^31.
 #[derive(Clone, Copy, Debug)]

@@ -61,7 +61,7 @@
 //! | `boxes`, `directory` | boxes of points; the whole directory |
 //! | `grid`, `filing` | strips of points of few dimensions; their order |
 //! | `strips`, `sweep` | windows of leaves in strips; their search |
-//! | `construction`, `parted` | a directory made by several threads; the memory that they share |
+//! | `construction` | a directory made by several threads |
 //! | `principal` | principal components and the norm of the rest, with the proof of their bound |
 //! | `batch`, `search` | a batch of tests; the search of a part |
 //! | `nested_loop` | all points with all points |
@@ -86,7 +86,6 @@ mod grid;
 mod lanes;
 mod nested_loop;
 mod order;
-mod parted;
 mod plan;
 mod portable;
 mod principal;

@@ -80,7 +80,7 @@ impl JoinTask {
         let begin = ranked.offsets[ranks.start];
         let offsets = &ranked.offsets[ranks.clone()];
         let mut places: Vec<u32> = offsets.iter().map(|offset| offset - begin).collect();
-        let joined = tids.fill(0);
+        let joined = &mut tids[..];
         let mut first = 0;
         for block in &ranked.blocks {
             for (number, tids) in block.lists() {
@@ -149,7 +149,7 @@ impl Joining {
         let count = count.min(1 + (total / task_tids) as usize);
         let ranges = ranges(&offsets, count);
         let lens = ranges.iter().map(|ranks| offsets[ranks.end] - offsets[ranks.start]);
-        let parts = Part::split(lens.map(|len| len as usize));
+        let parts = Part::zeros(lens.map(|len| len as usize));
         let ranked = Arc::new(Ranked { blocks, ranks, offsets });
         let task =
             |(number, (ranks, tids))| JoinTask { number, ranked: Arc::clone(&ranked), ranks, tids };

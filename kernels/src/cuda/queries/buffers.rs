@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::Policy;
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::steps::CopyIn;
 use crate::inverted::QueryBatch;
+use crate::memory::Plain;
 
 /// Positions in buffers have 32 bits.
 pub(super) const COUNT_MAX: usize = 1 << 31;

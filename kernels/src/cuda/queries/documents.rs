@@ -9,13 +9,14 @@ use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{FIND_FUNCTIONS, Policy, launch_offsets};
 use super::over_lists::OverLists;
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::module::{Images, images};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::slot::Slot;
 use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::inverted::QueryBatch;
+use crate::memory::Plain;
 
 /// Words of bits of a unit: `UNIT_GROUPS` of `queries.cuh`.
 const HIT_WORDS: usize = 8;

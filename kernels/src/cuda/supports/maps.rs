@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::tile::MAP_TILE;
 use crate::batmap::{BatMaps, Block};
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::memory::Plain;
 
 /// The tables of a map for pairs, `D` = 2.
 const TABLES: usize = 3;

@@ -10,9 +10,10 @@ use super::tile::TILE;
 use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
 use crate::cuda::lane::Lane;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::stream::{Event, Stream};
+use crate::memory::Plain;
 
 /// Bits of a row in a panel of `warp_groups.cuh`. A row is filled up to whole panels with zeros.
 const PANEL: u32 = 1024;

@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::memory::Plain;
 
 /// Parts of a part.
 const FANOUT: usize = 16;

@@ -39,9 +39,10 @@ use super::pair::JoinUnit;
 use super::question::Question;
 use crate::cuda::error::DeviceError;
 use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::cuda::primitive::Primitive;
 use crate::cuda::stream::Stream;
+use crate::memory::Plain;
 
 /// Right rows of a tile.
 const TILE: usize = 128;
