@@ -562,6 +562,14 @@ fn a_sample_tells_whether_a_directory_pays() {
 }
 
 #[test]
+#[should_panic(expected = "all tasks have been run")]
+fn a_task_that_has_not_been_run_is_refused() {
+    let mut construction = Construction::new(Isa::Scalar, 1, 3, Epsilon::new(1.0).unwrap());
+    let tasks = construction.round(1);
+    let _ = construction.complete(tasks);
+}
+
+#[test]
 fn first_values_that_are_not_finite_are_found() {
     let mut values = vec![1.0; 5000];
     for isa in Isa::available() {
