@@ -32,6 +32,9 @@ pub enum NoDevice {
         /// Its value.
         value: String,
     },
+    /// The program has no kernels for devices.
+    #[error("this build has no kernels for GPUs: the cargo feature `cuda-images` is off")]
+    NoKernels,
     /// The driver's library cannot be loaded.
     #[error("no NVIDIA driver: libcuda.so.1 cannot be loaded")]
     NoDriver,
@@ -163,12 +166,16 @@ impl Device {
         Self::open(ordinal)
     }
 
-    /// Whether there may be a device: the driver's library is there, and devices are not switched
-    /// off. Cheaper than [`Self::count`], which starts the driver.
+    /// Whether this build has the kernels for devices: the cargo feature `cuda-images` is on.
+    pub const HAS_KERNELS: bool = cfg!(feature = "cuda-images");
+
+    /// Whether there may be a device: the build has kernels, the driver's library is there, and
+    /// devices are not switched off. Cheaper than [`Self::count`], which starts the driver.
     #[must_use]
     pub fn has_driver() -> bool {
+        let is_on = Self::HAS_KERNELS && env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu");
         // SAFETY: loads a library whose initializers are the vendor's.
-        env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu") && unsafe { sys::is_culib_present() }
+        is_on && unsafe { sys::is_culib_present() }
     }
 
     /// The number of devices that the driver shows; at least one.
@@ -183,6 +190,9 @@ impl Device {
                 return Err(NoDevice::UnknownSetting { value });
             }
             Ok(_) | Err(_) => {}
+        }
+        if !Self::HAS_KERNELS {
+            return Err(NoDevice::NoKernels);
         }
         // Every other call of the binding panics when the library is missing.
         // SAFETY: loads a library whose initializers are the vendor's.
@@ -284,4 +294,16 @@ fn properties(ordinal: usize, device: sys::CUdevice) -> Result<Properties, Devic
         memory_bus_bits: attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH)?,
         driver_version: u32::try_from(version).unwrap_or(0),
     })
+}
+
+#[cfg(all(test, not(feature = "cuda-images")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_kernels_names_the_feature() {
+        let said = "this build has no kernels for GPUs: the cargo feature `cuda-images` is off";
+        assert_eq!(Device::probe(0).unwrap_err().to_string(), said);
+        assert!(!Device::has_driver());
+    }
 }

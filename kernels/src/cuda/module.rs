@@ -27,28 +27,30 @@ macro_rules! images {
     ($name:literal) => {
         &$crate::cuda::module::Images {
             name: $name,
-            sm_80: include_bytes!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/cuda/images/",
-                $name,
-                ".sm_80.cubin"
-            )),
-            sm_90a: include_bytes!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/cuda/images/",
-                $name,
-                ".sm_90a.cubin"
-            )),
-            ptx: include_bytes!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/cuda/images/",
-                $name,
-                ".compute_70.ptx"
-            )),
+            sm_80: $crate::cuda::module::image_bytes!($name, ".sm_80.cubin"),
+            sm_90a: $crate::cuda::module::image_bytes!($name, ".sm_90a.cubin"),
+            ptx: $crate::cuda::module::image_bytes!($name, ".compute_70.ptx"),
         }
     };
 }
 pub(super) use images;
+
+/// The bytes of an image of a source.
+#[cfg(feature = "cuda-images")]
+macro_rules! image_bytes {
+    ($name:literal, $ending:literal) => {
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/cuda/images/", $name, $ending))
+    };
+}
+
+/// No bytes: without the feature, `Device::count` gives no device that would load an image.
+#[cfg(not(feature = "cuda-images"))]
+macro_rules! image_bytes {
+    ($name:literal, $ending:literal) => {
+        &[]
+    };
+}
+pub(super) use image_bytes;
 
 /// The form of an image that a device runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
