@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::lanes::{Compared, Slots};
+use super::levels::scalar;
+use super::levels::{Compared, Slots};
 use super::map::Map;
 use super::maps::BatMaps;
-use super::scalar;
 use super::slot::{PAIR_TABLES, TABLES_MAX};
 use crate::simd::{Call, RunOn, Scalar};
 

@@ -87,24 +87,16 @@
 //! | `permute` | the keyed bijections |
 //! | `slot`, `map`, `maps` | a slot, one map, the maps of a collection |
 //! | `insert` | cuckoo insertion |
-//! | `scalar` | the reference of the comparison |
 //! | `count` | the comparison by blocks of slots, written once for all levels |
-//! | `lanes` | the test of a block, as a trait |
-//! | `portable`, `avx2`, `avx512` | the trait for each level |
+//! | `levels` | the test of a block, as a trait; `portable`, `avx2`, `avx512`; the reference of the comparison (`scalar`) |
 //! | `side` | elements whose insertion failed |
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod count;
 mod insert;
-mod lanes;
+mod levels;
 mod map;
 mod maps;
 mod permute;
-mod portable;
-mod scalar;
 mod side;
 mod slot;
 #[cfg(test)]

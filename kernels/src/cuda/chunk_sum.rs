@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
+use super::driver::error::DeviceError;
+use super::driver::memory::Memory;
+use super::driver::module::{Images, images};
+use super::flights::primitive::Primitive;
+use super::flights::slot::Slot;
+use super::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use super::grid::{Grid, WARP};
-use super::memory::Memory;
 use super::mirrored::MirroredBuffer;
-use super::module::{Images, images};
-use super::primitive::Primitive;
-use super::slot::Slot;
-use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
 const GRID: Grid = Grid::new(128, 64);
 

@@ -1,7 +1,7 @@
 //! The cut of a launch into blocks.
 
-use super::device::Properties;
-use super::error::Launch;
+use super::driver::device::Properties;
+use super::driver::error::Launch;
 
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
-use super::memory::{DeviceBuffer, DevicePointer, Memory};
+use super::driver::error::DeviceError;
+use super::driver::memory::{DeviceBuffer, DevicePointer, Memory};
 use crate::Isa;
 use crate::sets::{SetStore, Sets, sign_sets};
 

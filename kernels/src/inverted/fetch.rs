@@ -1,9 +1,9 @@
 //! Fetches the lists of several queries, so that their misses of the cache overlap.
 
-use super::groups::Groups;
-use super::list::List;
+use super::answers::probe::fetch_buckets;
 use super::plan::Steps;
-use super::probe::fetch_buckets;
+use super::segment::groups::Groups;
+use super::segment::list::List;
 use crate::simd::prefetch;
 
 /// Queries whose lists are fetched together. More of them push each other's lists out of the

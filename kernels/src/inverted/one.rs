@@ -1,6 +1,6 @@
 //! The answer to one query.
 
-use super::answer::Answer;
+use super::answers::Answer;
 use super::fetch::fetch;
 use super::plan::Steps;
 use super::query::Query;

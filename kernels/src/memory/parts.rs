@@ -40,8 +40,8 @@ impl<T> Drop for Whole<T> {
     }
 }
 
-/// A part of a vector. Several threads can write to parts, each to its own; [`Part::join`] makes the
-/// vector of all parts.
+/// A part of a vector. Several threads can write to parts, each to its own; [`Part::join`] makes
+/// the vector of all parts.
 ///
 /// Parts of [`Part::split`] are empty, and elements are appended to them. Parts of [`Part::zeros`]
 /// are full. A part is the slice of its elements.
@@ -72,7 +72,8 @@ pub struct Part<T> {
 }
 
 impl<T: Plain> Part<T> {
-    /// Full parts of one vector of zeros, of these lengths, in huge pages where the system has them.
+    /// Full parts of one vector of zeros, of these lengths, in huge pages where the system has
+    /// them.
     ///
     /// # Panics
     ///
@@ -220,8 +221,8 @@ fn zeroed<T: Plain>(len: usize) -> Vec<T> {
     // SAFETY: the size is not zero.
     let bytes = unsafe { alloc_zeroed(layout) };
     let begin = NonNull::new(bytes.cast()).unwrap_or_else(|| handle_alloc_error(layout));
-    // SAFETY: the allocation has the layout of `len` elements, and bytes of zero are a value of each
-    // plain type.
+    // SAFETY: the allocation has the layout of `len` elements, and bytes of zero are a value of
+    // each plain type.
     unsafe { Vec::from_raw_parts(begin.as_ptr(), len, len) }
 }
 

@@ -1,7 +1,7 @@
 //! The matches that are the first of their pair.
 
 use super::chunk::{ChunkStore, Entry, pair_number};
-use super::intersect::Intersect;
+use super::levels::Intersect;
 use super::pairs::Pair;
 use crate::sets::Sets;
 use crate::simd::{Call, RunOn, prefetch};

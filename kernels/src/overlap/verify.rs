@@ -1,6 +1,6 @@
 //! The loop over the pairs of a chunk.
 
-use super::intersect::{Intersect, REJECTED};
+use super::levels::{Intersect, REJECTED};
 use super::pairs::Pairs;
 use crate::simd::{Call, RunOn};
 

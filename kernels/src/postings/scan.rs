@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::block::{BLOCK, BlockTest, PLACES, SETS, Sought};
 use super::block_list::BlockList;
 use super::hits::{Hits, ProbeHits};
+use super::levels::{BLOCK, BlockTest, PLACES, SETS, Sought};
 use super::limits::{Limits, Row};
 use super::lists::{Lists, Posting, SIDE_BIT};
 use super::progress::Progress;

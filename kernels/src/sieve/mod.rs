@@ -78,28 +78,23 @@
 //! | `hot_keys` | the keys and their hits |
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
-//! | `cell`, `cells`, `hash` | a direct-mapped table of counts, its keys and their hash function |
-//! | `places`, `avx512` | the sum of the table that each key belongs to |
+//! | `cells` | a direct-mapped table of counts; its `cell` and the `hash` of its keys |
+//! | `cells/places`, `cells/avx512` | the sum of the table that each key belongs to |
 //! | `weights` | the sum of weights |
 //! | `ahead` | prefetching of items |
 
 mod ahead;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod cell;
 mod cells;
-mod hash;
 mod hot_keys;
-mod places;
 mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
 mod weights;
 
-pub use self::cell::{Cell, LANES, OWN, others_of, place_of};
+pub use self::cells::cell::{Cell, LANES, OWN, others_of, place_of};
+pub use self::cells::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
 pub use self::cells::{Cells, absorb, absorb_weighted};
-pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
 pub use self::weights::sum_of_weights;

@@ -1,7 +1,7 @@
 //! The test of a tile by signatures.
 
 use super::call::Tiles;
-use super::distance::{DistanceTest, GROUP};
+use super::levels::{DistanceTest, GROUP};
 use super::signed::Signatures;
 use super::survivors::Survivors;
 use super::tile::{STRIP, Tile};

@@ -1,9 +1,9 @@
 //! The nested loop: all points with all points, sixteen at a time.
 
-use super::candidates::{Candidates, Kind, Points, Sides};
 use super::epsilon::Epsilon;
-use super::form::{Extent, Form};
-use super::lanes::{Filter, Float, LANES, Line, Sixteen, as_u32};
+use super::filters::candidates::{Candidates, Kind, Points, Sides};
+use super::filters::form::{Extent, Form};
+use super::levels::{Filter, Float, LANES, Line, Sixteen, as_u32};
 use super::rows::Vectors;
 use super::sink::Sink;
 use crate::Isa;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::Policy;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::flights::steps::CopyIn;
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::steps::CopyIn;
 use crate::inverted::QueryBatch;
 use crate::memory::Plain;
 

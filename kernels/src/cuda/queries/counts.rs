@@ -8,13 +8,13 @@ use super::buffers::{QueryBuffers, QueryJob, QueryLimits};
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{COUNT_FUNCTIONS, Policy, Way};
 use super::over_lists::OverLists;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::Memory;
+use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::memory::Memory;
+use crate::cuda::driver::module::{Images, images};
+use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::flights::slot::Slot;
+use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::inverted::QueryBatch;
 
 /// The number of documents of each query of a batch: the buffers of a batch.

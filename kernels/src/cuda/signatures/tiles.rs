@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::launch::{FUNCTIONS, Task, function, launch_tiles};
 use super::signed::{SignedSets, SignedSetsArgument};
-use crate::cuda::error::DeviceError;
+use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::memory::{DevicePointer, Memory};
+use crate::cuda::driver::module::{Images, images};
+use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::flights::slot::Slot;
+use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::grid::Grid;
-use crate::cuda::memory::{DevicePointer, Memory};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::memory::Plain;
 use crate::signatures::{Counted, Match, Tile};
 

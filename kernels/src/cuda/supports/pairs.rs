@@ -8,13 +8,13 @@ use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{FUNCTIONS, Policy, Units};
 use super::rows::BitRows;
 use super::tile::{TILE, Tile};
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::Memory;
-use crate::cuda::module::{Images, images};
+use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::memory::Memory;
+use crate::cuda::driver::module::{Images, images};
+use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::flights::slot::Slot;
+use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::output::Written;
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::supports::Pair;
 
 /// Minimum room of a slot: the pairs of one tile.

@@ -9,14 +9,14 @@ use super::pair::{JoinUnit, NearPair};
 use super::question::{Answer, Question};
 use super::stored::DeviceVectors;
 use super::tiled::{BLOCKS_LEFT, TiledArgument, groups, is_strip, shared_bytes};
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::module::{Images, images};
+use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::flights::slot::Slot;
+use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputArgument, OutputLimits, Written};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
 /// Positions in buffers have 32 bits.
 const COUNT_MAX: usize = 1 << 31;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::cast::{LINE, Line, bytes, words, words_mut};
-use super::super::layout::Form;
-use super::super::validate::SegmentError;
 use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode, narrow};
+use crate::inverted::segment::cast::{LINE, Line, bytes, words, words_mut};
+use crate::inverted::segment::layout::Form;
+use crate::inverted::segment::validate::SegmentError;
 
 /// Bytes in aligned lines; those past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {

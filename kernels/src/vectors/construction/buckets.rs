@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::Isa;
 use crate::memory::Part;
 use crate::vectors::directory::Directory;
-use crate::vectors::form::Extent;
-use crate::vectors::grid::Grid;
+use crate::vectors::directory::tree::Tree;
+use crate::vectors::filters::form::Extent;
 use crate::vectors::rows::Vectors;
-use crate::vectors::tree::Tree;
+use crate::vectors::strips::grid::Grid;
 
 /// The way to find the buckets of rows.
 #[derive(Debug)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::buckets::Places;
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::boxes::{Corners, Level};
+use crate::vectors::directory::boxes::{Corners, Level};
+use crate::vectors::directory::order::{NO_ROW, Run, positions_of};
 use crate::vectors::directory::{Directory, firsts_of_groups};
-use crate::vectors::filing::{Filed, file};
-use crate::vectors::lanes::{LANES, Line, as_u32};
-use crate::vectors::order::{NO_ROW, Run, positions_of};
+use crate::vectors::levels::{LANES, Line, as_u32};
 use crate::vectors::rows::Vectors;
+use crate::vectors::strips::filing::{Filed, file};
 use crate::vectors::strips::{Bounds, Strips};
 
 /// Orders the points of a range of buckets.

@@ -7,10 +7,10 @@ use super::coordinates::{Coordinates, Mapping};
 use super::points::{OrderedRun, Ordering, Storing};
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::form::Extent;
-use crate::vectors::principal::Principal;
+use crate::vectors::directory::tree::Tree;
+use crate::vectors::filters::form::Extent;
+use crate::vectors::filters::principal::Principal;
 use crate::vectors::rows::Vectors;
-use crate::vectors::tree::Tree;
 
 /// A task of a round.
 #[derive(Debug)]

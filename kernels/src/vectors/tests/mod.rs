@@ -9,11 +9,11 @@ mod counterexamples;
 
 use proptest::prelude::*;
 
-use super::form::{Extent, Form};
-use super::grid::STRIP_POINTS_MAX;
-use super::lanes::{LANES, as_u32};
-use super::order::NO_ROW;
-use super::principal::Principal;
+use super::directory::order::NO_ROW;
+use super::filters::form::{Extent, Form};
+use super::filters::principal::Principal;
+use super::levels::{LANES, as_u32};
+use super::strips::grid::STRIP_POINTS_MAX;
 use super::*;
 use crate::Isa;
 

@@ -1,0 +1,3 @@
+//! The directory of the paper: three levels of quantiles, and the bounds of groups.
+
+pub(super) mod directory;

@@ -1,0 +1,9 @@
+//! Filters that drop pairs before they are decided, and the decision.
+//!
+//! `form` has the stored coordinates and the limits of their filters, `principal` few coordinates
+//! for many dimensions, and `candidates` sifts what is left and decides it in float64. Each file
+//! has the proof that its filter loses no pair.
+
+pub(super) mod candidates;
+pub(super) mod form;
+pub(super) mod principal;
