@@ -5,12 +5,8 @@
 
 use std::sync::Arc;
 
-use super::driver::error::DeviceError;
-use super::driver::memory::Memory;
-use super::driver::module::{Images, images};
-use super::flights::primitive::Primitive;
-use super::flights::slot::Slot;
-use super::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use super::driver::{DeviceError, Images, Memory, images};
+use super::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use super::grid::{Grid, WARP};
 use super::mirrored::MirroredBuffer;
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::driver::error::DeviceError;
-use super::driver::memory::{DeviceBuffer, DevicePointer, Memory, PinnedBuffer};
+use super::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory, PinnedBuffer};
 use crate::memory::Plain;
 
 /// A buffer in pinned memory and one of the same length on the device.

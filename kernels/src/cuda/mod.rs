@@ -48,18 +48,13 @@ pub mod signatures;
 pub mod supports;
 pub mod vectors;
 
-pub use self::driver::bandwidth::CopyTimes;
-pub use self::driver::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};
-pub use self::driver::error::{DeviceError, FailureKind, Launch, MemoryKind, Work};
-pub use self::driver::memory::{DeviceBuffer, Memory, PinnedBuffer};
-pub use self::driver::module::{Images, ModuleImage};
-pub use self::driver::stream::{Event, Stream};
-pub use self::flights::Flights;
-pub use self::flights::flight::Flight;
-pub use self::flights::kernels::Kernels;
-pub use self::flights::lane::{Lane, Timeline, Times};
-pub use self::flights::primitive::Primitive;
-pub use self::flights::slot::{Landed, Slot};
-pub use self::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+pub use self::driver::{
+    CopyTimes, DEVICE_VARIABLE, Device, DeviceBuffer, DeviceError, Event, FailureKind, Images,
+    Launch, Memory, MemoryKind, ModuleImage, NoDevice, PinnedBuffer, Properties, Stream, Work,
+};
+pub use self::flights::{
+    CopyIn, CopyOut, Flight, Flights, Kernels, Landed, Landing, Lane, LaunchStep, Primitive, Slot,
+    Timeline, Times,
+};
 pub use self::grid::Grid;
 pub use self::sets::DeviceSets;

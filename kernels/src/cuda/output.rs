@@ -17,9 +17,8 @@
 
 use std::sync::Arc;
 
-use super::driver::error::DeviceError;
-use super::driver::memory::{DevicePointer, Memory};
-use super::flights::steps::{CopyOut, Landing, LaunchStep};
+use super::driver::{DeviceError, DevicePointer, Memory};
+use super::flights::{CopyOut, Landing, LaunchStep};
 use super::mirrored::MirroredBuffer;
 use crate::memory::Plain;
 

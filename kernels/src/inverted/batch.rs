@@ -1,14 +1,12 @@
 //! Queries that are answered together.
 
-use super::answers::Answer;
-use super::answers::dense::DenseQueries;
+use super::answers::{Answer, DenseQueries};
 use super::document_set::DocumentSet;
 use super::fetch::{GROUP, fetch};
 use super::plan::{Steps, term_of};
 use super::query::Query;
 use super::scratch::Buffers;
-use super::segment::Segment;
-use super::segment::view::View;
+use super::segment::{Segment, View};
 use crate::Isa;
 use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
 

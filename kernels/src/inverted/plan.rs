@@ -2,10 +2,7 @@
 
 use super::document_set::DocumentSet;
 use super::query::Query;
-use super::segment::groups::Groups;
-use super::segment::layout::Form;
-use super::segment::list::List;
-use super::segment::view::View;
+use super::segment::{Form, Groups, List, View};
 
 /// The key of a list that is no term's: that of the documents within which a query asks.
 const WITHIN: u32 = u32::MAX;

@@ -92,9 +92,10 @@ mod sift;
 mod tests;
 mod weights;
 
-pub use self::cells::cell::{Cell, LANES, OWN, others_of, place_of};
-pub use self::cells::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
-pub use self::cells::{Cells, absorb, absorb_weighted};
+pub use self::cells::{
+    Cell, CellKey, Cells, CodeHash, GROUP, KeyGroup, LANES, OWN, absorb, absorb_weighted,
+    others_of, place_of, split_mix,
+};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
 pub use self::weights::sum_of_weights;

@@ -55,10 +55,7 @@ mod transactions;
 
 pub use self::answer::{FoundPairs, Pair};
 pub use self::marks::Marks;
-pub use self::published::bitmap::BitmapColumns;
-pub use self::published::lists::ListColumns;
-pub use self::published::triangle::TriangleRows;
+pub use self::published::{BitmapColumns, ListColumns, TriangleRows};
 pub use self::rows::{RowPair, Rows};
-pub use self::sliced::SlicedColumns;
-pub use self::sliced::bit_row::COLUMNS;
+pub use self::sliced::{COLUMNS, SlicedColumns};
 pub use self::sparse::SparseRows;

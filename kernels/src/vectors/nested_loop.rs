@@ -1,8 +1,7 @@
 //! The nested loop: all points with all points, sixteen at a time.
 
 use super::epsilon::Epsilon;
-use super::filters::candidates::{Candidates, Kind, Points, Sides};
-use super::filters::form::{Extent, Form};
+use super::filters::{Candidates, Extent, Form, Kind, Points, Sides};
 use super::levels::{Filter, Float, LANES, Line, Sixteen, as_u32};
 use super::rows::Vectors;
 use super::sink::Sink;

@@ -25,11 +25,11 @@ pub struct Images {
 /// Embeds the images of a source, by the source's name.
 macro_rules! images {
     ($name:literal) => {
-        &$crate::cuda::driver::module::Images {
+        &$crate::cuda::driver::Images {
             name: $name,
-            sm_80: $crate::cuda::driver::module::image_bytes!($name, ".sm_80.cubin"),
-            sm_90a: $crate::cuda::driver::module::image_bytes!($name, ".sm_90a.cubin"),
-            ptx: $crate::cuda::driver::module::image_bytes!($name, ".compute_70.ptx"),
+            sm_80: $crate::cuda::driver::image_bytes!($name, ".sm_80.cubin"),
+            sm_90a: $crate::cuda::driver::image_bytes!($name, ".sm_90a.cubin"),
+            ptx: $crate::cuda::driver::image_bytes!($name, ".compute_70.ptx"),
         }
     };
 }

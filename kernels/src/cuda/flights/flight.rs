@@ -7,7 +7,7 @@ use super::kernels::Kernels;
 use super::lane::Lane;
 use super::primitive::Primitive;
 use super::slot::Slot;
-use crate::cuda::driver::error::DeviceError;
+use crate::cuda::driver::DeviceError;
 
 /// An in-flight chunk. It owns its slot and all else that the device uses until the device has
 /// let go of them: [`Self::collect`] waits for the last step; a dropped flight waits for all

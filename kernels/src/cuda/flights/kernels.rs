@@ -8,10 +8,7 @@ use std::sync::Arc;
 
 use super::primitive::Primitive;
 use super::steps::Arguments;
-use crate::cuda::driver::device::Device;
-use crate::cuda::driver::error::{DeviceError, Launch};
-use crate::cuda::driver::module::{Functions, ModuleImage};
-use crate::cuda::driver::stream::Stream;
+use crate::cuda::driver::{Device, DeviceError, Functions, Launch, ModuleImage, Stream};
 
 /// The kernels of a primitive, loaded on a device.
 pub struct Kernels<P> {

@@ -3,9 +3,7 @@
 use std::hint;
 use std::time::{Duration, Instant};
 
-use crate::cuda::driver::device::Device;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::stream::{Event, Stream};
+use crate::cuda::driver::{Device, DeviceError, Event, Stream};
 
 /// Longest time to look for the end of copies before a thread sleeps: to wake up takes longer than
 /// most of them.

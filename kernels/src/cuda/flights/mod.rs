@@ -1,23 +1,23 @@
 //! Several chunks in flight over one device, first in, first out.
 
-pub(super) mod flight;
-pub(super) mod kernels;
-pub(super) mod lane;
-pub(super) mod primitive;
-pub(super) mod slot;
-pub(super) mod steps;
+mod flight;
+mod kernels;
+mod lane;
+mod primitive;
+mod slot;
+mod steps;
+
+pub use self::flight::Flight;
+pub use self::kernels::Kernels;
+pub use self::lane::{Lane, Timeline, Times};
+pub use self::primitive::Primitive;
+pub use self::slot::{Landed, Slot};
+pub use self::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use self::flight::Flight;
-use self::kernels::Kernels;
-use self::lane::Lane;
-use self::primitive::Primitive;
-use self::slot::{Landed, Slot};
-use super::driver::device::Device;
-use super::driver::error::DeviceError;
-use super::driver::memory::Memory;
+use super::driver::{Device, DeviceError, Memory};
 
 /// The chunks of a primitive in flight over a device, first in, first out: kernels, streams, and
 /// a fixed number of slots, made at the start. Dropped, it waits for the device.

@@ -6,9 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::Memory;
-use crate::cuda::driver::module::Images;
+use crate::cuda::driver::{DeviceError, Images, Memory};
 
 /// A primitive with CUDA kernels: the buffers of one chunk, and the steps of the chunk.
 ///

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use super::lane::{Lane, Timeline, Times};
 use super::primitive::Primitive;
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::Memory;
-use crate::cuda::driver::module::Functions;
+use crate::cuda::driver::{DeviceError, Functions, Memory};
 
 /// The buffers and events of one chunk of a primitive. Made once and reused for chunk after
 /// chunk; after a flight it holds the answer.

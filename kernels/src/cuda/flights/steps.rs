@@ -21,10 +21,7 @@
 use std::ffi::c_void;
 
 use super::lane::{Lane, Timeline};
-use crate::cuda::driver::device::Properties;
-use crate::cuda::driver::error::{DeviceError, Launch};
-use crate::cuda::driver::module::Functions;
-use crate::cuda::driver::stream::{Event, Stream};
+use crate::cuda::driver::{DeviceError, Event, Functions, Launch, Properties, Stream};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::memory::Plain;
 
@@ -179,7 +176,7 @@ impl<'a> Landing<'a> {
 }
 
 /// The arguments of a kernel: a tuple of numbers,
-/// [`DevicePointer`](crate::cuda::driver::memory::DevicePointer)s and `repr(C)` structs of them.
+/// [`DevicePointer`](crate::cuda::driver::DevicePointer)s and `repr(C)` structs of them.
 pub(in crate::cuda) trait Arguments {
     /// Calls `launch` with a pointer to each argument, as the driver takes them.
     fn with_pointers<R>(&mut self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;

@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use super::policy::Policy;
 use super::variant::FUNCTIONS;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DevicePointer, Memory};
-use crate::cuda::driver::module::{Images, images};
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::sets::DeviceSets;
 use crate::memory::Plain;

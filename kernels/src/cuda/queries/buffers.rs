@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::Policy;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::flights::steps::CopyIn;
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
+use crate::cuda::flights::CopyIn;
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::inverted::QueryBatch;
 use crate::memory::Plain;

@@ -67,7 +67,7 @@ pub use self::counts::{CountsKept, QueryCounts};
 pub use self::documents::{DocumentLimits, DocumentsAnswered, DocumentsKept, QueryDocuments};
 pub use self::index::DeviceIndex;
 pub use self::launch::{Policy, Way};
-pub use self::published::serial::{SerialCounts, SerialKept, SerialLimits};
+pub use self::published::{SerialCounts, SerialKept, SerialLimits};
 pub use self::streamed::{Streamed, StreamedJob, StreamedKept, StreamedLimits};
 
 #[cfg(doc)]

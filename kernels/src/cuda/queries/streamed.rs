@@ -9,12 +9,8 @@ use super::documents::QueryDocuments;
 use super::index::SegmentArgument;
 use super::launch::Policy;
 use super::over_lists::OverLists;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::Memory;
-use crate::cuda::driver::module::Images;
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceError, Images, Memory};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::inverted::NamedLists;
 

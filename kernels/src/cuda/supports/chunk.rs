@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use super::tile::Tile;
-use crate::cuda::driver::error::{DeviceError, Launch};
-use crate::cuda::driver::memory::{DevicePointer, Memory};
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceError, DevicePointer, Launch, Memory};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
 use crate::memory::Plain;

@@ -8,12 +8,8 @@ use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{FUNCTIONS, Policy, Units};
 use super::rows::BitRows;
 use super::tile::{TILE, Tile};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::Memory;
-use crate::cuda::driver::module::{Images, images};
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceError, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::output::Written;
 use crate::supports::Pair;
 

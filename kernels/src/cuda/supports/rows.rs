@@ -7,12 +7,8 @@ use std::sync::Arc;
 use super::launch::{ROWS, launch_rows};
 use super::lists::{BLOCK, TidBlocks};
 use super::tile::TILE;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::stream::{Event, Stream};
-use crate::cuda::flights::kernels::Kernels;
-use crate::cuda::flights::lane::Lane;
-use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Event, Memory, Stream};
+use crate::cuda::flights::{Kernels, Lane, Primitive};
 use crate::memory::Plain;
 
 /// Bits of a row in a panel of `warp_groups.cuh`. A row is filled up to whole panels with zeros.

@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::memory::Plain;
 use crate::sets::Sets;
 

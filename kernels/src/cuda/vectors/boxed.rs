@@ -47,12 +47,10 @@ use std::sync::Arc;
 
 use super::launch::{BOX_DIMS_MAX, LEAF, ORDER, PLAN};
 use super::question::Question;
-use crate::cuda::driver::device::Properties;
-use crate::cuda::driver::error::{DeviceError, Launch};
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::stream::Stream;
-use crate::cuda::flights::kernels::Kernels;
-use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::driver::{
+    DeviceBuffer, DeviceError, DevicePointer, Launch, Memory, Properties, Stream,
+};
+use crate::cuda::flights::{Kernels, Primitive};
 
 /// Vectors of a group, which a block arranges.
 const GROUP: usize = 256;

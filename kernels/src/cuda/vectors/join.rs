@@ -9,12 +9,8 @@ use super::pair::{JoinUnit, NearPair};
 use super::question::{Answer, Question};
 use super::stored::DeviceVectors;
 use super::tiled::{BLOCKS_LEFT, TiledArgument, groups, is_strip, shared_bytes};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::module::{Images, images};
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::output::{BoundedOutput, OutputArgument, OutputLimits, Written};
 

@@ -8,14 +8,11 @@ use super::DIMS_MAX;
 use super::boxed::{BoxedArgument, BoxedRoom};
 use super::launch::{LEAF, LEAVES_OF_SUPER, Method, Policy, WARP_LEN, tile_len};
 use super::pair::JoinUnit;
-use super::published::directory::{Directory, DirectoryArgument, DirectoryRoom};
+use super::published::{Directory, DirectoryArgument, DirectoryRoom};
 use super::question::{Answer, Question};
 use super::tiled::{self, TiledArgument, TiledRoom};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::stream::{Event, Stream};
-use crate::cuda::flights::kernels::Kernels;
-use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Event, Memory, Stream};
+use crate::cuda::flights::{Kernels, Primitive};
 
 /// Positions have 32 bits.
 const LEN_MAX: usize = 1 << 31;

@@ -37,11 +37,8 @@ use std::sync::Arc;
 use super::launch::{ORDER, TILE_BLOCKS_MAX};
 use super::pair::JoinUnit;
 use super::question::Question;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::stream::Stream;
-use crate::cuda::flights::kernels::Kernels;
-use crate::cuda::flights::primitive::Primitive;
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory, Stream};
+use crate::cuda::flights::{Kernels, Primitive};
 use crate::memory::Plain;
 
 /// Right rows of a tile.

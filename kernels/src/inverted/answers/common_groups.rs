@@ -4,10 +4,9 @@
 
 use super::line_sink::{LineCount, LineIds, LineSink};
 use crate::Isa;
-use crate::inverted::levels::Blocks;
-use crate::inverted::levels::lines::Lines;
+use crate::inverted::levels::{Blocks, Lines};
 use crate::inverted::plan::Steps;
-use crate::inverted::segment::groups::Groups;
+use crate::inverted::segment::Groups;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
 /// Lists that are combined by groups at most.

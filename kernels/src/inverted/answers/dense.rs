@@ -5,11 +5,9 @@ use std::ops::Range;
 use super::line_sink::{LineCount, LineIds, LineSink};
 use crate::Isa;
 use crate::inverted::document_set::DocumentSet;
-use crate::inverted::levels::Blocks;
-use crate::inverted::levels::lines::{LINE, Lines};
+use crate::inverted::levels::{Blocks, LINE, Lines};
 use crate::inverted::plan::Steps;
-use crate::inverted::segment::list::List;
-use crate::inverted::segment::view::View;
+use crate::inverted::segment::{List, View};
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 
 /// Lines that stay in registers while the bitmaps of a query are combined.

@@ -2,8 +2,7 @@
 //!
 //! A closure would not be compiled with the instructions of a level, so these are types.
 
-use crate::inverted::levels::Blocks;
-use crate::inverted::levels::lines::{LINE, Lines};
+use crate::inverted::levels::{Blocks, LINE, Lines};
 
 /// Takes the lines of documents that a query finds.
 pub(super) trait LineSink<L: Lines> {

@@ -1,13 +1,18 @@
 //! The answer to one query, as a trait that each level implements.
 
-pub(super) mod common_groups;
-pub(super) mod dense;
+mod common_groups;
+mod dense;
 mod line_sink;
 mod merge_lists;
-pub(super) mod probe;
+mod probe;
 mod scalar;
 mod sink;
-pub(super) mod steps;
+mod steps;
+
+pub(super) use self::common_groups::LISTS;
+pub(super) use self::dense::DenseQueries;
+pub(super) use self::probe::fetch_buckets;
+pub(super) use self::steps::MERGE_RATIO;
 
 use super::plan::Steps;
 use super::scratch::Buffers;

@@ -2,7 +2,7 @@
 
 use super::sink::Sink;
 use crate::inverted::levels::{BLOCK, Blocks};
-use crate::inverted::segment::list::{Buckets, List, low};
+use crate::inverted::segment::{Buckets, List, low};
 use crate::simd::prefetch;
 
 /// Blocks of ids from the fetch of a word of a bitmap to its use.

@@ -10,7 +10,7 @@ use super::sink::{Counted, Kept, Sink};
 use crate::inverted::levels::Blocks;
 use crate::inverted::plan::{Steps, len_of};
 use crate::inverted::scratch::Buffers;
-use crate::inverted::segment::list::{Buckets, List};
+use crate::inverted::segment::{Buckets, List};
 
 /// Lengths of a list, as a multiple of the number of ids, up to which it is merged rather than
 /// probed. A list in halves is decoded for that.

@@ -4,10 +4,11 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-pub(super) mod lines;
+mod lines;
 mod portable;
 
-use self::lines::Lines;
+pub(super) use self::lines::{LINE, Lines};
+
 use crate::Isa;
 
 /// Ids and halves of a block.

@@ -14,7 +14,7 @@
 //! one count for 64 bits.
 
 use super::layout::{Form, GROUP_SHIFT, LINE_RANKS, summary_lines};
-use crate::inverted::levels::lines::{LINE, Lines};
+use crate::inverted::levels::{LINE, Lines};
 
 /// The groups of a list.
 #[derive(Clone, Copy, Debug)]

@@ -1,17 +1,24 @@
 //! An immutable part of an index.
 
-pub(super) mod cast;
-pub(super) mod groups;
-pub(super) mod layout;
-pub(super) mod list;
-pub(super) mod named;
-pub(super) mod validate;
-pub(super) mod view;
+mod cast;
+mod groups;
+mod layout;
+mod list;
+mod named;
+mod validate;
+mod view;
 
-use self::cast::words;
-use self::layout::{Form, HEADER, Header, ListSize, ROW, Row};
-use self::validate::{SegmentError, validate};
-use self::view::View;
+pub(super) use self::cast::{LINE, Line, bytes, bytes_mut, halves_mut, words, words_mut};
+pub(super) use self::groups::{Groups, encode_groups};
+pub(super) use self::layout::{
+    Form, GROUP_SHIFT, HEADER, Header, ListSize, MARGIN, ROW, Row, summary_lines,
+};
+pub(super) use self::list::{Buckets, List, low};
+pub use self::named::{ListNamer, NamedLists};
+pub use self::validate::SegmentError;
+pub(super) use self::view::View;
+
+use self::validate::validate;
 
 /// The inverted lists of documents, in memory as in its file.
 ///

@@ -31,7 +31,7 @@ impl<'a> View<'a> {
         self.header.documents
     }
 
-    pub(in crate::inverted) fn words(self) -> &'a [u32] {
+    pub(super) fn words(self) -> &'a [u32] {
         self.words
     }
 

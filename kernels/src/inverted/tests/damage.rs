@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode, narrow};
-use crate::inverted::segment::cast::{LINE, Line, bytes, words, words_mut};
-use crate::inverted::segment::layout::Form;
-use crate::inverted::segment::validate::SegmentError;
+use crate::inverted::segment::{Form, LINE, Line, SegmentError, bytes, words, words_mut};
 
 /// Bytes in aligned lines; those past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Index, Segment, SegmentBuilder, encode, narrow};
-use crate::inverted::segment::cast::words;
-use crate::inverted::segment::layout::{Form, MARGIN};
+use crate::inverted::segment::{Form, MARGIN, words};
 
 /// Every `step`th document of `documents` from `begin` on.
 fn every(documents: u32, begin: u32, step: usize) -> BTreeSet<u32> {

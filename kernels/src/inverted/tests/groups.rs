@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{Index, Isa, QueryScratch, narrow};
-use crate::inverted::segment::layout::{Form, Row};
+use crate::inverted::segment::{Form, Row};
 
 /// Runs of `run` documents, one every `step`, of at most `len` ids below `documents`.
 fn runs(documents: u32, begin: u32, step: u32, run: u32, len: usize) -> BTreeSet<u32> {

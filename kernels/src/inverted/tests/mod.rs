@@ -10,8 +10,8 @@ mod queries;
 use std::collections::BTreeSet;
 
 use super::one::Find;
-use super::segment::layout::ListSize;
-use super::writing::encode::{Encoder, SegmentBytes};
+use super::segment::ListSize;
+use super::writing::{Encoder, SegmentBytes};
 use super::*;
 use crate::Isa;
 use crate::simd::{Base, dispatch};

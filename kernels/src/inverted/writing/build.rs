@@ -1,7 +1,7 @@
 //! Documents into a segment.
 
 use super::encode::{Encoder, SegmentBytes};
-use crate::inverted::segment::layout::ListSize;
+use crate::inverted::segment::ListSize;
 
 /// Collects documents in the order of their ids.
 ///

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crate::inverted::segment::cast::{LINE, Line, bytes, bytes_mut, halves_mut, words_mut};
-use crate::inverted::segment::groups::encode_groups;
-use crate::inverted::segment::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
-use crate::inverted::segment::list::low;
-use crate::inverted::segment::validate::SegmentError;
+use crate::inverted::segment::{
+    Form, HEADER, Header, LINE, Line, ListSize, MARGIN, ROW, Row, SegmentError, bytes, bytes_mut,
+    encode_groups, halves_mut, low, words_mut,
+};
 use crate::memory::prefer_huge_pages;
 
 /// The bytes of a segment in memory, aligned to 64 bytes.

@@ -1,8 +1,7 @@
 //! Segments whose documents follow each other into one.
 
 use super::encode::{Encoder, SegmentBytes};
-use crate::inverted::segment::Segment;
-use crate::inverted::segment::layout::ListSize;
+use crate::inverted::segment::{ListSize, Segment};
 
 /// The new number of a term that a segment lacks.
 const NONE: u32 = u32::MAX;

@@ -3,6 +3,12 @@
 //! `build` gathers documents into lists, `encode` writes lists in the form that is the smallest for
 //! their density, and `merge_segments` makes one segment of several.
 
-pub(super) mod build;
-pub(super) mod encode;
-pub(super) mod merge_segments;
+mod build;
+mod encode;
+mod merge_segments;
+
+pub use self::build::SegmentBuilder;
+#[cfg(test)]
+pub(super) use self::encode::Encoder;
+pub use self::encode::SegmentBytes;
+pub use self::merge_segments::{MergePart, merge};

@@ -22,12 +22,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-pub(super) mod cell;
-pub(super) mod hash;
+mod cell;
+mod hash;
 mod places;
 
-use self::cell::{Cell, LANES};
-use self::hash::{CellKey, CodeHash, GROUP};
+pub use self::cell::{Cell, LANES, OWN, others_of, place_of};
+pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
+
 use self::places::{Find, Places, Sums, find_each};
 use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after_lines};
 use crate::Isa;
@@ -448,7 +449,7 @@ mod tests {
 
     /// Weights of which the largest has `bits` bits.
     fn weights(len: usize, bits: u32, seed: u64) -> Vec<u64> {
-        (0..len as u64).map(|i| super::super::split_mix(seed, i) >> (64 - bits)).collect()
+        (0..len as u64).map(|i| split_mix(seed, i) >> (64 - bits)).collect()
     }
 
     proptest! {

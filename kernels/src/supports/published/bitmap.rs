@@ -12,7 +12,7 @@ use crate::sets::Sets;
 use crate::simd::{Call, Popcount, RunOn, dispatch};
 use crate::supports::answer::{FoundPairs, Pair};
 use crate::supports::rows::Rows;
-use crate::supports::sliced::bit_row::{BitRow, COLUMNS};
+use crate::supports::sliced::{BitRow, COLUMNS};
 
 /// Rows of bits of a strip: 8 KiB of a row and 4 times that of its columns stay in the first-level
 /// cache.

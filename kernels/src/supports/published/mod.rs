@@ -1,7 +1,11 @@
 //! Layouts of papers and textbooks, which no plan chooses by itself: a program names them, and
 //! measurements compare with them.
 
-pub(super) mod bitmap;
-pub(super) mod lists;
+mod bitmap;
+mod lists;
 mod shared_bits;
-pub(super) mod triangle;
+mod triangle;
+
+pub use self::bitmap::BitmapColumns;
+pub use self::lists::ListColumns;
+pub use self::triangle::TriangleRows;

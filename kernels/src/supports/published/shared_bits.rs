@@ -1,7 +1,7 @@
 //! The bits that bitmaps have in common, as a trait that each level implements.
 
 use crate::simd::{Portable, Scalar};
-use crate::supports::sliced::bit_row::BitRow;
+use crate::supports::sliced::BitRow;
 
 /// Bitmaps that one bitmap is compared with at once.
 pub(super) const GROUP: usize = 4;

@@ -1,11 +1,14 @@
 //! Sliced columns: the transactions as rows of bits, 512 columns wide, added up for each item.
 
-pub(super) mod bit_row;
+mod bit_row;
 mod digits;
+
+pub(super) use self::bit_row::BitRow;
+pub use self::bit_row::COLUMNS;
 
 use std::ops::Range;
 
-use self::bit_row::{BitLanes, BitRow, COLUMNS};
+use self::bit_row::BitLanes;
 use self::digits::{DIGITS, Digits};
 use super::answer::{FoundPairs, Pair};
 use super::rows::Rows;

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::directory::Directory;
-use crate::vectors::directory::tree::Tree;
-use crate::vectors::filters::form::Extent;
+use crate::vectors::directory::{Directory, Tree};
+use crate::vectors::filters::Extent;
 use crate::vectors::rows::Vectors;
-use crate::vectors::strips::grid::Grid;
+use crate::vectors::strips::Grid;
 
 /// The way to find the buckets of rows.
 #[derive(Debug)]

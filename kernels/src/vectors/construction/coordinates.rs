@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::filters::principal::Principal;
+use crate::vectors::filters::Principal;
 use crate::vectors::rows::Vectors;
 
 /// Mapped rows, with their number of coordinates, which take the place of the input; none in few

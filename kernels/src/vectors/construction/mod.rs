@@ -67,12 +67,10 @@ use self::points::{Ordering, Points, Storing};
 use self::task::{Reply, Work, only, replies_of};
 use super::directory::{Directory, PLAIN_DIMS_MAX};
 use super::epsilon::Epsilon;
-use super::filters::form::{Extent, Form};
-use super::filters::principal::Principal;
+use super::filters::{Extent, Form, Principal};
 use super::plan::Algorithm;
 use super::rows::Vectors;
-use super::strips::STRIP_DIMS_MAX;
-use super::strips::grid::Grid;
+use super::strips::{Grid, STRIP_DIMS_MAX};
 use crate::Isa;
 #[cfg(doc)]
 use crate::memory::Part;

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use super::buckets::Places;
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::directory::boxes::{Corners, Level};
-use crate::vectors::directory::order::{NO_ROW, Run, positions_of};
-use crate::vectors::directory::{Directory, firsts_of_groups};
+use crate::vectors::directory::{
+    Corners, Directory, Level, NO_ROW, Run, firsts_of_groups, positions_of,
+};
 use crate::vectors::levels::{LANES, Line, as_u32};
 use crate::vectors::rows::Vectors;
-use crate::vectors::strips::filing::{Filed, file};
-use crate::vectors::strips::{Bounds, Strips};
+use crate::vectors::strips::{Bounds, Filed, Strips, file};
 
 /// Orders the points of a range of buckets.
 #[derive(Debug)]

@@ -7,9 +7,8 @@ use super::coordinates::{Coordinates, Mapping};
 use super::points::{OrderedRun, Ordering, Storing};
 use crate::Isa;
 use crate::memory::Part;
-use crate::vectors::directory::tree::Tree;
-use crate::vectors::filters::form::Extent;
-use crate::vectors::filters::principal::Principal;
+use crate::vectors::directory::Tree;
+use crate::vectors::filters::{Extent, Principal};
 use crate::vectors::rows::Vectors;
 
 /// A task of a round.

@@ -2,7 +2,7 @@
 
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
-use crate::vectors::filters::form::{Form, Limits};
+use crate::vectors::filters::{Form, Limits};
 use crate::vectors::levels::{LANES, Line, halves};
 use crate::vectors::rows::by_dims;
 

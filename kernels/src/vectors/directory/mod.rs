@@ -1,18 +1,18 @@
 //! A block of points in kd order, with boxes over them.
 
-pub(super) mod boxes;
-pub(super) mod order;
+mod boxes;
+mod order;
 mod select;
-pub(super) mod tree;
+mod tree;
+
+pub(super) use self::boxes::{Corners, Level};
+pub(super) use self::order::{NO_ROW, Run, positions_of};
+pub(super) use self::tree::Tree;
 
 use std::ops::Range;
 
-use self::boxes::{Corners, Level};
-use self::order::NO_ROW;
 use super::epsilon::Epsilon;
-use super::filters::candidates::Points;
-use super::filters::form::{Form, Limits};
-use super::filters::principal::Principal;
+use super::filters::{Form, Limits, Points, Principal};
 use super::levels::{LANES, Line, as_u32};
 use super::rows::Vectors;
 use super::strips::Strips;

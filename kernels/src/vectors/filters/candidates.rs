@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::form::Form;
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
-use crate::vectors::directory::order::NO_ROW;
+use crate::vectors::directory::NO_ROW;
 use crate::vectors::epsilon::{Epsilon, square};
 use crate::vectors::levels::{Filter, LANES};
 use crate::vectors::sink::{Pair, Side, Sink};

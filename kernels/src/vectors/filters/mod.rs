@@ -4,6 +4,10 @@
 //! for many dimensions, and `candidates` sifts what is left and decides it in float64. Each file
 //! has the proof that its filter loses no pair.
 
-pub(super) mod candidates;
-pub(super) mod form;
-pub(super) mod principal;
+mod candidates;
+mod form;
+mod principal;
+
+pub(super) use self::candidates::{Candidates, Kind, Points, Sides};
+pub(super) use self::form::{Extent, Form, Limits};
+pub(super) use self::principal::Principal;

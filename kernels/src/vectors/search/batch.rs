@@ -1,9 +1,8 @@
 //! Tests of points with boxes and with the points of leaves: the loops of a search.
 
 use crate::simd::{Call, RunOn, prefetch};
-use crate::vectors::directory::boxes::Level;
-use crate::vectors::filters::candidates::Candidates;
-use crate::vectors::filters::form::Form;
+use crate::vectors::directory::Level;
+use crate::vectors::filters::{Candidates, Form};
 use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen};
 
 /// Tests between the one that is done and the one whose lines are fetched.

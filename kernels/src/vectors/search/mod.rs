@@ -3,10 +3,8 @@
 mod batch;
 
 use self::batch::{BATCH, Kept, POINT_BITS, POINT_MASK, Probes, TestBoxes, TestPoints};
-use super::directory::order::NO_ROW;
-use super::directory::{Directory, PART_LEAVES};
-use super::filters::candidates::{Candidates, Kind, Sides};
-use super::filters::form::Limits;
+use super::directory::{Directory, NO_ROW, PART_LEAVES};
+use super::filters::{Candidates, Kind, Limits, Sides};
 use super::levels::{LANES, Line, as_u32};
 use super::sink::{Partners, Side, Sink};
 use super::strips::Strips;

@@ -13,8 +13,7 @@ use super::Bounds;
 use super::grid::{Grid, nearest};
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
-use crate::vectors::directory::Directory;
-use crate::vectors::directory::order::{NO_ROW, Run, positions_of};
+use crate::vectors::directory::{Directory, NO_ROW, Run, positions_of};
 use crate::vectors::levels::{Filter, LANES, Line, as_u32};
 use crate::vectors::rows::by_dims;
 

@@ -6,7 +6,7 @@
 
 use crate::Isa;
 use crate::simd::{Base, Call, RunOn, dispatch};
-use crate::vectors::filters::form::Extent;
+use crate::vectors::filters::Extent;
 use crate::vectors::levels::LANES;
 use crate::vectors::rows::{Vectors, by_dims};
 

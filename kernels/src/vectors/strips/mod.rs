@@ -13,7 +13,7 @@
 //! Strips before have this one in their windows, so each pair of leaves is compared once. Leaves
 //! are about as long as strips are high, so that most pairs of leaves of two strips are farther
 //! apart than epsilon across them, which the bounds of leaves tell. Unlike a
-//! [`Tree`](super::directory::tree::Tree) with boxes this needs one pass to find the strips, one to
+//! [`Tree`](super::directory::Tree) with boxes this needs one pass to find the strips, one to
 //! move the points, and one to order each strip in the cache; and no tests of points with boxes.
 //!
 //! **No pair is lost.** Let a pair join: its coordinates differ by at most `r` = the reach of
@@ -36,13 +36,18 @@
 //! than [`WINDOW_MAX`] for each leaf, as where points that are far away make strips high or many
 //! points are equal, the points are put into kd order after all.
 
-pub(super) mod filing;
-pub(super) mod grid;
+mod filing;
+mod grid;
 pub(super) mod sweep;
+
+pub(super) use self::filing::{Filed, file};
+pub(super) use self::grid::Grid;
+#[cfg(test)]
+pub(super) use self::grid::STRIP_POINTS_MAX;
 
 use std::ops::Range;
 
-use self::grid::{Grid, NEIGHBOURS};
+use self::grid::NEIGHBOURS;
 use super::levels::{LANES, as_u32};
 
 /// Maximum dimensions of points in strips.

@@ -10,8 +10,7 @@ use std::ops::Range;
 use super::grid::NEIGHBOURS;
 use super::{Beside, Strips};
 use crate::simd::{Call, RunOn};
-use crate::vectors::filters::candidates::Candidates;
-use crate::vectors::filters::form::{Form, Limits};
+use crate::vectors::filters::{Candidates, Form, Limits};
 use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
 
 /// Tests that are done at once.

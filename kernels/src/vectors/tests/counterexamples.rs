@@ -8,7 +8,7 @@
 use super::super::epsilon::{Epsilon, square};
 use super::Random;
 use crate::Isa;
-use crate::vectors::filters::form::{Extent, Form};
+use crate::vectors::filters::{Extent, Form};
 use crate::vectors::levels::{LANES, Line};
 
 const STEPS: usize = 4_000;

@@ -9,11 +9,10 @@ mod counterexamples;
 
 use proptest::prelude::*;
 
-use super::directory::order::NO_ROW;
-use super::filters::form::{Extent, Form};
-use super::filters::principal::Principal;
+use super::directory::NO_ROW;
+use super::filters::{Extent, Form, Principal};
 use super::levels::{LANES, as_u32};
-use super::strips::grid::STRIP_POINTS_MAX;
+use super::strips::STRIP_POINTS_MAX;
 use super::*;
 use crate::Isa;
 

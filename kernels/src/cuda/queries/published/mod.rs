@@ -1,3 +1,5 @@
 //! The plain algorithm of the paper, which answers one query after the other, for comparison.
 
-pub(super) mod serial;
+mod serial;
+
+pub use self::serial::{SerialCounts, SerialKept, SerialLimits};

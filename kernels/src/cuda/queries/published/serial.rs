@@ -4,12 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::driver::module::{Images, images};
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::queries::buffers::{COUNT_MAX, QueryBuffers, QueryJob, QueryLimits};
 use crate::cuda::queries::index::DeviceIndex;

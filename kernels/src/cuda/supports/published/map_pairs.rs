@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use super::maps::DeviceMaps;
 use crate::batmap::failed_support;
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::Memory;
-use crate::cuda::driver::module::{Images, images};
-use crate::cuda::flights::primitive::Primitive;
-use crate::cuda::flights::slot::Slot;
-use crate::cuda::flights::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::{DeviceError, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::output::Written;
 use crate::cuda::supports::chunk::{PairLimits, TileBuffers};
 use crate::cuda::supports::launch::{MAPS_KERNEL, launch_maps};

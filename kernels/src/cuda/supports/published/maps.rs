@@ -6,8 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::batmap::{BatMaps, Block};
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::cuda::supports::tile::MAP_TILE;
 use crate::memory::Plain;
 

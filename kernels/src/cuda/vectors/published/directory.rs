@@ -8,8 +8,7 @@
 
 use std::sync::Arc;
 
-use crate::cuda::driver::error::DeviceError;
-use crate::cuda::driver::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::memory::Plain;
 
 /// Parts of a part.
