@@ -58,3 +58,4 @@ pub use self::flights::{
 };
 pub use self::grid::Grid;
 pub use self::sets::DeviceSets;
+pub use crate::memory::Plain;
