@@ -8,7 +8,7 @@ use super::query::Query;
 use super::scratch::Buffers;
 use super::segment::{Segment, View};
 use crate::Isa;
-use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
+use crate::simd::{RunOn, Vp2Intersect, dispatch};
 
 /// Queries laid end to end.
 ///
@@ -294,10 +294,6 @@ struct Work<'a, W> {
     batch: QueryBatch<'a>,
     scratch: &'a mut BatchScratch,
     writer: W,
-}
-
-impl<W> Call for Work<'_, W> {
-    type Output = ();
 }
 
 impl<L: Answer, W: Write> RunOn<L> for Work<'_, W> {

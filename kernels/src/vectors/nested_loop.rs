@@ -6,7 +6,7 @@ use super::levels::{Filter, Float, LANES, Line, Sixteen, as_u32};
 use super::rows::Vectors;
 use super::sink::Sink;
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Rows of a part.
 const PART_ROWS: usize = 256;
@@ -145,10 +145,6 @@ impl<'a> NestedLoop<'a> {
 struct CompareTile<'a> {
     join: &'a NestedLoop<'a>,
     scan: &'a mut Scan,
-}
-
-impl Call for CompareTile<'_> {
-    type Output = ();
 }
 
 impl<L: Filter> RunOn<L> for CompareTile<'_> {

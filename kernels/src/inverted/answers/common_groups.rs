@@ -7,7 +7,7 @@ use crate::Isa;
 use crate::inverted::levels::{Blocks, Lines};
 use crate::inverted::plan::Steps;
 use crate::inverted::segment::Groups;
-use crate::simd::{Call, Popcount, RunOn, dispatch};
+use crate::simd::{Popcount, RunOn, dispatch};
 
 /// Lists that are combined by groups at most.
 pub(in crate::inverted) const LISTS: usize = 8;
@@ -74,11 +74,7 @@ pub(super) fn count_common_groups(isa: Isa, lists: &Grouped<'_>) -> u32 {
 
 struct CountCommon<'a>(&'a Grouped<'a>);
 
-impl Call for CountCommon<'_> {
-    type Output = u32;
-}
-
-impl<L: Lines> RunOn<L> for CountCommon<'_> {
+impl<L: Lines> RunOn<L, u32> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         let mut counted = LineCount::new(level);

@@ -8,7 +8,7 @@ use crate::inverted::document_set::DocumentSet;
 use crate::inverted::levels::{Blocks, LINE, Lines};
 use crate::inverted::plan::Steps;
 use crate::inverted::segment::{List, View};
-use crate::simd::{Call, Popcount, RunOn, dispatch};
+use crate::simd::{Popcount, RunOn, dispatch};
 
 /// Lines that stay in registers while the bitmaps of a query are combined.
 const LINES: usize = 4;
@@ -39,11 +39,7 @@ pub(super) fn find_common_bits<L: Blocks>(level: L, steps: Steps<'_>, found: &mu
 
 struct CountCommon<'a>(Steps<'a>);
 
-impl Call for CountCommon<'_> {
-    type Output = u32;
-}
-
-impl<L: Lines> RunOn<L> for CountCommon<'_> {
+impl<L: Lines> RunOn<L, u32> for CountCommon<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         let bitmaps = Bitmaps::new(self.0);
@@ -97,10 +93,6 @@ struct CountDense<'a> {
     view: View<'a>,
     within: Option<DocumentSet<'a>>,
     counts: &'a mut [u32],
-}
-
-impl Call for CountDense<'_> {
-    type Output = ();
 }
 
 impl<L: Lines> RunOn<L> for CountDense<'_> {

@@ -253,18 +253,16 @@ impl<E: Extension> Lines for Avx512<E> {
 mod tests {
     use super::*;
     use crate::Isa;
-    use crate::simd::{Call, Popcount, RunOn, dispatch};
+    use crate::simd::{Popcount, RunOn, dispatch};
 
     /// All that a level does with two lines.
     struct Both<'a>(&'a [u32; LINE], &'a [u32; LINE], u8);
 
-    impl Call for Both<'_> {
-        type Output = ([u32; LINE], [u32; LINE], u64, u32);
-    }
+    type Answer = ([u32; LINE], [u32; LINE], u64, u32);
 
-    impl<L: Lines> RunOn<L> for Both<'_> {
+    impl<L: Lines> RunOn<L, Answer> for Both<'_> {
         #[inline(always)]
-        fn run_on(self, level: L) -> Self::Output {
+        fn run_on(self, level: L) -> Answer {
             let Self(left, right, present) = self;
             let both = level.and(level.line(left), level.line(right));
             let mut sums = level.line(&[0; LINE]);

@@ -73,7 +73,7 @@ pub(super) trait Blocks: Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{Call, RunOn, Scalar, Vp2Intersect, dispatch};
+    use crate::simd::{RunOn, Scalar, Vp2Intersect, dispatch};
 
     /// Halves of blocks are below this number.
     const HALVES: u16 = 20;
@@ -101,11 +101,7 @@ mod tests {
         ids: Vec<u32>,
     }
 
-    impl Call for All<'_> {
-        type Output = Found;
-    }
-
-    impl<L: Blocks> RunOn<L> for All<'_> {
+    impl<L: Blocks> RunOn<L, Found> for All<'_> {
         #[inline(always)]
         fn run_on(self, level: L) -> Found {
             let Self { ids, others, halves, words, hits } = self;
@@ -131,7 +127,7 @@ mod tests {
     }
 
     /// The level without blocks does it by plain loops.
-    impl RunOn<Scalar> for All<'_> {
+    impl RunOn<Scalar, Found> for All<'_> {
         fn run_on(self, _: Scalar) -> Found {
             let Self { ids, others, halves, words, hits } = self;
             let lanes = |is: &dyn Fn(u32) -> bool| {

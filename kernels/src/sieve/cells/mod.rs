@@ -32,7 +32,7 @@ pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
 use self::places::{Find, Places, Sums, find_each};
 use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after_lines};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, bits_of, dispatch};
+use crate::simd::{Base, RunOn, bits_of, dispatch};
 
 /// The distance in bytes at which keys are prefetched. Twice of it is slower for keys of 64 bits,
 /// half of it for keys of two words.
@@ -353,19 +353,11 @@ impl<K: CellKey, A: Added> Absorb<'_, K, A> {
     }
 }
 
-impl<K, A> Call for Absorb<'_, K, A> {
-    type Output = ();
-}
-
 impl<K: CellKey, A: Added, L: Find<K>> RunOn<L> for Absorb<'_, K, A> {
     #[inline(always)]
     fn run_on(self, level: L) {
         self.run(level);
     }
-}
-
-impl<K> Call for AbsorbWeighted<'_, K> {
-    type Output = ();
 }
 
 impl<K: CellKey, L: Find<K>> RunOn<L> for AbsorbWeighted<'_, K> {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::shared_bits::{GROUP, SharedBits};
 use crate::Isa;
 use crate::sets::Sets;
-use crate::simd::{Call, Popcount, RunOn, dispatch};
+use crate::simd::{Popcount, RunOn, dispatch};
 use crate::supports::answer::{FoundPairs, Pair};
 use crate::supports::rows::Rows;
 use crate::supports::sliced::{BitRow, COLUMNS};
@@ -154,10 +154,6 @@ struct CountShared<'a> {
     columns: &'a [BitRow],
     len: usize,
     supports: &'a mut [u32],
-}
-
-impl Call for CountShared<'_> {
-    type Output = ();
 }
 
 impl<L: SharedBits> RunOn<L> for CountShared<'_> {

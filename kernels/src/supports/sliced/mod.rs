@@ -14,7 +14,7 @@ use super::answer::{FoundPairs, Pair};
 use super::rows::Rows;
 use crate::Isa;
 use crate::sets::Sets;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Transactions whose rows, 512 KiB, stay in the second-level cache while their bits are set.
 const STRIP: u32 = 8192;
@@ -137,11 +137,7 @@ struct CountRows<'a> {
     found: &'a mut FoundPairs,
 }
 
-impl Call for CountRows<'_> {
-    type Output = u32;
-}
-
-impl<L: BitLanes> RunOn<L> for CountRows<'_> {
+impl<L: BitLanes> RunOn<L, u32> for CountRows<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         let Self { columns: SlicedColumns { columns, rows: tile }, lists, rows, found } = self;

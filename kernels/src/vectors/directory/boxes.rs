@@ -1,7 +1,7 @@
 //! Boxes of points, up to sixteen a node.
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::filters::{Form, Limits};
 use crate::vectors::levels::{LANES, Line, halves};
 use crate::vectors::rows::by_dims;
@@ -68,10 +68,6 @@ impl Corners {
 struct FindCorners<'a> {
     rows: &'a [f32],
     corners: &'a mut Corners,
-}
-
-impl Call for FindCorners<'_> {
-    type Output = ();
 }
 
 impl<L> RunOn<L> for FindCorners<'_> {

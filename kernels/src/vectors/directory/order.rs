@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::select::select;
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::levels::{Filter, LANES, as_u32};
 use crate::vectors::rows::{Vectors, by_dims};
 
@@ -102,10 +102,6 @@ struct Scatter<'a> {
     to: (&'a mut [u32], &'a mut [f32]),
 }
 
-impl Call for Scatter<'_> {
-    type Output = ();
-}
-
 impl<L> RunOn<L> for Scatter<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
@@ -175,10 +171,6 @@ struct OrderBucket<'a> {
     order: &'a mut [u32],
     rows: &'a mut [f32],
     scratch: &'a mut Scratch,
-}
-
-impl Call for OrderBucket<'_> {
-    type Output = ();
 }
 
 impl<L: Filter> RunOn<L> for OrderBucket<'_> {

@@ -2,7 +2,7 @@
 
 use super::order::{BUCKET_MAX, INDEX_MASK, Scratch};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::levels::{Filter, as_u32};
 use crate::vectors::rows::{Vectors, by_dims};
 
@@ -71,10 +71,6 @@ struct PlantTree<'a> {
     scratch: &'a mut Scratch,
 }
 
-impl Call for PlantTree<'_> {
-    type Output = ();
-}
-
 impl<L: Filter> RunOn<L> for PlantTree<'_> {
     #[inline(always)]
     fn run_on(self, level: L) {
@@ -108,10 +104,6 @@ struct FindBuckets<'a> {
     vectors: Vectors<'a>,
     tree: &'a Tree,
     buckets: &'a mut [u16],
-}
-
-impl Call for FindBuckets<'_> {
-    type Output = ();
 }
 
 impl<L> RunOn<L> for FindBuckets<'_> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::form::Form;
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
+use crate::simd::{Base, RunOn, dispatch, prefetch};
 use crate::vectors::directory::NO_ROW;
 use crate::vectors::epsilon::{Epsilon, square};
 use crate::vectors::levels::{Filter, LANES};
@@ -197,11 +197,7 @@ struct Sift<'a> {
     limit: f32,
 }
 
-impl Call for Sift<'_> {
-    type Output = usize;
-}
-
-impl<L> RunOn<L> for Sift<'_> {
+impl<L> RunOn<L, usize> for Sift<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> usize {
         let Self { candidates: Candidates { probes, builds, len, .. }, sides, from, limit } = self;

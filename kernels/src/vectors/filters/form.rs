@@ -50,7 +50,7 @@
 //! 2^-40. `tests/counterexamples.rs` searches for pairs that break them.
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::levels::{LANES, Line};
 use crate::vectors::rows::{Vectors, by_dims};
 
@@ -161,11 +161,7 @@ impl Extent {
 
 struct FindExtent<'a>(Vectors<'a>);
 
-impl Call for FindExtent<'_> {
-    type Output = Extent;
-}
-
-impl<L> RunOn<L> for FindExtent<'_> {
+impl<L> RunOn<L, Extent> for FindExtent<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> Extent {
         by_dims!(self.0.dims(), find_extent(self.0))
@@ -323,11 +319,7 @@ struct Store<'a> {
     lines: &'a mut [Line],
 }
 
-impl Call for Store<'_> {
-    type Output = bool;
-}
-
-impl<L> RunOn<L> for Store<'_> {
+impl<L> RunOn<L, bool> for Store<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> bool {
         by_dims!(self.dims, store(self))

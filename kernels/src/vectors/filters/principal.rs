@@ -35,7 +35,7 @@
 //! none.
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::levels::LANES;
 use crate::vectors::rows::Vectors;
 
@@ -345,10 +345,6 @@ struct Iterate<'a> {
     stride: usize,
 }
 
-impl Call for Iterate<'_> {
-    type Output = ();
-}
-
 impl<L> RunOn<L> for Iterate<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
@@ -412,11 +408,7 @@ struct Map<'a> {
     mapped: &'a mut [f32],
 }
 
-impl Call for Map<'_> {
-    type Output = f64;
-}
-
-impl<L> RunOn<L> for Map<'_> {
+impl<L> RunOn<L, f64> for Map<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> f64 {
         let Principal { dims, axes, stride, .. } = self.principal;

@@ -1,6 +1,6 @@
 //! Tests of points with boxes and with the points of leaves: the loops of a search.
 
-use crate::simd::{Call, RunOn, prefetch};
+use crate::simd::{RunOn, prefetch};
 use crate::vectors::directory::Level;
 use crate::vectors::filters::{Candidates, Form};
 use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen};
@@ -71,14 +71,6 @@ pub(super) struct TestPoints<'a> {
     pub(super) candidates: &'a mut Candidates,
 }
 
-impl Call for TestBoxes<'_> {
-    type Output = usize;
-}
-
-impl Call for TestPoints<'_> {
-    type Output = ();
-}
-
 /// Prefetches the lines of the node of a later test: the points of another directory come in no
 /// order of this one.
 #[inline(always)]
@@ -111,7 +103,7 @@ macro_rules! by_form {
     };
 }
 
-impl<L: Filter> RunOn<L> for TestBoxes<'_> {
+impl<L: Filter> RunOn<L, usize> for TestBoxes<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> usize {
         by_form!(self, level)

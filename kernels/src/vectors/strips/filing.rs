@@ -12,7 +12,7 @@ use std::mem::replace;
 use super::Bounds;
 use super::grid::{Grid, nearest};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch, prefetch};
+use crate::simd::{Base, RunOn, dispatch, prefetch};
 use crate::vectors::directory::{Directory, NO_ROW, Run, positions_of};
 use crate::vectors::levels::{Filter, LANES, Line, as_u32};
 use crate::vectors::rows::by_dims;
@@ -86,10 +86,6 @@ struct Scatter<'a, 'b> {
     ends: &'b mut [usize],
 }
 
-impl Call for Scatter<'_, '_> {
-    type Output = ();
-}
-
 impl<L: Filter> RunOn<L> for Scatter<'_, '_> {
     #[inline(always)]
     fn run_on(self, level: L) {
@@ -157,10 +153,6 @@ struct FileStrip<'a> {
     rows: &'a mut [f32],
     bounds: &'a mut Vec<Bounds>,
     scratch: &'a mut Scratch,
-}
-
-impl Call for FileStrip<'_> {
-    type Output = ();
 }
 
 impl<L> RunOn<L> for FileStrip<'_> {

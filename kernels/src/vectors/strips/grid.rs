@@ -5,7 +5,7 @@
 //! in [`strips`](super).
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::filters::Extent;
 use crate::vectors::levels::LANES;
 use crate::vectors::rows::{Vectors, by_dims};
@@ -162,10 +162,6 @@ struct FindStrips<'a> {
     grid: &'a Grid,
     strips: &'a mut [u16],
     counts: &'a mut [u32],
-}
-
-impl Call for FindStrips<'_> {
-    type Output = ();
 }
 
 impl<L> RunOn<L> for FindStrips<'_> {

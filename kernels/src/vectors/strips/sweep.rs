@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::grid::NEIGHBOURS;
 use super::{Beside, Strips};
-use crate::simd::{Call, RunOn};
+use crate::simd::RunOn;
 use crate::vectors::filters::{Candidates, Form, Limits};
 use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen, as_u32};
 
@@ -85,10 +85,6 @@ pub(in crate::vectors) struct TestLeaves<'a> {
     pub(in crate::vectors) tiles: &'a [Line],
     pub(in crate::vectors) sweep: &'a Sweep,
     pub(in crate::vectors) candidates: &'a mut Candidates,
-}
-
-impl Call for TestLeaves<'_> {
-    type Output = ();
 }
 
 impl<L: Filter> RunOn<L> for TestLeaves<'_> {
