@@ -14,7 +14,7 @@
 //! [`Write`], [`Collect`], [`ForEach`] and [`Discard`]. A pipeline is a graph of such stages. It
 //! runs on threads that are joined by bounded channels; between stages travel Arrow record batches
 //! (version 60, re-exported as [`arrow`]); operators answer queries while the stream runs, and use
-//! a GPU where one pays.
+//! a GPU where one pays. The cargo feature `cuda-images`, on by default, has the kernels for GPUs.
 //!
 //! **Count without a pipeline.** The data structures are plain types:
 //!

@@ -5,7 +5,7 @@
 //! whose loops are primitives.
 
 use crate::Isa;
-use crate::simd::{Call, Popcount, RunOn, dispatch};
+use crate::simd::{Popcount, RunOn, dispatch};
 
 /// Code with its arguments.
 pub trait Routine {
@@ -50,11 +50,7 @@ pub fn run_compiled_for<R: Routine>(isa: Isa, routine: R) -> R::Output {
 
 struct Compiled<R>(R);
 
-impl<R: Routine> Call for Compiled<R> {
-    type Output = R::Output;
-}
-
-impl<L, R: Routine> RunOn<L> for Compiled<R> {
+impl<L, R: Routine> RunOn<L, R::Output> for Compiled<R> {
     #[inline(always)]
     fn run_on(self, _: L) -> R::Output {
         self.0.run()

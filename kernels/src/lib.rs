@@ -6,6 +6,11 @@
 //! an [`Isa`], chosen once per process by [`Isa::selected`] and passed once per batch. Primitives
 //! that also run on GPUs have a launcher in [`cuda`].
 //!
+//! Rooms inside of a primitive have the same names everywhere: `levels` has the trait and a file
+//! for each instruction set, `published` has algorithms of papers that are not the way that a
+//! program takes by itself, and `tests` runs all levels against loops that call nothing of the
+//! crate.
+//!
 //! | module | primitive |
 //! |---|---|
 //! | [`filter`] | searches each item in a handful of bins |

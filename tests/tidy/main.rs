@@ -3,7 +3,7 @@
 
 mod modules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ use modules::{Modules, is_inside};
 
 /// Maximum lines of a file.
 const FILE_LINES_MAX: usize = 800;
+/// Maximum files of a folder of `kernels/src`.
+const FOLDER_FILES_MAX: usize = 10;
 /// Maximum characters of a comment line of prose. rustfmt takes care of code; drawings and some
 /// strings cannot be broken.
 const COMMENT_CHARS_MAX: usize = 100;
@@ -126,6 +128,19 @@ fn a_module_with_a_folder_is_in_the_folder() {
     let beside: Vec<_> =
         files("rs").into_iter().filter(|path| path.with_extension("").is_dir()).collect();
     assert!(beside.is_empty(), "{beside:#?} belong into their folders, as `mod.rs`");
+}
+
+/// A folder with more files hides what belongs together.
+#[test]
+fn folders_of_kernels_have_few_files() {
+    let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for path in files("rs") {
+        if path.starts_with(root().join("kernels/src")) {
+            *folders.entry(path.parent().unwrap().to_owned()).or_default() += 1;
+        }
+    }
+    folders.retain(|_, files| *files > FOLDER_FILES_MAX);
+    assert!(folders.is_empty(), "more than {FOLDER_FILES_MAX} files in {folders:#?}");
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::lanes::{Compared, Slots};
+use super::levels::scalar;
+use super::levels::{Compared, Slots};
 use super::map::Map;
 use super::maps::BatMaps;
-use super::scalar;
 use super::slot::{PAIR_TABLES, TABLES_MAX};
-use crate::simd::{Call, RunOn, Scalar};
+use crate::simd::{RunOn, Scalar};
 
 /// Blocks of a table that are compared before the next table. Counts are bytes, and a byte counts
 /// at most one match in each block of all tables.
@@ -34,14 +34,6 @@ pub(super) struct CountPairs<'a, const D: usize> {
 /// Counts the common elements that three maps hold.
 pub(super) struct CountTriple<'a>(pub(super) [Map<'a>; 3]);
 
-impl<const D: usize> Call for CountPairs<'_, D> {
-    type Output = ();
-}
-
-impl Call for CountTriple<'_> {
-    type Output = u32;
-}
-
 impl<const D: usize> RunOn<Scalar> for CountPairs<'_, D> {
     fn run_on(self, _: Scalar) {
         let pairs = self.rows.flat_map(|row| self.columns.clone().map(move |column| [row, column]));
@@ -51,7 +43,7 @@ impl<const D: usize> RunOn<Scalar> for CountPairs<'_, D> {
     }
 }
 
-impl RunOn<Scalar> for CountTriple<'_> {
+impl RunOn<Scalar, u32> for CountTriple<'_> {
     fn run_on(self, _: Scalar) -> u32 {
         scalar::count::<3, 3>(self.0)
     }
@@ -120,7 +112,7 @@ fn count_slice<L: Slots>(
     level.sum(counts)
 }
 
-impl<L: Slots> RunOn<L> for CountTriple<'_> {
+impl<L: Slots> RunOn<L, u32> for CountTriple<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         let compared = compared::<3, TABLES_MAX, L>(level);

@@ -29,14 +29,16 @@ struct Entry {
 ///
 /// ```
 /// use trommel_kernels::Isa;
-/// use trommel_kernels::batmap::{BatMaps, Permutations, pair_support};
+/// use trommel_kernels::batmap::{BatMaps, Permutations, pair_supports};
 /// use trommel_kernels::sets::Sets;
 ///
 /// // Items in the transactions {3, 8, 9} and {2, 3, 5, 8}.
 /// let tid_lists = Sets::new(&[0, 3, 7], &[3, 8, 9, 2, 3, 5, 8]);
 /// let maps = BatMaps::new(Isa::Scalar, Permutations::<2>::new(10, 0x5EED), tid_lists);
 /// assert_eq!((maps.len(), maps.bytes()), (2, 2 * 3 * 64));
-/// assert_eq!(pair_support(Isa::Scalar, &maps, [0, 1]), 2);
+/// let mut supports = [0];
+/// pair_supports(Isa::Scalar, &maps, 0..1, 1..2, &mut supports);
+/// assert_eq!(supports, [2]);
 /// ```
 #[derive(Clone)]
 pub struct BatMaps<const D: usize> {

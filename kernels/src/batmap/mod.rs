@@ -87,24 +87,16 @@
 //! | `permute` | the keyed bijections |
 //! | `slot`, `map`, `maps` | a slot, one map, the maps of a collection |
 //! | `insert` | cuckoo insertion |
-//! | `scalar` | the reference of the comparison |
 //! | `count` | the comparison by blocks of slots, written once for all levels |
-//! | `lanes` | the test of a block, as a trait |
-//! | `portable`, `avx2`, `avx512` | the trait for each level |
+//! | `levels` | the test of a block, as a trait; `portable`, `avx2`, `avx512`; the reference of the comparison (`scalar`) |
 //! | `side` | elements whose insertion failed |
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod count;
 mod insert;
-mod lanes;
+mod levels;
 mod map;
 mod maps;
 mod permute;
-mod portable;
-mod scalar;
 mod side;
 mod slot;
 #[cfg(test)]
@@ -125,36 +117,6 @@ pub(crate) fn failed_support<const D: usize>(maps: &BatMaps<D>, pair: [u32; 2]) 
     let [row, column] = pair.map(|map| map..map + 1);
     let mut support = 0;
     side::add_pairs(maps, row, column, std::slice::from_mut(&mut support));
-    support
-}
-
-/// Finds the support of a pair of items: the size of the intersection of their tid lists.
-///
-/// # Examples
-///
-/// ```
-/// use trommel_kernels::Isa;
-/// use trommel_kernels::batmap::{BatMaps, Permutations, pair_support};
-/// use trommel_kernels::sets::Sets;
-///
-/// // Items in the transactions {3, 8, 9} and {2, 3, 5, 8}.
-/// let tid_lists = Sets::new(&[0, 3, 7], &[3, 8, 9, 2, 3, 5, 8]);
-/// let maps = BatMaps::new(Isa::Scalar, Permutations::<2>::new(10, 0x5EED), tid_lists);
-/// assert_eq!(pair_support(Isa::Scalar, &maps, [0, 1]), 2);
-/// ```
-///
-/// # Cost
-///
-/// As a rectangle of one pair in [`pair_supports`].
-///
-/// # Panics
-///
-/// As [`pair_supports`].
-#[must_use]
-pub fn pair_support<const D: usize>(isa: Isa, maps: &BatMaps<D>, pair: [u32; 2]) -> u32 {
-    let [row, column] = pair.map(|map| map..map.saturating_add(1));
-    let mut support = 0;
-    pair_supports(isa, maps, row, column, std::slice::from_mut(&mut support));
     support
 }
 

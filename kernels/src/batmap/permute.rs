@@ -26,7 +26,7 @@ use std::fmt;
 
 use super::slot::{TABLES_MAX, code_bits, codes};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Rounds of a permutation. With 3, runs of tids and tids at distances of powers of two fail as
 /// often as random ones; with 2, runs fail twice as often, and with 1 the others fail by hundreds.
@@ -167,10 +167,6 @@ struct Permute<'a, const D: usize> {
     low_bits: u32,
     tids: &'a [u32],
     values: &'a mut [u32],
-}
-
-impl<const D: usize> Call for Permute<'_, D> {
-    type Output = ();
 }
 
 /// Plain Rust on each level: the compiler makes vectors of it.

@@ -5,14 +5,10 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
+use super::driver::{DeviceError, Images, Memory, images};
+use super::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use super::grid::{Grid, WARP};
-use super::memory::Memory;
 use super::mirrored::MirroredBuffer;
-use super::module::{Images, images};
-use super::primitive::Primitive;
-use super::slot::Slot;
-use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
 const GRID: Grid = Grid::new(128, 64);
 

@@ -1,7 +1,6 @@
 //! The cut of a launch into blocks.
 
-use super::device::Properties;
-use super::error::Launch;
+use super::driver::{Launch, Properties};
 
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
-use super::memory::{DeviceBuffer, DevicePointer, Memory, PinnedBuffer, Plain};
+use super::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory, PinnedBuffer};
+use crate::memory::Plain;
 
 /// A buffer in pinned memory and one of the same length on the device.
 ///

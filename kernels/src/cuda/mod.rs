@@ -27,58 +27,35 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `error` | failures, with call, kernel, grid, bytes and code |
-//! | `device` | the probe, a device and its properties |
-//! | `memory` | buffers in device and in pinned memory, and their budgets |
-//! | `mirrored` | a buffer on both sides of the bus |
-//! | `stream`, `lane` | streams and events; the streams of a pipeline of chunks and its times |
-//! | `module` | embedded images and the functions in them |
+//! | `driver` | the probe, devices, failures (`error`), buffers with their budgets (`memory`), streams and events (`stream`), images and the functions in them (`module`), the speed of plain copies (`bandwidth`) |
+//! | `flights` | the same for all primitives: the contract of a primitive (`primitive`), its `kernels`, the buffers of a chunk (`slot`), a chunk under way (`flight`), several (`flights`), the streams and times of a pipeline of chunks (`lane`), copies and launches as a primitive sees them (`steps`) |
+//! | `mirrored`, `output` | a buffer on both sides of the bus; answers of unknown number in a buffer of fixed room |
 //! | `grid` | the cut of a launch into blocks |
-//! | `steps` | copies and launches as a primitive sees them, and why they are safe |
-//! | `primitive` | the contract of a primitive |
-//! | `kernels`, `slot`, `flight`, `flights` | the same for all primitives: kernels, buffers, a chunk under way, several |
-//! | `output` | answers of unknown number in a buffer of fixed room |
 //! | `sets` | sets in a device's memory |
-//! | `bandwidth` | the speed of plain copies |
 //! | `overlap`, `queries`, `signatures`, `supports`, `vectors`, `chunk_sum` | the primitives |
 
-mod bandwidth;
 #[doc(hidden)]
 pub mod chunk_sum;
-mod device;
-mod error;
-mod flight;
+mod driver;
 mod flights;
 mod grid;
-mod kernels;
-mod lane;
-mod memory;
 mod mirrored;
-mod module;
 mod output;
 pub mod overlap;
-mod primitive;
 pub mod queries;
 mod sets;
 pub mod signatures;
-mod slot;
-mod steps;
-mod stream;
 pub mod supports;
 pub mod vectors;
 
-pub use self::bandwidth::CopyTimes;
-pub use self::device::{DEVICE_VARIABLE, Device, NoDevice, Properties};
-pub use self::error::{DeviceError, FailureKind, Launch, MemoryKind, Work};
-pub use self::flight::Flight;
-pub use self::flights::Flights;
+pub use self::driver::{
+    CopyTimes, DEVICE_VARIABLE, Device, DeviceBuffer, DeviceError, Event, FailureKind, Images,
+    Launch, Memory, MemoryKind, ModuleImage, NoDevice, PinnedBuffer, Properties, Stream, Work,
+};
+pub use self::flights::{
+    CopyIn, CopyOut, Flight, Flights, Kernels, Landed, Landing, Lane, LaunchStep, Primitive, Slot,
+    Timeline, Times,
+};
 pub use self::grid::Grid;
-pub use self::kernels::Kernels;
-pub use self::lane::{Lane, Timeline, Times};
-pub use self::memory::{DeviceBuffer, Memory, PinnedBuffer, Plain};
-pub use self::module::{Images, ModuleImage};
-pub use self::primitive::Primitive;
 pub use self::sets::DeviceSets;
-pub use self::slot::{Landed, Slot};
-pub use self::steps::{CopyIn, CopyOut, Landing, LaunchStep};
-pub use self::stream::{Event, Stream};
+pub use crate::memory::Plain;

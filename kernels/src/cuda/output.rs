@@ -17,10 +17,10 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
-use super::memory::{DevicePointer, Memory, Plain};
+use super::driver::{DeviceError, DevicePointer, Memory};
+use super::flights::{CopyOut, Landing, LaunchStep};
 use super::mirrored::MirroredBuffer;
-use super::steps::{CopyOut, Landing, LaunchStep};
+use crate::memory::Plain;
 
 /// The first counter: all matches, including the ones that found no room.
 const MATCHES: usize = 0;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::error::DeviceError;
-use super::memory::{DeviceBuffer, DevicePointer, Memory};
+use super::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::Isa;
 use crate::sets::{SetStore, Sets, sign_sets};
 

@@ -13,7 +13,7 @@
 
 use super::bins::{Absorbed, BINS_MAX, Bins};
 use super::scalar;
-use crate::simd::{Call, Key, Lanes, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};
+use crate::simd::{Key, Lanes, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};
 
 /// Evaluates `$body` with the constant `$n` = the registers that `$bins` keys need, rounded up to
 /// a power of two.
@@ -43,11 +43,7 @@ pub(super) struct Absorb<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K> Call for Absorb<'_, K> {
-    type Output = Absorbed;
-}
-
-impl<K: Key> RunOn<Scalar> for Absorb<'_, K> {
+impl<K: Key> RunOn<Scalar, Absorbed> for Absorb<'_, K> {
     #[inline(always)]
     fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
@@ -55,7 +51,7 @@ impl<K: Key> RunOn<Scalar> for Absorb<'_, K> {
     }
 }
 
-impl<K: Key, S: Simd> RunOn<S> for Absorb<'_, K> {
+impl<K: Key, S: Simd> RunOn<S, Absorbed> for Absorb<'_, K> {
     #[inline(always)]
     fn run_on(self, simd: S) -> Absorbed {
         check_positions(self.items);
@@ -109,11 +105,7 @@ pub(super) struct AbsorbWeighted<'a, K> {
     pub(super) missed: &'a mut [u32],
 }
 
-impl<K> Call for AbsorbWeighted<'_, K> {
-    type Output = Absorbed;
-}
-
-impl<K: Key> RunOn<Scalar> for AbsorbWeighted<'_, K> {
+impl<K: Key> RunOn<Scalar, Absorbed> for AbsorbWeighted<'_, K> {
     #[inline(always)]
     fn run_on(self, _: Scalar) -> Absorbed {
         check_positions(self.items);
@@ -122,7 +114,7 @@ impl<K: Key> RunOn<Scalar> for AbsorbWeighted<'_, K> {
     }
 }
 
-impl<K: Key, S: Simd> RunOn<S> for AbsorbWeighted<'_, K> {
+impl<K: Key, S: Simd> RunOn<S, Absorbed> for AbsorbWeighted<'_, K> {
     #[inline(always)]
     fn run_on(self, simd: S) -> Absorbed {
         if self.bins.keys.is_empty() {
@@ -217,10 +209,6 @@ pub(super) struct Locate<'a, K> {
     pub(super) keys: &'a [K],
     pub(super) items: &'a [K],
     pub(super) lanes: &'a mut [u8],
-}
-
-impl<K> Call for Locate<'_, K> {
-    type Output = ();
 }
 
 impl<K: Key> RunOn<Scalar> for Locate<'_, K> {

@@ -1,16 +1,14 @@
 //! Queries that are answered together.
 
-use super::answer::Answer;
-use super::dense::DenseQueries;
+use super::answers::{Answer, DenseQueries};
 use super::document_set::DocumentSet;
 use super::fetch::{GROUP, fetch};
 use super::plan::{Steps, term_of};
 use super::query::Query;
 use super::scratch::Buffers;
-use super::segment::Segment;
-use super::view::View;
+use super::segment::{Segment, View};
 use crate::Isa;
-use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
+use crate::simd::{RunOn, Vp2Intersect, dispatch};
 
 /// Queries laid end to end.
 ///
@@ -296,10 +294,6 @@ struct Work<'a, W> {
     batch: QueryBatch<'a>,
     scratch: &'a mut BatchScratch,
     writer: W,
-}
-
-impl<W> Call for Work<'_, W> {
-    type Output = ();
 }
 
 impl<L: Answer, W: Write> RunOn<L> for Work<'_, W> {

@@ -2,11 +2,8 @@
 //!
 //! Measured on one core of an AMD EPYC (Zen 5), AVX-512, an index of 135 MB.
 
-use super::common_groups::LISTS;
-use super::layout::{Form, GROUP_SHIFT, summary_lines};
-use super::segment::Segment;
-use super::steps::MERGE_RATIO;
-use super::view::View;
+use super::answers::{LISTS, MERGE_RATIO};
+use super::segment::{Form, GROUP_SHIFT, Segment, View, summary_lines};
 
 /// Picoseconds of a query: its plan, and entering the level.
 const QUERY_PS: u64 = 100_000;

@@ -1,6 +1,6 @@
 //! Documents from outside of the index.
 
-use super::list::List;
+use super::segment::List;
 
 /// The documents within which a query asks: a condition that the index does not know, such as a
 /// date or the rights of a user.

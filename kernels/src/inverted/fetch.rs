@@ -1,9 +1,8 @@
 //! Fetches the lists of several queries, so that their misses of the cache overlap.
 
-use super::groups::Groups;
-use super::list::List;
+use super::answers::fetch_buckets;
 use super::plan::Steps;
-use super::probe::fetch_buckets;
+use super::segment::{Groups, List};
 use crate::simd::prefetch;
 
 /// Queries whose lists are fetched together. More of them push each other's lists out of the

@@ -68,67 +68,36 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `segment`, `view`, `validate` | a segment, its parts, and the check of its bytes |
-//! | `layout`, `list`, `cast` | places and forms of lists; a list in its form; bytes as words |
-//! | `build`, `encode`, `merge_segments` | documents into lists, lists into words; several segments into one |
 //! | `query`, `document_set` | a query; documents from outside |
+//! | `one`, `batch`, `fetch` | the answer to one query; queries that are answered together; their lists into the cache |
 //! | `plan`, `scratch` | the order of the lists of a query; memory that is used again |
-//! | `one`, `answer`, `steps` | the answer to a query, for each level |
-//! | `batch`, `fetch` | queries that are answered together; their lists into the cache |
-//! | `named` | the lists that a batch names, as a segment of their own |
 //! | `cost` | the time of a query, by a model |
-//! | `probe`, `merge_lists` | a step: by searches, by a merge |
-//! | `groups` | lists by groups of 64 documents |
-//! | `dense`, `common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
-//! | `blocks`, `lines`, `sink` | blocks of 16 ids and lines of 512 bits, as traits of levels; counts or documents |
-//! | `line_sink` | the same of lines |
-//! | `scalar`, `portable`, `avx2`, `avx512` | a level each |
+//! | `segment` | a segment: its bytes as words (`cast`), places and forms of lists (`layout`), its parts (`view`), the check of its bytes (`validate`), a list in its form (`list`), lists by groups of 64 documents (`groups`), the lists that a batch names (`named`) |
+//! | `writing` | documents into lists (`build`), lists into words (`encode`), several segments into one (`merge_segments`) |
+//! | `levels` | blocks of 16 ids and lines of 512 bits, as traits, and a file for each level |
+//! | `answers` | the answer to a query, as a trait: the reference (`scalar`) and the one by registers (`steps`) |
+//! | `answers/probe`, `answers/merge_lists` | a step: by searches, by a merge |
+//! | `answers/dense`, `answers/common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
+//! | `answers/sink`, `answers/line_sink` | counts or documents, of ids and of lines |
 
-mod answer;
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
+mod answers;
 mod batch;
-mod blocks;
-mod build;
-mod cast;
-mod common_groups;
 mod cost;
-mod dense;
 mod document_set;
-mod encode;
 mod fetch;
-mod groups;
-mod layout;
-mod line_sink;
-mod lines;
-mod list;
-mod merge_lists;
-mod merge_segments;
-mod named;
+mod levels;
 mod one;
 mod plan;
-mod portable;
-mod probe;
 mod query;
-mod scalar;
 mod scratch;
 mod segment;
-mod sink;
-mod steps;
 #[cfg(test)]
 mod tests;
-mod validate;
-mod view;
+mod writing;
 
 pub use self::batch::{BatchScratch, FoundDocuments, QueryBatch};
-pub use self::build::SegmentBuilder;
 pub use self::document_set::DocumentSet;
-pub use self::encode::SegmentBytes;
-pub use self::merge_segments::{MergePart, merge};
-pub use self::named::{ListNamer, NamedLists};
 pub use self::query::Query;
 pub use self::scratch::QueryScratch;
-pub use self::segment::Segment;
-pub use self::validate::SegmentError;
+pub use self::segment::{ListNamer, NamedLists, Segment, SegmentError};
+pub use self::writing::{MergePart, SegmentBuilder, SegmentBytes, merge};

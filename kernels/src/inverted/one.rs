@@ -1,13 +1,13 @@
 //! The answer to one query.
 
-use super::answer::Answer;
+use super::answers::Answer;
 use super::fetch::fetch;
 use super::plan::Steps;
 use super::query::Query;
 use super::scratch::{Buffers, QueryScratch};
 use super::segment::Segment;
 use crate::Isa;
-use crate::simd::{Call, RunOn, Vp2Intersect, dispatch};
+use crate::simd::{RunOn, Vp2Intersect, dispatch};
 
 impl<B: AsRef<[u8]>> Segment<B> {
     /// The number of documents with all terms of a query.
@@ -73,11 +73,7 @@ struct Count<'a> {
     buffers: &'a mut Buffers,
 }
 
-impl Call for Count<'_> {
-    type Output = u32;
-}
-
-impl<L: Answer> RunOn<L> for Count<'_> {
+impl<L: Answer> RunOn<L, u32> for Count<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         fetch(&[self.steps]);
@@ -90,10 +86,6 @@ pub(super) struct Find<'a> {
     pub(super) steps: Steps<'a>,
     pub(super) buffers: &'a mut Buffers,
     pub(super) found: &'a mut Vec<u32>,
-}
-
-impl Call for Find<'_> {
-    type Output = ();
 }
 
 impl<L: Answer> RunOn<L> for Find<'_> {

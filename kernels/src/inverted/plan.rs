@@ -1,11 +1,8 @@
 //! The lists of a query in the order of its steps.
 
 use super::document_set::DocumentSet;
-use super::groups::Groups;
-use super::layout::Form;
-use super::list::List;
 use super::query::Query;
-use super::view::View;
+use super::segment::{Form, Groups, List, View};
 
 /// The key of a list that is no term's: that of the documents within which a query asks.
 const WITHIN: u32 = u32::MAX;

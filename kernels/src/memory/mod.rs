@@ -9,11 +9,28 @@
 //! An allocator keeps what is freed, for a second or for good. Where one large table takes the
 //! place of another, that is the peak of memory, and [`drop_pages`] spares it.
 
-#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "advice takes an address"))]
+#![expect(unsafe_code, reason = "advice takes an address, and plain types are a promise")]
 
 mod parts;
 
 pub use self::parts::Part;
+
+/// Numbers and structs of numbers, whose memory may hold any bytes.
+///
+/// # Safety
+///
+/// The type has no padding and no invalid values. CUDA kernels that take it declare it with the
+/// same layout.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+// SAFETY: a number.
+unsafe impl Plain for u16 {}
+// SAFETY: a number.
+unsafe impl Plain for u32 {}
+// SAFETY: a number.
+unsafe impl Plain for u64 {}
+// SAFETY: a number.
+unsafe impl Plain for f32 {}
 
 /// Bytes of a huge page.
 const HUGE_PAGE: usize = 1 << 21;

@@ -1,13 +1,23 @@
 //! A vector that several threads fill, each a part of it.
+//!
+//! ```text
+//! split, zeros ──► [ part ][ part ][   part   ]  each part goes to a thread, which writes to it
+//! join         ◄── the same allocation, as one vector: nothing is copied
+//! ```
+//!
+//! Nothing touches the memory before a thread writes to its part, so the threads share the work of
+//! making its pages.
 
 #![expect(unsafe_code, reason = "parts of one allocation are filled side by side")]
 
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ptr::{copy_nonoverlapping, slice_from_raw_parts, slice_from_raw_parts_mut};
+use std::ops::{Deref, DerefMut};
+use std::ptr::{NonNull, copy_nonoverlapping, slice_from_raw_parts, slice_from_raw_parts_mut};
 use std::sync::Arc;
 
-use super::prefer_huge_pages;
+use super::{Plain, prefer_huge_pages};
 
 /// The memory of a vector whose elements belong to parts.
 struct Whole<T> {
@@ -25,13 +35,16 @@ unsafe impl<T: Sync> Sync for Whole<T> {}
 
 impl<T> Drop for Whole<T> {
     fn drop(&mut self) {
-        // SAFETY: both are those of the vector that `parts` took apart, and no part is left.
+        // SAFETY: both are those of the vector that `Part::cut` took apart, and no part is left.
         drop(unsafe { Vec::from_raw_parts(self.begin, 0, self.capacity) });
     }
 }
 
-/// A part of a vector, to be filled from its beginning. Parts can be filled on several threads;
-/// [`Part::join`] makes the vector of them.
+/// A part of a vector. Several threads can write to parts, each to its own; [`Part::join`] makes
+/// the vector of all parts.
+///
+/// Parts of [`Part::split`] are empty, and elements are appended to them. Parts of [`Part::zeros`]
+/// are full. A part is the slice of its elements.
 ///
 /// # Examples
 ///
@@ -45,6 +58,10 @@ impl<T> Drop for Whole<T> {
 ///     }
 /// });
 /// assert_eq!(Part::join(parts), [7, 8, 9]);
+///
+/// let mut parts = Part::<u32>::zeros([2, 1]);
+/// parts[0][1] = 5;
+/// assert_eq!(Part::join(parts), [0, 5, 0]);
 /// ```
 pub struct Part<T> {
     whole: Arc<Whole<T>>,
@@ -54,8 +71,25 @@ pub struct Part<T> {
     capacity: usize,
 }
 
+impl<T: Plain> Part<T> {
+    /// Full parts of one vector of zeros, of these lengths, in huge pages where the system has
+    /// them.
+    ///
+    /// # Panics
+    ///
+    /// If the sum is more than a vector can hold.
+    #[must_use]
+    pub fn zeros(lens: impl IntoIterator<Item = usize>) -> Vec<Self> {
+        let lens: Vec<usize> = lens.into_iter().collect();
+        let mut memory = zeroed(sum(&lens));
+        prefer_huge_pages(&mut memory);
+        Self::cut(memory, lens, true)
+    }
+}
+
 impl<T: Copy> Part<T> {
-    /// Parts of one vector, for as many elements each, in huge pages where the system has them.
+    /// Empty parts of one vector, for as many elements each, in huge pages where the system has
+    /// them.
     ///
     /// # Panics
     ///
@@ -63,16 +97,23 @@ impl<T: Copy> Part<T> {
     #[must_use]
     pub fn split(capacities: impl IntoIterator<Item = usize>) -> Vec<Self> {
         let capacities: Vec<usize> = capacities.into_iter().collect();
-        let sum = capacities.iter().try_fold(0_usize, |sum, len| sum.checked_add(*len));
-        let len = sum.expect("at most as many elements as a vector can hold");
-        let mut memory = Vec::with_capacity(len);
+        let mut memory = Vec::with_capacity(sum(&capacities));
         prefer_huge_pages(&mut memory);
+        Self::cut(memory, capacities, false)
+    }
+
+    /// Cuts the memory of a vector, which has room for the sum of `capacities`. With `is_full` that
+    /// many elements of the vector have a value.
+    fn cut(memory: Vec<T>, capacities: Vec<usize>, is_full: bool) -> Vec<Self> {
+        let len = sum(&capacities);
+        assert!(if is_full { memory.len() == len } else { memory.capacity() >= len });
         let mut memory = ManuallyDrop::new(memory);
         let (begin, capacity) = (memory.as_mut_ptr(), memory.capacity());
         let whole = Arc::new(Whole { begin, capacity, len });
         let mut begin = 0;
         let mut part = |capacity| {
-            let part = Self { whole: Arc::clone(&whole), begin, len: 0, capacity };
+            let len = if is_full { capacity } else { 0 };
+            let part = Self { whole: Arc::clone(&whole), begin, len, capacity };
             begin += capacity;
             part
         };
@@ -104,27 +145,6 @@ impl<T: Copy> Part<T> {
         self.len += values.len();
     }
 
-    /// Appends `value` until the part is full. All its elements, to be written in any order.
-    pub fn fill(&mut self, value: T) -> &mut [T] {
-        let begin = self.whole.begin.wrapping_add(self.begin);
-        for place in self.len..self.capacity {
-            // SAFETY: `place` is below `capacity`: a place of this part, and of no other one.
-            unsafe { begin.wrapping_add(place).write(value) };
-        }
-        self.len = self.capacity;
-        // SAFETY: all places of the part have been written, and it is borrowed mutably.
-        unsafe { &mut *slice_from_raw_parts_mut(begin, self.len) }
-    }
-
-    /// The elements so far.
-    #[inline]
-    #[must_use]
-    pub fn as_slice(&self) -> &[T] {
-        let begin = self.whole.begin.wrapping_add(self.begin);
-        // SAFETY: the first `len` places of a part have been written, and only it can write them.
-        unsafe { &*slice_from_raw_parts(begin, self.len) }
-    }
-
     /// The vector of the elements of `parts`, all those of a call of [`Self::split`] in their
     /// order.
     ///
@@ -154,6 +174,26 @@ impl<T: Copy> Part<T> {
     }
 }
 
+impl<T> Deref for Part<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        let begin = self.whole.begin.wrapping_add(self.begin);
+        // SAFETY: the first `len` places of a part have a value, and only the part can write them.
+        unsafe { &*slice_from_raw_parts(begin, self.len) }
+    }
+}
+
+impl<T> DerefMut for Part<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        let begin = self.whole.begin.wrapping_add(self.begin);
+        // SAFETY: as above, and the part is borrowed mutably.
+        unsafe { &mut *slice_from_raw_parts_mut(begin, self.len) }
+    }
+}
+
 impl<T> fmt::Debug for Part<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { begin, len, capacity, .. } = self;
@@ -165,9 +205,31 @@ impl<T> fmt::Debug for Part<T> {
     }
 }
 
+/// The number of elements of all parts.
+fn sum(lens: &[usize]) -> usize {
+    let sum = lens.iter().try_fold(0_usize, |sum, len| sum.checked_add(*len));
+    sum.expect("at most as many elements as a vector can hold")
+}
+
+/// A vector of `len` zeros. `vec![0; len]` is the same for numbers; of a struct it would write each
+/// element, and so make all pages on one thread.
+fn zeroed<T: Plain>(len: usize) -> Vec<T> {
+    let layout = Layout::array::<T>(len).expect("at most as many elements as a vector can hold");
+    if layout.size() == 0 {
+        return Vec::new();
+    }
+    // SAFETY: the size is not zero.
+    let bytes = unsafe { alloc_zeroed(layout) };
+    let begin = NonNull::new(bytes.cast()).unwrap_or_else(|| handle_alloc_error(layout));
+    // SAFETY: the allocation has the layout of `len` elements, and bytes of zero are a value of
+    // each plain type.
+    unsafe { Vec::from_raw_parts(begin.as_ptr(), len, len) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
+    use std::thread;
 
     use super::*;
 
@@ -179,7 +241,7 @@ mod tests {
                 for place in 0..capacities[number] {
                     part.push((number, place));
                 }
-                assert_eq!(part.as_slice().len(), capacities[number]);
+                assert_eq!(part.len(), capacities[number]);
             }
             let expected = (0..capacities.len())
                 .flat_map(|number| (0..capacities[number]).map(move |place| (number, place)));
@@ -188,14 +250,29 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_filled_can_be_written_in_any_order() {
-        let mut parts = Part::split([4, 2, 0]);
-        parts[1].fill(7)[1] = 9;
-        parts[0].push(1);
-        assert_eq!(parts[0].fill(5), [1, 5, 5, 5]);
-        parts[0].fill(6).reverse();
-        assert!(parts[2].fill(8).is_empty());
-        assert_eq!(Part::join(parts), [5, 5, 5, 1, 7, 9]);
+    fn parts_of_zeros_are_full_and_written_in_any_order() {
+        /// As large as a line of a cache, and aligned to it.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[repr(C, align(64))]
+        struct Line([u32; 16]);
+        // SAFETY: sixteen numbers, without padding.
+        unsafe impl Plain for Line {}
+        for lens in [&[][..], &[0], &[0, 0], &[3], &[1, 0, 5, 2, 0], &[1 << 20, 7]] {
+            let mut parts = Part::<u32>::zeros(lens.iter().copied());
+            thread::scope(|scope| {
+                for (number, part) in (1..).zip(&mut parts) {
+                    scope.spawn(move || {
+                        assert!(part.iter().all(|&value| value == 0));
+                        part.iter_mut().rev().for_each(|value| *value = number);
+                    });
+                }
+            });
+            let numbers = (1..).zip(lens).flat_map(|(number, &len)| vec![number; len]);
+            assert!(Part::join(parts).into_iter().eq(numbers));
+        }
+        let lines = Part::<Line>::zeros([2, 1]);
+        assert!(lines.iter().all(|part| part.as_ptr().is_aligned()));
+        assert_eq!(Part::join(lines), [Line([0; 16]); 3]);
     }
 
     #[test]
@@ -214,5 +291,7 @@ mod tests {
         let [first, other] = [full(), full()].map(|parts| parts.into_iter().next());
         assert!(!join(first.into_iter().chain(other).collect()), "of two vectors");
         assert!(catch_unwind(|| full()[0].push(9)).is_err(), "no room");
+        assert!(catch_unwind(|| Part::<u32>::zeros([1])[0].push(9)).is_err(), "zeros are full");
+        assert!(catch_unwind(|| Part::<u32>::zeros([1, usize::MAX])).is_err(), "too many");
     }
 }

@@ -1,10 +1,10 @@
 //! The matches that are the first of their pair.
 
 use super::chunk::{ChunkStore, Entry, pair_number};
-use super::intersect::Intersect;
+use super::levels::Intersect;
 use super::pairs::Pair;
 use crate::sets::Sets;
-use crate::simd::{Call, RunOn, prefetch};
+use crate::simd::{RunOn, prefetch};
 
 /// Matches between the current one and the one whose candidate is prefetched.
 const AHEAD: usize = 8;
@@ -16,10 +16,6 @@ const ENTRIES_AHEAD: usize = 4;
 pub(super) struct RetainFirst<'a> {
     pub(super) sets: Sets<'a>,
     pub(super) matches: &'a mut ChunkStore,
-}
-
-impl Call for RetainFirst<'_> {
-    type Output = ();
 }
 
 impl<L: Intersect> RunOn<L> for RetainFirst<'_> {

@@ -26,31 +26,25 @@
 //! | file | contents |
 //! |---|---|
 //! | `chunk`, `pairs` | the arguments of a call, and their checks |
-//! | `intersect` | the overlap of one pair, as a trait |
-//! | `scalar` | the reference: a merge, one token a step |
-//! | `blocks` | a merge of blocks of tokens, written once for all levels |
-//! | `diagonals` | tokens at positions that differ by the same number, compared together |
-//! | `broadcast`, `vp2intersect` | the intersection of two blocks, on the registers of any level and by an instruction made for it |
+//! | `levels` | the overlap of one pair, as a trait, and what each level does for it: |
+//! | `levels/scalar` | the reference: a merge, one token a step |
+//! | `levels/blocks` | a merge of blocks of tokens, written once for all levels |
+//! | `levels/diagonals` | tokens at positions that differ by the same number, compared together |
+//! | `levels/broadcast`, `levels/vp2intersect` | the intersection of two blocks, on the registers of any level and by an instruction made for it |
 //! | `verify` | the loop over the pairs of a chunk |
 //! | `first` | the matches that are the first of their pair |
 
-mod blocks;
-mod broadcast;
 mod chunk;
-mod diagonals;
 mod first;
-mod intersect;
+mod levels;
 mod pairs;
-mod scalar;
 #[cfg(test)]
 mod tests;
 mod verify;
-#[cfg(target_arch = "x86_64")]
-mod vp2intersect;
 
 pub(crate) use self::chunk::pair_number;
 pub use self::chunk::{Chunk, ChunkStore, Cursor, Entry, Start};
-pub use self::intersect::REJECTED;
+pub use self::levels::REJECTED;
 pub use self::pairs::Pairs;
 
 use self::first::RetainFirst;

@@ -1,8 +1,8 @@
 //! The loop over the pairs of a chunk.
 
-use super::intersect::{Intersect, REJECTED};
+use super::levels::{Intersect, REJECTED};
 use super::pairs::Pairs;
-use crate::simd::{Call, RunOn};
+use crate::simd::RunOn;
 
 /// Pairs between the current one and the one whose candidate is prefetched.
 const AHEAD: usize = 8;
@@ -49,11 +49,7 @@ pub(super) struct Verify<'a, K> {
     pub(super) sink: K,
 }
 
-impl<K> Call for Verify<'_, K> {
-    type Output = K;
-}
-
-impl<K: Sink, L: Intersect> RunOn<L> for Verify<'_, K> {
+impl<K: Sink, L: Intersect> RunOn<L, K> for Verify<'_, K> {
     #[inline(always)]
     fn run_on(self, level: L) -> K {
         let Self { pairs, mut sink } = self;

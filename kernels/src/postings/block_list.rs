@@ -1,6 +1,6 @@
 //! A list of postings in blocks, field by field.
 
-use super::block::{BEFORES, BLOCK, Line, PLACES, SETS, SIGNATURES, lines_per_block};
+use super::levels::{BEFORES, BLOCK, Line, PLACES, SETS, SIGNATURES, lines_per_block};
 use super::lists::{NO_TOKEN, Posting, SIDE_BIT};
 
 /// Postings in blocks of sixteen, field by field. A list is transposed once and then tested by

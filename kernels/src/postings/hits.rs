@@ -1,6 +1,6 @@
 //! The pairs that pass the tests.
 
-use super::block::BLOCK;
+use super::levels::BLOCK;
 use super::limits::Limits;
 use super::lists::POSITION_MAX;
 use crate::overlap::{ChunkStore, Entry, Start, pair_number};

@@ -39,16 +39,11 @@
 //! | `hits`, `progress` | its answer, and the state between two calls |
 //! | `scan` | the loop over lists, the same for all levels |
 //! | `block_list` | a list in blocks of sixteen |
-//! | `block` | the test of a block, as a trait; the reference |
-//! | `avx2`, `avx512` | the trait for each level |
+//! | `levels` | the test of a block, as a trait, with the reference; `avx2`, `avx512` |
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod block;
 mod block_list;
 mod hits;
+mod levels;
 mod limits;
 mod lists;
 mod progress;
@@ -56,8 +51,8 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use self::block::BLOCK;
 pub use self::hits::{Hits, ProbeHits};
+pub use self::levels::BLOCK;
 pub use self::limits::{Limits, PairLimit, RANKS_MAX, Row};
 pub use self::lists::{Lists, NO_TOKEN, POSITION_MAX, Posting, SIDE_BIT};
 pub use self::progress::Progress;

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::block::{BLOCK, BlockTest, PLACES, SETS, Sought};
 use super::block_list::BlockList;
 use super::hits::{Hits, ProbeHits};
+use super::levels::{BLOCK, BlockTest, PLACES, SETS, Sought};
 use super::limits::{Limits, Row};
 use super::lists::{Lists, Posting, SIDE_BIT};
 use super::progress::Progress;
-use crate::simd::{Call, RunOn, prefetch};
+use crate::simd::{RunOn, prefetch};
 
 /// Postings between the current one and the one whose signature is prefetched.
 const AHEAD: usize = 32;
@@ -24,11 +24,7 @@ pub(super) struct ScanLists<'a, 'b> {
     pub(super) hits_max: usize,
 }
 
-impl Call for ScanLists<'_, '_> {
-    type Output = bool;
-}
-
-impl<L: BlockTest> RunOn<L> for ScanLists<'_, '_> {
+impl<L: BlockTest> RunOn<L, bool> for ScanLists<'_, '_> {
     /// The number of words is a constant of each loop, so that a signature is registers.
     #[inline(always)]
     fn run_on(self, level: L) -> bool {

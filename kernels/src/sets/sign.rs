@@ -5,7 +5,7 @@ use std::array;
 use crate::Isa;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
-use crate::simd::{Base, Call, Portable, RunOn, Scalar, dispatch};
+use crate::simd::{Base, Portable, RunOn, Scalar, dispatch};
 
 /// Tokens that are hashed at a time, for signatures of a word or two.
 const LANES: usize = 8;
@@ -81,10 +81,6 @@ struct SignSets<'a> {
     tokens: &'a [u32],
     words: usize,
     signatures: &'a mut [u64],
-}
-
-impl Call for SignSets<'_> {
-    type Output = ();
 }
 
 /// How a level signs.

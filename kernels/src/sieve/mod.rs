@@ -13,37 +13,89 @@
 //!
 //! The loop has no branch that depends on the data. Hits are counted in lanes, one register a
 //! key, and added up at the end of the call; missed items are closed up within the register and
-//! stored where the ones before them end.
+//! stored where the missed items of earlier registers end.
 //!
 //! The items that this filter misses are counted in [`Cell`]s.
+//!
+//! # Step by step
+//!
+//! A batch goes through the two steps one after the other. The example has two keys and registers
+//! of four items.
+//!
+//! ```text
+//! sift     items              7   3   9   7 │  5   7   8   3        keys 7 and 3
+//!     1    equal to 7         x           x │      x                counts[7] += 1 0 0 1 │ 0 1 0 0
+//!     2    equal to 3             x         │              x        counts[3] += 0 1 0 0 │ 0 0 0 1
+//!     3    in no mask                 9     │  5       8
+//!     4    stored             9 . . .         at missed[0..4], and the end moves by 1
+//!                               5 8 . .       at missed[1..5], and the end moves by 2
+//!     5    hits               7: 1 + 1 + 1 = 3      3: 1 + 1 = 2      missed = 9 5 8
+//!
+//! absorb   missed             9            5            8
+//!     1    hash               cell 2       cell 0       cell 2
+//!          lane               lane 1       lane 3       lane 1
+//!     2    key of the cell    9            4            9
+//!          sum                own of 2     others[3]    others[1]
+//!                                          of 0         of 2
+//!     3    sum < limit        own + 1      others + 1   at the limit: bit 2 of `refused`
+//! ```
+//!
+//! 1. `sift` compares a register of items with each key. A comparison gives a mask, and under the
+//!    mask 1 is added to the lanes of the key's counts. With weights, the weights are added.
+//! 2. The masks of all keys are united.
+//! 3. The items outside of the united mask are missed. A compression moves them to the front of
+//!    the register.
+//! 4. The whole register is stored where the missed items so far end, and the end moves by the
+//!    number of missed items. The lanes after the end hold old values, and the next store
+//!    overwrites them. So `missed` needs [`MISSED_SLACK`] elements more than there are items.
+//! 5. After the last register the lanes are added up. Items that do not fill a register go through
+//!    the scalar reference.
+//! 6. `absorb` takes 64 missed keys at a time, a [`GROUP`]. The first loop computes the cell and
+//!    the lane of each key, and prefetches the cells if the table is larger than the caches.
+//! 7. The first loop then reads the key of each cell. If the cell belongs to the key, the sum is
+//!    the cell's own sum; otherwise it is the sum of the lane. No cell is written, so no read waits
+//!    for a write.
+//! 8. The second loop adds. A sum that would pass the limit stays as it is, and the bit of the key
+//!    is set in `refused`. The caller decides what happens to refused keys.
+//!
+//! # Cases
+//!
+//! - **Two equal keys in a group** have the same sum. The second loop adds one key after the other,
+//!   so both are counted, and the second key meets the limit if the first one has reached it.
+//! - **Items for which no key is given.** A call has 1 to [`KEYS_MAX`] keys; without hot keys the
+//!   caller leaves `sift` out.
+//! - **Counts of a register overflow** at 2^32 items a call, which `sift` refuses. Weights are
+//!   taken in blocks of 1,024, and a block with a weight that does not fit its lanes takes wider
+//!   lanes, or the scalar loop.
+//! - **A vacant cell** has a key that hashes to another cell, so no key takes the cell for its own:
+//!   the first cell has the [upper code](CodeHash::upper_code), and all other vacant cells have 0,
+//!   which hashes to the first cell.
+//! - **Few keys at the end.** A batch that is no multiple of 64 ends with single keys, by the same
+//!   two steps.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `hot_keys` | the keys and their hits |
 //! | `sift` | the loop over registers, written once for all levels |
 //! | `scalar` | its reference |
-//! | `cell`, `cells`, `hash` | a direct-mapped table of counts, its keys and their hash function |
-//! | `places`, `avx512` | the sum of the table that each key belongs to |
+//! | `cells` | a direct-mapped table of counts; its `cell` and the `hash` of its keys |
+//! | `cells/places`, `cells/avx512` | the sum of the table that each key belongs to |
 //! | `weights` | the sum of weights |
 //! | `ahead` | prefetching of items |
 
 mod ahead;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod cell;
 mod cells;
-mod hash;
 mod hot_keys;
-mod places;
 mod scalar;
 mod sift;
 #[cfg(test)]
 mod tests;
 mod weights;
 
-pub use self::cell::{Cell, LANES, OWN, others_of, place_of};
-pub use self::cells::{Cells, absorb, absorb_weighted};
-pub use self::hash::{CellKey, CodeHash, GROUP, KeyGroup, split_mix};
+pub use self::cells::{
+    Cell, CellKey, Cells, CodeHash, GROUP, KeyGroup, LANES, OWN, absorb, absorb_weighted,
+    others_of, place_of, split_mix,
+};
 pub use self::hot_keys::{HotKeys, KEYS_MAX};
 pub use self::sift::MISSED_SLACK;
 pub use self::weights::sum_of_weights;

@@ -3,9 +3,7 @@
 use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after, fetch_after_lines};
 use super::hot_keys::{HotKeys, KEYS_MAX};
 use super::scalar;
-use crate::simd::{
-    Call, Key, Lanes, MaskOf, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of,
-};
+use crate::simd::{Key, Lanes, MaskOf, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};
 
 /// Room that `missed` needs in addition to the number of items: a register is stored whole.
 pub const MISSED_SLACK: usize = 16;
@@ -39,18 +37,14 @@ pub(super) struct Sift<'a, K> {
     pub(super) missed: &'a mut [K],
 }
 
-impl<K> Call for Sift<'_, K> {
-    type Output = usize;
-}
-
-impl<K: Key> RunOn<Scalar> for Sift<'_, K> {
+impl<K: Key> RunOn<Scalar, usize> for Sift<'_, K> {
     #[inline(always)]
     fn run_on(self, _: Scalar) -> usize {
         scalar::sift(self.hot, self.items, self.missed)
     }
 }
 
-impl<K: Key, S: Simd> RunOn<S> for Sift<'_, K> {
+impl<K: Key, S: Simd> RunOn<S, usize> for Sift<'_, K> {
     /// The number of keys is a constant of each loop, so that keys and counts are registers.
     #[inline(always)]
     fn run_on(self, simd: S) -> usize {
@@ -98,11 +92,7 @@ pub(super) struct SiftWeighted<'a, K> {
     pub(super) missed_weights: &'a mut [u64],
 }
 
-impl<K> Call for SiftWeighted<'_, K> {
-    type Output = usize;
-}
-
-impl<K: Key> RunOn<Scalar> for SiftWeighted<'_, K> {
+impl<K: Key> RunOn<Scalar, usize> for SiftWeighted<'_, K> {
     #[inline(always)]
     fn run_on(self, _: Scalar) -> usize {
         let Self { hot, items, weights, missed, missed_weights } = self;
@@ -110,7 +100,7 @@ impl<K: Key> RunOn<Scalar> for SiftWeighted<'_, K> {
     }
 }
 
-impl<K: Key, S: Simd> RunOn<S> for SiftWeighted<'_, K> {
+impl<K: Key, S: Simd> RunOn<S, usize> for SiftWeighted<'_, K> {
     #[inline(always)]
     fn run_on(self, simd: S) -> usize {
         let Self { hot, items, weights, missed, missed_weights } = self;

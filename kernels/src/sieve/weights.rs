@@ -1,7 +1,7 @@
 //! The sum of the weights of a batch.
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, WEIGHT_END, WEIGHTS_MAX, bits_of, dispatch};
+use crate::simd::{Base, RunOn, WEIGHT_END, WEIGHTS_MAX, bits_of, dispatch};
 
 /// The sum of weights, saturating.
 ///
@@ -32,12 +32,8 @@ pub fn sum_of_weights(isa: Isa, weights: &[u64]) -> u64 {
 
 struct Sum<'a>(&'a [u64]);
 
-impl Call for Sum<'_> {
-    type Output = u64;
-}
-
 /// One loop for all levels, which compiles to the vectors of each.
-impl<L> RunOn<L> for Sum<'_> {
+impl<L> RunOn<L, u64> for Sum<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> u64 {
         self.0.chunks(WEIGHTS_MAX).fold(0, |sum: u64, block| {

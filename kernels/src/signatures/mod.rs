@@ -35,16 +35,11 @@
 //! | `answer` | its answers |
 //! | `test_tile` | the test of a tile: the reference, and the one by strips |
 //! | `survivors` | pairs on their way to [`overlap`](crate::overlap) |
-//! | `distance` | the test of eight lanes of a strip, as a trait |
-//! | `avx2`, `avx512` | the trait for each level |
+//! | `levels` | the test of eight lanes of a strip, as a trait; `avx2`, `avx512` |
 
 mod answer;
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
 mod call;
-mod distance;
+mod levels;
 mod runs;
 mod signed;
 mod survivors;

@@ -1,11 +1,11 @@
 //! The test of a tile by signatures.
 
 use super::call::Tiles;
-use super::distance::{DistanceTest, GROUP};
+use super::levels::{DistanceTest, GROUP};
 use super::signed::Signatures;
 use super::survivors::Survivors;
 use super::tile::{STRIP, Tile};
-use crate::simd::{Call, RunOn, Scalar};
+use crate::simd::{RunOn, Scalar};
 
 /// Survivors of a tile, after which their overlaps are found.
 pub(super) const SURVIVORS_MAX: usize = 1 << 12;
@@ -22,18 +22,14 @@ pub(super) struct TestTile<'a> {
     pub(super) survivors: &'a mut Survivors,
 }
 
-impl Call for TestTile<'_> {
-    type Output = u32;
-}
-
-impl RunOn<Scalar> for TestTile<'_> {
+impl RunOn<Scalar, u32> for TestTile<'_> {
     #[inline(always)]
     fn run_on(self, _: Scalar) -> u32 {
         self.by_strips(|call, strip| call.one_by_one(strip))
     }
 }
 
-impl<L: DistanceTest> RunOn<L> for TestTile<'_> {
+impl<L: DistanceTest> RunOn<L, u32> for TestTile<'_> {
     /// The number of words is a constant of each loop, so that a signature is registers.
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {

@@ -1,15 +1,10 @@
 //! Calls with their arguments, and the levels that need no proof.
 
-/// A call of a primitive: its arguments, checked.
-pub(crate) trait Call {
-    /// The answer.
-    type Output;
-}
-
-/// The code of a call for the level `L`.
-pub(crate) trait RunOn<L>: Call {
+/// A call of a primitive, which is its arguments, checked: its code for the level `L`, and the type
+/// of its answer. The answer is the same on all levels.
+pub(crate) trait RunOn<L, Answer = ()> {
     /// Runs the call. `#[inline(always)]`, so that it is compiled for the level.
-    fn run_on(self, level: L) -> Self::Output;
+    fn run_on(self, level: L) -> Answer;
 }
 
 /// One element at a time, in plain Rust: the reference of every primitive.

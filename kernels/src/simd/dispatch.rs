@@ -13,7 +13,7 @@ use crate::isa::Isa;
 /// # Panics
 ///
 /// If this machine lacks the level.
-pub(crate) fn dispatch<E, C: RunOnAll<E>>(isa: Isa, call: C) -> C::Output {
+pub(crate) fn dispatch<E, A>(isa: Isa, call: impl RunOnAll<E, A>) -> A {
     match isa {
         Isa::Scalar => call.run_on(Scalar),
         Isa::Portable => call.run_on(Portable),
@@ -23,18 +23,19 @@ pub(crate) fn dispatch<E, C: RunOnAll<E>>(isa: Isa, call: C) -> C::Output {
 
 /// A call that has code for all levels of the architecture, and for AVX-512 with the extension
 /// `E`.
-pub(crate) trait RunOnAll<E>: RunOn<Scalar> + RunOn<Portable> {
+pub(crate) trait RunOnAll<E, A>: RunOn<Scalar, A> + RunOn<Portable, A> {
     /// Runs the call on a level of x86-64.
-    fn run_on_x86(self, isa: Isa) -> Self::Output;
+    fn run_on_x86(self, isa: Isa) -> A;
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<E, C> RunOnAll<E> for C
+impl<E, A, C> RunOnAll<E, A> for C
 where
-    C: RunOn<Scalar> + RunOn<Portable> + RunOn<Avx2> + RunOn<Avx512<Base>> + RunOn<Avx512<E>>,
+    C: RunOn<Scalar, A> + RunOn<Portable, A> + RunOn<Avx2, A>,
+    C: RunOn<Avx512<Base>, A> + RunOn<Avx512<E>, A>,
     Avx512<E>: Level,
 {
-    fn run_on_x86(self, isa: Isa) -> C::Output {
+    fn run_on_x86(self, isa: Isa) -> A {
         // Each `enter` asks the processor itself, so the answer cannot be that of another level.
         let entered = match isa {
             Isa::Avx512 => Avx512::<E>::enter(self).or_else(Avx512::<Base>::enter),
@@ -45,8 +46,8 @@ where
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl<E, C: RunOn<Scalar> + RunOn<Portable>> RunOnAll<E> for C {
-    fn run_on_x86(self, isa: Isa) -> C::Output {
+impl<E, A, C: RunOn<Scalar, A> + RunOn<Portable, A>> RunOnAll<E, A> for C {
+    fn run_on_x86(self, isa: Isa) -> A {
         lacks(isa)
     }
 }
@@ -58,23 +59,19 @@ fn lacks(isa: Isa) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use super::super::call::{Base, Call, Popcount, Vp2Intersect};
+    use super::super::call::{Base, Popcount, Vp2Intersect};
     use super::*;
 
     /// Answers with the level that it runs on.
     struct Level;
 
-    impl Call for Level {
-        type Output = Isa;
-    }
-
-    impl RunOn<Scalar> for Level {
+    impl RunOn<Scalar, Isa> for Level {
         fn run_on(self, _: Scalar) -> Isa {
             Isa::Scalar
         }
     }
 
-    impl RunOn<Portable> for Level {
+    impl RunOn<Portable, Isa> for Level {
         fn run_on(self, _: Portable) -> Isa {
             Isa::Portable
         }
@@ -102,13 +99,13 @@ mod tests {
         use super::super::super::x86;
         use super::*;
 
-        impl RunOn<Avx2> for Level {
+        impl RunOn<Avx2, Isa> for Level {
             fn run_on(self, _: Avx2) -> Isa {
                 Isa::Avx2
             }
         }
 
-        impl<E> RunOn<Avx512<E>> for Level {
+        impl<E> RunOn<Avx512<E>, Isa> for Level {
             fn run_on(self, _: Avx512<E>) -> Isa {
                 Isa::Avx512
             }
@@ -122,7 +119,7 @@ mod tests {
                 false
             }
 
-            fn enter<C: RunOn<Self>>(call: C) -> Result<C::Output, C> {
+            fn enter<A, C: RunOn<Self, A>>(call: C) -> Result<A, C> {
                 Err(call)
             }
         }

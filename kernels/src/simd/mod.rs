@@ -42,7 +42,7 @@ mod x86;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::call::Extension;
-pub(crate) use self::call::{Base, Call, Popcount, Portable, RunOn, Scalar, Vp2Intersect};
+pub(crate) use self::call::{Base, Popcount, Portable, RunOn, Scalar, Vp2Intersect};
 pub(crate) use self::dispatch::dispatch;
 pub use self::lanes::Key;
 pub(crate) use self::lanes::{Lanes, MaskOf, Simd, WEIGHT_END, WEIGHTS_MAX, bits_of};

@@ -14,7 +14,7 @@ pub(crate) trait Level: Copy {
     fn is_available() -> bool;
 
     /// Runs a call on the level; gives it back if the processor lacks the level.
-    fn enter<C: RunOn<Self>>(call: C) -> Result<C::Output, C>;
+    fn enter<A, C: RunOn<Self, A>>(call: C) -> Result<A, C>;
 }
 
 /// 256-bit vectors: AVX2 with BMI1, BMI2, LZCNT and POPCNT.
@@ -61,9 +61,9 @@ macro_rules! level {
                 $(is_x86_feature_detected!($feature))&&+
             }
 
-            fn enter<C: RunOn<Self>>(call: C) -> Result<C::Output, C> {
+            fn enter<A, C: RunOn<Self, A>>(call: C) -> Result<A, C> {
                 $(#[target_feature(enable = $feature)])+
-                fn run<C: RunOn<$level>>(call: C) -> C::Output {
+                fn run<A, C: RunOn<$level, A>>(call: C) -> A {
                     call.run_on($proof)
                 }
                 if !Self::is_available() {

@@ -2,7 +2,7 @@
 
 use super::block::{BLOCK, POSTINGS_PER_BLOCK, PostingTest};
 use super::postings::{Hit, LookUp, Posting};
-use crate::simd::{Call, RunOn, prefetch};
+use crate::simd::{RunOn, prefetch};
 
 /// Look-ups between the current one and the one whose list is prefetched.
 const AHEAD: usize = 8;
@@ -15,11 +15,7 @@ pub(super) struct ProbeLists<'a> {
     pub(super) hits_max: usize,
 }
 
-impl Call for ProbeLists<'_> {
-    type Output = usize;
-}
-
-impl<L: PostingTest> RunOn<L> for ProbeLists<'_> {
+impl<L: PostingTest> RunOn<L, usize> for ProbeLists<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> usize {
         let Self { postings, look_ups, hits, hits_max } = self;

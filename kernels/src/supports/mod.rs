@@ -38,32 +38,24 @@
 //! |---|---|
 //! | `answer` | the pairs found |
 //! | `rows`, `marks` | items or pairs as rows; the common transactions of a pair |
-//! | `sliced`, `bitmap`, `lists`, `sparse`, `triangle` | a layout each |
-//! | `bit_row`, `digits` | rows of 512 bits as a trait of levels; sums of rows, digit by digit |
-//! | `shared_bits` | common bits of bitmaps, as a trait of levels |
+//! | `sliced`, `sparse` | the layouts that a plan chooses |
+//! | `sliced/bit_row`, `sliced/digits` | rows of 512 bits as a trait of levels; sums of rows, digit by digit |
+//! | `published` | layouts for comparison: `bitmap`, with `shared_bits` as a trait of levels, `lists` and `triangle` |
 //! | `transactions` | transactions as lists, made of tid lists |
 
 mod answer;
-mod bit_row;
-mod bitmap;
-mod digits;
-mod lists;
 mod marks;
+mod published;
 mod rows;
-mod shared_bits;
 mod sliced;
 mod sparse;
 #[cfg(test)]
 mod tests;
 mod transactions;
-mod triangle;
 
 pub use self::answer::{FoundPairs, Pair};
-pub use self::bit_row::COLUMNS;
-pub use self::bitmap::BitmapColumns;
-pub use self::lists::ListColumns;
 pub use self::marks::Marks;
+pub use self::published::{BitmapColumns, ListColumns, TriangleRows};
 pub use self::rows::{RowPair, Rows};
-pub use self::sliced::SlicedColumns;
+pub use self::sliced::{COLUMNS, SlicedColumns};
 pub use self::sparse::SparseRows;
-pub use self::triangle::TriangleRows;

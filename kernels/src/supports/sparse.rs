@@ -12,7 +12,7 @@ use super::rows::{Row, Rows};
 use super::transactions::{Head, Transactions};
 use crate::Isa;
 use crate::sets::Sets;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Counters are read one after the other if there are at most `SCAN` of them for each count;
 /// otherwise only those of counted items are.
@@ -148,10 +148,6 @@ pub(super) struct ScanRow<'a> {
     pub(super) counts: &'a mut [u32],
     pub(super) head: Head,
     pub(super) found: &'a mut FoundPairs,
-}
-
-impl Call for ScanRow<'_> {
-    type Output = ();
 }
 
 /// The same loop for all levels; the compiler makes vectors of it.

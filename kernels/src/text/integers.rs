@@ -26,7 +26,7 @@
 use super::places::MatchBlock;
 use super::{Block, TEXT_BLOCK};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Blocks of a piece, whose places stay in the first-level cache.
 const PIECE_BLOCKS: usize = 32;
@@ -85,10 +85,6 @@ struct Integers<'a> {
     ends: &'a mut Vec<u32>,
 }
 
-impl Call for Integers<'_> {
-    type Output = bool;
-}
-
 /// The bytes of a block, a bit a byte.
 #[derive(Clone, Copy)]
 pub(super) struct LineKinds {
@@ -113,7 +109,7 @@ pub(super) trait ConvertIntegers: MatchBlock {
     }
 }
 
-impl<L: ConvertIntegers> RunOn<L> for Integers<'_> {
+impl<L: ConvertIntegers> RunOn<L, bool> for Integers<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> bool {
         let Self { text, integers, ends } = self;

@@ -30,7 +30,7 @@ pub use self::integers::integers_of;
 pub use self::parts::{append_parts, short_keys};
 pub use self::places::{PLACES_SLACK, places_of, places_of_bits};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Bytes of a mask.
 pub const TEXT_BLOCK: usize = 64;
@@ -114,10 +114,6 @@ struct Classify<'a> {
 }
 
 type Block = [u8; TEXT_BLOCK];
-
-impl Call for Classify<'_> {
-    type Output = ();
-}
 
 impl<L: ClassifyBlock> RunOn<L> for Classify<'_> {
     #[inline(always)]

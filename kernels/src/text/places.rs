@@ -2,7 +2,7 @@
 
 use super::{Block, TEXT_BLOCK};
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Number of elements that `places` needs besides one for each place asked for: all places of a
 /// block are written, even if fewer are asked for.
@@ -84,11 +84,7 @@ struct PlacesOfBits<'a> {
     places: &'a mut [u32],
 }
 
-impl Call for PlacesOfBits<'_> {
-    type Output = usize;
-}
-
-impl<L: MatchBlock> RunOn<L> for PlacesOfBits<'_> {
+impl<L: MatchBlock> RunOn<L, usize> for PlacesOfBits<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> usize {
         let Self { masks, places } = self;
@@ -106,10 +102,6 @@ struct Places<'a> {
     byte: u8,
     text: &'a [u8],
     places: &'a mut [u32],
-}
-
-impl Call for Places<'_> {
-    type Output = usize;
 }
 
 /// The code of a level.
@@ -163,7 +155,7 @@ static OF_BYTES: [OfByte; 256] = {
     all
 };
 
-impl<L: MatchBlock> RunOn<L> for Places<'_> {
+impl<L: MatchBlock> RunOn<L, usize> for Places<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> usize {
         let Self { byte, text, places } = self;

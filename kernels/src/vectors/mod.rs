@@ -2,7 +2,7 @@
 //!
 //! A pair joins if the [`square`] of its distance, a sum in float64 in the order of the dimensions,
 //! is at most [`Epsilon::square`]. Everything before that decision is a filter, and
-//! no filter loses a pair: `form` has the bounds and their proofs. So each level, and
+//! no filter loses a pair: `filters` has the bounds and their proofs. So each level, and
 //! each division of the work, finds the pairs that a loop over all of them finds, bit for bit.
 //!
 //! A [`Directory`] has points in kd order, sixteen a leaf, and boxes over them, sixteen a node:
@@ -29,7 +29,7 @@
 //! so that duplicates are not compared. A sink that needs some pairs of each point ends the lookup
 //! of a point when it has them.
 //!
-//! Above 16 dimensions a directory is over few coordinates of the points, to which `principal`
+//! Above 16 dimensions a directory is over few coordinates of the points, to which `filters`
 //! maps them without stretching a distance; candidates are sifted in float32 then, dimension by
 //! dimension until their sum is too large, before they are decided.
 //!
@@ -52,54 +52,31 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `rows` | vectors, and the search for values that are not finite |
-//! | `epsilon` | the threshold, and the exact distance |
-//! | `form` | stored coordinates, and the limits of filters with their proofs |
-//! | `lanes` | sixteen points in registers, as a trait |
-//! | `scalar`, `portable`, `avx2`, `avx512` | the trait for each level |
-//! | `tree`, `select`, `order` | the kd tree of a sample; selection of a rank; the kd order |
-//! | `boxes`, `directory` | boxes of points; the whole directory |
-//! | `grid`, `filing` | strips of points of few dimensions; their order |
-//! | `strips`, `sweep` | windows of leaves in strips; their search |
-//! | `construction`, `parted` | a directory made by several threads; the memory that they share |
-//! | `principal` | principal components and the norm of the rest, with the proof of their bound |
-//! | `batch`, `search` | a batch of tests; the search of a part |
-//! | `nested_loop` | all points with all points |
-//! | `candidates`, `sink` | the decision of candidates; receivers of pairs |
-//! | `plan` | the choice between both |
+//! | `rows`, `epsilon` | vectors, and the search for values that are not finite; the threshold, and the exact distance |
+//! | `levels` | sixteen points in registers, as a trait, and a file for each level |
+//! | `filters` | stored coordinates and the limits of filters with their proofs (`form`), principal components and the norm of the rest (`principal`), the decision of candidates (`candidates`) |
+//! | `directory` | points under boxes (`boxes`), in the kd order (`order`, `select`) of the tree of a sample (`tree`) |
+//! | `strips` | windows of leaves in strips of points of few dimensions: `grid`, order (`filing`), search (`sweep`) |
+//! | `construction` | a directory made by several threads |
+//! | `search` | the search of a part, by batches of tests (`batch`) |
+//! | `nested_loop`, `plan` | all points with all points; the choice between both |
+//! | `sink` | receivers of pairs |
 //! | `cells` | cells of space with halos, which divide a join over workers |
 
-#[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod batch;
-mod boxes;
-mod candidates;
 mod cells;
 mod construction;
 mod directory;
 mod epsilon;
-mod filing;
-mod form;
-mod grid;
-mod lanes;
+mod filters;
+mod levels;
 mod nested_loop;
-mod order;
-mod parted;
 mod plan;
-mod portable;
-mod principal;
 mod rows;
-mod scalar;
 mod search;
-mod select;
 mod sink;
 mod strips;
-mod sweep;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub use self::cells::VectorCells;
 pub use self::construction::{BuildTask, Construction};

@@ -1,13 +1,12 @@
 //! The nested loop: all points with all points, sixteen at a time.
 
-use super::candidates::{Candidates, Kind, Points, Sides};
 use super::epsilon::Epsilon;
-use super::form::{Extent, Form};
-use super::lanes::{Filter, Float, LANES, Line, Sixteen, as_u32};
+use super::filters::{Candidates, Extent, Form, Kind, Points, Sides};
+use super::levels::{Filter, Float, LANES, Line, Sixteen, as_u32};
 use super::rows::Vectors;
 use super::sink::Sink;
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Rows of a part.
 const PART_ROWS: usize = 256;
@@ -146,10 +145,6 @@ impl<'a> NestedLoop<'a> {
 struct CompareTile<'a> {
     join: &'a NestedLoop<'a>,
     scan: &'a mut Scan,
-}
-
-impl Call for CompareTile<'_> {
-    type Output = ();
 }
 
 impl<L: Filter> RunOn<L> for CompareTile<'_> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Isa;
-use crate::simd::{Base, Call, RunOn, dispatch};
+use crate::simd::{Base, RunOn, dispatch};
 
 /// Calls a function whose last parameter is a constant number of dimensions, 0 if it is not one of
 /// those: copies and loops over few dimensions are a few instructions then.
@@ -119,11 +119,7 @@ pub fn first_not_finite(isa: Isa, values: &[f32]) -> Option<usize> {
 
 struct FirstNotFinite<'a>(&'a [f32]);
 
-impl Call for FirstNotFinite<'_> {
-    type Output = Option<usize>;
-}
-
-impl<L> RunOn<L> for FirstNotFinite<'_> {
+impl<L> RunOn<L, Option<usize>> for FirstNotFinite<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> Option<usize> {
         const CHUNK: usize = 1024;

@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use super::policy::Policy;
 use super::variant::FUNCTIONS;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
-use crate::cuda::primitive::Primitive;
 use crate::cuda::sets::DeviceSets;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::memory::Plain;
 use crate::overlap::{Chunk, Entry, Pairs, Start};
 use crate::sets::SetStore;
 

@@ -1,8 +1,7 @@
 //! A kernel with its grid and shared memory.
 
 use super::variant::Variant;
-use crate::cuda::device::Properties;
-use crate::cuda::error::Launch;
+use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::{Grid, WARP};
 
 /// Words of the queue of a warp, in kernels that have one.

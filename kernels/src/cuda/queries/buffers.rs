@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::Policy;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
+use crate::cuda::flights::CopyIn;
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::steps::CopyIn;
 use crate::inverted::QueryBatch;
+use crate::memory::Plain;
 
 /// Positions in buffers have 32 bits.
 pub(super) const COUNT_MAX: usize = 1 << 31;

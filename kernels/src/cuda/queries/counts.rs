@@ -8,13 +8,9 @@ use super::buffers::{QueryBuffers, QueryJob, QueryLimits};
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{COUNT_FUNCTIONS, Policy, Way};
 use super::over_lists::OverLists;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::Memory;
+use crate::cuda::driver::{DeviceError, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::inverted::QueryBatch;
 
 /// The number of documents of each query of a batch: the buffers of a batch.

@@ -8,14 +8,11 @@ use super::buffers::{COUNT_MAX, QueryBuffers, QueryJob, QueryLimits};
 use super::index::{DeviceIndex, SegmentArgument};
 use super::launch::{FIND_FUNCTIONS, Policy, launch_offsets};
 use super::over_lists::OverLists;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::inverted::QueryBatch;
+use crate::memory::Plain;
 
 /// Words of bits of a unit: `UNIT_GROUPS` of `queries.cuh`.
 const HIT_WORDS: usize = 8;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::inverted::Segment;
 
 /// A segment in a device's memory, for all batches of queries that name it.

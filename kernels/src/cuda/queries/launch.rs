@@ -1,7 +1,6 @@
 //! Ways of counting, entry points and grids.
 
-use crate::cuda::device::Properties;
-use crate::cuda::error::Launch;
+use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::{Grid, WARP};
 
 /// Threads of a block of warps that take units.

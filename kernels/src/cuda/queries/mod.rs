@@ -50,7 +50,7 @@
 //! | `launch` | ways of counting, entry points and grids |
 //! | `buffers` | the queries of a batch and its units |
 //! | `counts`, `documents` | the steps of a batch, for numbers of documents and for documents |
-//! | `serial` | numbers of documents, one query after the other |
+//! | `published/serial` | numbers of documents, one query after the other |
 //! | `streamed`, `over_lists` | a batch that brings its lists along; the steps that it shares with the others |
 
 mod buffers;
@@ -59,7 +59,7 @@ mod documents;
 mod index;
 mod launch;
 mod over_lists;
-mod serial;
+mod published;
 mod streamed;
 
 pub use self::buffers::{QueryJob, QueryLimits};
@@ -67,7 +67,7 @@ pub use self::counts::{CountsKept, QueryCounts};
 pub use self::documents::{DocumentLimits, DocumentsAnswered, DocumentsKept, QueryDocuments};
 pub use self::index::DeviceIndex;
 pub use self::launch::{Policy, Way};
-pub use self::serial::{SerialCounts, SerialKept, SerialLimits};
+pub use self::published::{SerialCounts, SerialKept, SerialLimits};
 pub use self::streamed::{Streamed, StreamedJob, StreamedKept, StreamedLimits};
 
 #[cfg(doc)]

@@ -2,9 +2,8 @@
 
 use super::index::SegmentArgument;
 use super::launch::Policy;
-use crate::cuda::error::DeviceError;
-use crate::cuda::primitive::Primitive;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::cuda::driver::DeviceError;
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive};
 use crate::inverted::QueryBatch;
 
 /// The answers to a batch: the steps of [`Primitive`], which resident and streamed lists share.

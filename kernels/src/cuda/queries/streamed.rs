@@ -9,13 +9,9 @@ use super::documents::QueryDocuments;
 use super::index::SegmentArgument;
 use super::launch::Policy;
 use super::over_lists::OverLists;
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::Memory;
+use crate::cuda::driver::{DeviceError, Images, Memory};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::Images;
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::inverted::NamedLists;
 
 /// The largest batch of a slot, and the room for its lists.

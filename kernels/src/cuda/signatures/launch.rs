@@ -1,7 +1,6 @@
 //! Entry points and grids: the cut of tiles into blocks.
 
-use crate::cuda::device::Properties;
-use crate::cuda::error::Launch;
+use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::{Grid, WARP};
 use crate::signatures::WORDS;
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use super::launch::{Task, function, launch_sets};
 use super::signed::SignedSets;
 use super::tiles::TileJoin;
-use crate::cuda::error::DeviceError;
-use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::Memory;
+use crate::cuda::driver::{DeviceError, Memory};
+use crate::cuda::flights::Kernels;
 use crate::cuda::sets::DeviceSets;
 use crate::signatures::Runs;
 

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::cuda::sets::DeviceSets;
 use crate::sets::SetStore;
 use crate::signatures::{Runs, STRIP, Signatures};

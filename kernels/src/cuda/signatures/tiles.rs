@@ -6,15 +6,12 @@ use std::sync::Arc;
 
 use super::launch::{FUNCTIONS, Task, function, launch_tiles};
 use super::signed::{SignedSets, SignedSetsArgument};
-use crate::cuda::error::DeviceError;
+use crate::cuda::driver::{DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::grid::Grid;
-use crate::cuda::memory::{DevicePointer, Memory, Plain};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::memory::Plain;
 use crate::signatures::{Counted, Match, Tile};
 
 // SAFETY: six `u32` in the order of the kernels' struct (`repr(C)`).

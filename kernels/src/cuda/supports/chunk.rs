@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::tile::Tile;
-use crate::cuda::error::{DeviceError, Launch};
-use crate::cuda::memory::{DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceError, DevicePointer, Launch, Memory};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::mirrored::MirroredBuffer;
 use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::memory::Plain;
 use crate::supports::Pair;
 
 // SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).

@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::lists::BLOCK;
 use super::tile::{MAP_TILE, TILE};
-use crate::cuda::device::Properties;
-use crate::cuda::error::Launch;
+use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::Grid;
 
 /// The kernel that makes rows, and its grid.

@@ -45,19 +45,18 @@
 //! |---|---|
 //! | `lists` | tid lists by blocks of transactions |
 //! | `rows` | rows of bits on a device, and the kernel that makes them |
-//! | `maps` | batmaps on a device |
 //! | `tile` | tiles of pairs |
 //! | `launch` | units, entry points and grids |
 //! | `chunk` | the buffers of a chunk of tiles |
 //! | `sparse_rows`, `strip` | transactions on a device, and strips of pairs |
-//! | `pairs`, `map_pairs`, `row_pairs` | the steps of a chunk, of rows, of batmaps and of sparse rows |
+//! | `pairs`, `row_pairs` | the steps of a chunk, of rows and of sparse rows |
+//! | `published` | `maps`, batmaps on a device, and `map_pairs`, the steps of a chunk of them |
 
 mod chunk;
 mod launch;
 mod lists;
-mod map_pairs;
-mod maps;
 mod pairs;
+mod published;
 mod row_pairs;
 mod rows;
 mod sparse_rows;
@@ -67,9 +66,8 @@ mod tile;
 pub use self::chunk::PairLimits;
 pub use self::launch::{BLOCKS_MAX, Policy, Units};
 pub use self::lists::{BLOCK, TidBlocks};
-pub use self::map_pairs::{MAP_PAIRS_MIN, MapJob, MapPairs, MapsAnswered, MapsKept};
-pub use self::maps::DeviceMaps;
 pub use self::pairs::{Answered, Job, Kept, PAIRS_MIN, TilePairs};
+pub use self::published::{DeviceMaps, MAP_PAIRS_MIN, MapJob, MapPairs, MapsAnswered, MapsKept};
 pub use self::row_pairs::{RowJob, RowPairLimits, RowPairs, RowsAnswered, RowsKept};
 pub use self::rows::{BitRows, RowLimits};
 pub use self::sparse_rows::SparseRows;

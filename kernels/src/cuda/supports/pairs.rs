@@ -8,13 +8,9 @@ use super::chunk::{PairLimits, TileBuffers};
 use super::launch::{FUNCTIONS, Policy, Units};
 use super::rows::BitRows;
 use super::tile::{TILE, Tile};
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::Memory;
-use crate::cuda::module::{Images, images};
+use crate::cuda::driver::{DeviceError, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::output::Written;
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::supports::Pair;
 
 /// Minimum room of a slot: the pairs of one tile.

@@ -8,14 +8,11 @@ use super::chunk::COUNT_MAX;
 use super::launch::{SPARSE_KERNEL, launch_sparse};
 use super::sparse_rows::{SparseArgument, SparseRows};
 use super::strip::{STRIP_WIDTH, Strip, strip_width};
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputLimits, Written};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
+use crate::memory::Plain;
 use crate::supports::Pair;
 
 // SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).

@@ -7,12 +7,9 @@ use std::sync::Arc;
 use super::launch::{ROWS, launch_rows};
 use super::lists::{BLOCK, TidBlocks};
 use super::tile::TILE;
-use crate::cuda::error::DeviceError;
-use crate::cuda::kernels::Kernels;
-use crate::cuda::lane::Lane;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::stream::{Event, Stream};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Event, Memory, Stream};
+use crate::cuda::flights::{Kernels, Lane, Primitive};
+use crate::memory::Plain;
 
 /// Bits of a row in a panel of `warp_groups.cuh`. A row is filled up to whole panels with zeros.
 const PANEL: u32 = 1024;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
+use crate::memory::Plain;
 use crate::sets::Sets;
 
 /// Items of a short piece at most: few lanes of a device share one. The rest of a transaction is a

@@ -1,6 +1,6 @@
 //! Strips of pairs of one right item.
 
-use crate::cuda::device::Properties;
+use crate::cuda::driver::Properties;
 
 /// Left items of a strip on devices of capability 9.0, by the shared memory of a block.
 const WIDTH_9_0: u32 = 49_152;

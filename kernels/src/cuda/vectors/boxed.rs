@@ -47,12 +47,10 @@ use std::sync::Arc;
 
 use super::launch::{BOX_DIMS_MAX, LEAF, ORDER, PLAN};
 use super::question::Question;
-use crate::cuda::device::Properties;
-use crate::cuda::error::{DeviceError, Launch};
-use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::stream::Stream;
+use crate::cuda::driver::{
+    DeviceBuffer, DeviceError, DevicePointer, Launch, Memory, Properties, Stream,
+};
+use crate::cuda::flights::{Kernels, Primitive};
 
 /// Vectors of a group, which a block arranges.
 const GROUP: usize = 256;

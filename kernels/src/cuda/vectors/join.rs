@@ -9,14 +9,10 @@ use super::pair::{JoinUnit, NearPair};
 use super::question::{Answer, Question};
 use super::stored::DeviceVectors;
 use super::tiled::{BLOCKS_LEFT, TiledArgument, groups, is_strip, shared_bytes};
-use crate::cuda::error::DeviceError;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Images, Memory, images};
+use crate::cuda::flights::{CopyIn, CopyOut, Landing, LaunchStep, Primitive, Slot};
 use crate::cuda::mirrored::MirroredBuffer;
-use crate::cuda::module::{Images, images};
 use crate::cuda::output::{BoundedOutput, OutputArgument, OutputLimits, Written};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::slot::Slot;
-use crate::cuda::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 
 /// Positions in buffers have 32 bits.
 const COUNT_MAX: usize = 1 << 31;

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::cuda::device::Properties;
-use crate::cuda::error::Launch;
+use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::Grid;
 
 /// Left vectors of a unit of nested loops: one for each lane of a warp.

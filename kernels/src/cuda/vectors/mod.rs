@@ -32,17 +32,17 @@
 //! | `pair` | near pairs and units of work |
 //! | `question` | the question with bounds for float32, and their proof |
 //! | `launch` | methods, filters, entry points and grids |
-//! | `directory` | the directory of quantiles |
+//! | `published/directory` | the directory of quantiles |
 //! | `boxed` | order and boxes, and the proof of the filter |
 //! | `tiled` | rows of bytes, and the proof of their filter |
 //! | `stored` | vectors on a device |
 //! | `join` | the buffers of a part of a join, and its steps |
 
 mod boxed;
-mod directory;
 mod join;
 mod launch;
 mod pair;
+mod published;
 mod question;
 mod stored;
 mod tiled;

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "structs that kernels read and write")]
 
-use crate::cuda::memory::Plain;
+use crate::memory::Plain;
 
 /// Two vectors that are at most epsilon apart.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]

@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use super::DIMS_MAX;
 use super::boxed::{BoxedArgument, BoxedRoom};
-use super::directory::{Directory, DirectoryArgument, DirectoryRoom};
 use super::launch::{LEAF, LEAVES_OF_SUPER, Method, Policy, WARP_LEN, tile_len};
 use super::pair::JoinUnit;
+use super::published::{Directory, DirectoryArgument, DirectoryRoom};
 use super::question::{Answer, Question};
 use super::tiled::{self, TiledArgument, TiledRoom};
-use crate::cuda::error::DeviceError;
-use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::stream::{Event, Stream};
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Event, Memory, Stream};
+use crate::cuda::flights::{Kernels, Primitive};
 
 /// Positions have 32 bits.
 const LEN_MAX: usize = 1 << 31;

@@ -37,11 +37,9 @@ use std::sync::Arc;
 use super::launch::{ORDER, TILE_BLOCKS_MAX};
 use super::pair::JoinUnit;
 use super::question::Question;
-use crate::cuda::error::DeviceError;
-use crate::cuda::kernels::Kernels;
-use crate::cuda::memory::{DeviceBuffer, DevicePointer, Memory, Plain};
-use crate::cuda::primitive::Primitive;
-use crate::cuda::stream::Stream;
+use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory, Stream};
+use crate::cuda::flights::{Kernels, Primitive};
+use crate::memory::Plain;
 
 /// Right rows of a tile.
 const TILE: usize = 128;

@@ -4,10 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::cast::{LINE, Line, bytes, words, words_mut};
-use super::super::layout::Form;
-use super::super::validate::SegmentError;
 use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode, narrow};
+use crate::inverted::segment::{Form, LINE, Line, SegmentError, bytes, words, words_mut};
 
 /// Bytes in aligned lines; those past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {

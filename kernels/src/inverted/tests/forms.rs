@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::cast::words;
-use super::super::layout::{Form, MARGIN};
 use super::{Index, Segment, SegmentBuilder, encode, narrow};
+use crate::inverted::segment::{Form, MARGIN, words};
 
 /// Every `step`th document of `documents` from `begin` on.
 fn every(documents: u32, begin: u32, step: usize) -> BTreeSet<u32> {

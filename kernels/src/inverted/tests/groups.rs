@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::super::layout::{Form, Row};
 use super::{Index, Isa, QueryScratch, narrow};
+use crate::inverted::segment::{Form, Row};
 
 /// Runs of `run` documents, one every `step`, of at most `len` ids below `documents`.
 fn runs(documents: u32, begin: u32, step: u32, run: u32, len: usize) -> BTreeSet<u32> {

@@ -9,9 +9,9 @@ mod queries;
 
 use std::collections::BTreeSet;
 
-use super::encode::{Encoder, SegmentBytes};
-use super::layout::ListSize;
 use super::one::Find;
+use super::segment::ListSize;
+use super::writing::{Encoder, SegmentBytes};
 use super::*;
 use crate::Isa;
 use crate::simd::{Base, dispatch};

@@ -24,7 +24,7 @@ mod avx2;
 use std::ops::Range;
 
 use crate::Isa;
-use crate::simd::{Base, Call, Portable, RunOn, Scalar, dispatch};
+use crate::simd::{Base, Portable, RunOn, Scalar, dispatch};
 
 /// Sorts the tokens of each list, ascending. Equal tokens stay.
 ///
@@ -64,10 +64,6 @@ pub fn sort_lists(isa: Isa, offsets: &[u32], tokens: &mut [u32]) {
 struct SortLists<'a> {
     offsets: &'a [u32],
     tokens: &'a mut [u32],
-}
-
-impl Call for SortLists<'_> {
-    type Output = ();
 }
 
 impl RunOn<Scalar> for SortLists<'_> {

@@ -6,10 +6,10 @@
 //! the worst pairs, at which random ones do not arrive.
 
 use super::super::epsilon::{Epsilon, square};
-use super::super::form::{Extent, Form};
-use super::super::lanes::{LANES, Line};
 use super::Random;
 use crate::Isa;
+use crate::vectors::filters::{Extent, Form};
+use crate::vectors::levels::{LANES, Line};
 
 const STEPS: usize = 4_000;
 /// Walks of a number of dimensions, each in another extent.

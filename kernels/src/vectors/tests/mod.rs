@@ -9,11 +9,10 @@ mod counterexamples;
 
 use proptest::prelude::*;
 
-use super::form::{Extent, Form};
-use super::grid::STRIP_POINTS_MAX;
-use super::lanes::{LANES, as_u32};
-use super::order::NO_ROW;
-use super::principal::Principal;
+use super::directory::NO_ROW;
+use super::filters::{Extent, Form, Principal};
+use super::levels::{LANES, as_u32};
+use super::strips::STRIP_POINTS_MAX;
 use super::*;
 use crate::Isa;
 
@@ -559,6 +558,14 @@ fn a_sample_tells_whether_a_directory_pays() {
         }
         assert_eq!(construction.algorithm(), expected);
     }
+}
+
+#[test]
+#[should_panic(expected = "all tasks have been run")]
+fn a_task_that_has_not_been_run_is_refused() {
+    let mut construction = Construction::new(Isa::Scalar, 1, 3, Epsilon::new(1.0).unwrap());
+    let tasks = construction.round(1);
+    let _ = construction.complete(tasks);
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl JoinedRanks {
         let begin = ranked.offsets[ranks.start];
         let offsets = &ranked.offsets[ranks.clone()];
         let mut places: Vec<u32> = offsets.iter().map(|offset| offset - begin).collect();
-        let joined = tids.fill(0);
+        let joined = &mut tids[..];
         let mut first = 0;
         for block in &ranked.blocks {
             for (number, tids) in block.lists() {
@@ -150,7 +150,7 @@ impl Joining {
         let count = count.min(1 + (total / task_tids) as usize);
         let ranges = ranges(&offsets, count);
         let lens = ranges.iter().map(|ranks| offsets[ranks.end] - offsets[ranks.start]);
-        let parts = Part::split(lens.map(|len| len as usize));
+        let parts = Part::zeros(lens.map(|len| len as usize));
         let tasks = ranges.into_iter().zip(parts).map(|(ranks, tids)| JoinedRanks { ranks, tids });
         let round = Round::new(Ranked { blocks, ranks, offsets }, tasks);
         let items = names.column(&numbers);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_kernels::cuda::{DeviceError, NoDevice, Times};
+use trommel_kernels::cuda::{self, DeviceError, NoDevice, Times};
 
 use super::feeder::into_message;
 use super::ledger::Ledger;
@@ -279,6 +279,9 @@ impl<K: Kernel> Operator for KernelPart<K> {
     fn device(&self) -> Option<String> {
         match self.wave.device {
             Device::Cpu => None,
+            Device::Auto if !cuda::Device::HAS_KERNELS => {
+                Some(format!("auto: the CPU; {}", NoDevice::NoKernels))
+            }
             Device::Auto => Some("auto: a GPU where there is one and it pays".to_owned()),
             device @ Device::Cuda(_) => Some(device.to_string()),
         }

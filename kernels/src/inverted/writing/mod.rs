@@ -1,0 +1,14 @@
+//! Documents and segments into the words of a segment.
+//!
+//! `build` gathers documents into lists, `encode` writes lists in the form that is the smallest for
+//! their density, and `merge_segments` makes one segment of several.
+
+mod build;
+mod encode;
+mod merge_segments;
+
+pub use self::build::SegmentBuilder;
+#[cfg(test)]
+pub(super) use self::encode::Encoder;
+pub use self::encode::SegmentBytes;
+pub use self::merge_segments::{MergePart, merge};
