@@ -9,7 +9,7 @@ use std::time::Duration;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use thiserror::Error;
 
-use crate::claim::ClaimConflict;
+use crate::operator::claim::ClaimConflict;
 use crate::suggest::suggestion;
 
 /// The failure of an operator: any error; the runtime adds the stage.

@@ -28,10 +28,7 @@
 
 pub mod batch;
 pub mod channel;
-mod claim;
 pub mod config;
-mod counter;
-mod demand;
 pub mod error;
 pub mod graph;
 pub mod memory;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::channel::EdgeState;
-use crate::counter::{add, nanoseconds};
 use crate::operator::{Counters, NamedInputs, Progress};
+use crate::sync::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, lock};
 
 /// Two significant digits: a latency is exact within 1 %, and a histogram takes some 20 KB.

@@ -26,8 +26,8 @@ pub(crate) use doorbell::Doorbell;
 pub(crate) use mailbox::{Mailbox, MailboxSender, Refused, mailbox};
 
 use crate::batch::Payload;
-use crate::counter::{add, nanoseconds};
 use crate::operator::Ending;
+use crate::sync::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
 /// A message of an edge.

@@ -6,9 +6,9 @@ use std::iter::repeat_n;
 use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
-use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
+use crate::operator::claim::Ledger;
 use crate::operator::{BindContext, Body, Demand, Fragment, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 

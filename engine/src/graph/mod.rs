@@ -10,8 +10,8 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use crate::claim::Ledger;
 use crate::memory::MemoryBudget;
+use crate::operator::claim::Ledger;
 use crate::operator::{Body, Claim, ClaimConflict, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 

@@ -14,12 +14,12 @@ use super::poller::Readiness;
 use super::step::{Step, View, Work};
 use super::tickets::Tickets;
 use crate::batch::Origin;
-use crate::counter::{add, nanoseconds};
 use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
 use crate::operator::{Body, Ending, Flow, Output, SourceFlow};
 use crate::query::{QueryError, QueryPayload, Request, Response};
+use crate::sync::counter::{add, nanoseconds};
 
 /// Where the life of a node stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

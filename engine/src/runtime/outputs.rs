@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::control::Address;
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeSender, Message};
-use crate::counter::{add, nanoseconds};
 use crate::metrics::PartCounters;
+use crate::sync::counter::{add, nanoseconds};
 
 /// A consumer of an output port.
 pub(super) enum Target {

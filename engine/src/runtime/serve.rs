@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use super::control::{AnswerTo, Control, Ticket, WatchSlot};
 use super::group::RunningGroup;
 use super::outputs::NextPart;
-use crate::counter::nanoseconds;
 use crate::query::{Computation, Response};
+use crate::sync::counter::nanoseconds;
 
 /// Time for answers to callers that wait when the run ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(100);

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
-use crate::counter::nanoseconds;
 use crate::error::{RunError, RunErrorCause};
 use crate::operator::Commit;
+use crate::sync::counter::nanoseconds;
 use crate::sync::lock;
 
 /// Phases of a run. They only advance.

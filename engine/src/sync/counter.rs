@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU64, Ordering};
+use super::{AtomicU64, Ordering};
 
 /// Adds to a number that only the calling thread writes; returns the sum.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {

@@ -20,22 +20,23 @@
 //! outputs](Fragment::early_outputs) the first. Parts may run on different cores or be fused on
 //! one; they cannot tell.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::ops::RangeInclusive;
+pub(crate) mod claim;
+mod demand;
+mod fragment;
+mod output;
+mod spec;
+
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-
-use crate::batch::{Batch, Chunk, Origin, Payload};
-pub use crate::claim::{Access, Claim, ClaimConflict, Outputs};
-pub use crate::demand::Demand;
-use crate::error::BindError;
+pub use self::claim::{Access, Claim, ClaimConflict, Outputs};
+pub use self::demand::Demand;
+pub use self::fragment::{Body, Fragment, Load, Part, Shape};
+pub use self::output::{Commit, Output};
+pub use self::spec::{BindContext, OperatorSpec};
+use crate::batch::{Chunk, Payload};
 pub use crate::error::OperatorError;
-use crate::memory::MemoryBudget;
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
 /// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
@@ -81,22 +82,25 @@ pub enum Flow {
     /// There is more output than one call should write; call [`Operator::resume`] when it has been
     /// passed on.
     HaveOutput,
-    /// The next part was asked a question; the next call is [`Operator::reply`] with its answer.
+    /// The operator has asked the next part a question. The next call is [`Operator::reply`] with
+    /// the answer; input and its end wait for that.
     AwaitReply,
     /// The pipe, terminal or socket that a sink writes to has no room. The next call is
     /// [`Operator::resume`], when [`Operator::descriptor`] is writable or has lost its reader, at
     /// the latest at the time that [`Operator::wake_at`] names. The call may come early. The thread
     /// serves its other parts meanwhile, so a reader that stops holds up nothing but its own rows.
     AwaitWritable,
-    /// Work is in flight elsewhere, such as on a device; call [`Operator::wake`] at the time that
-    /// [`Operator::wake_at`] names. More input may come before, but this is no batch boundary:
-    /// while a query waits for one, the operator gets no input. An operator that returned this
-    /// from [`Operator::finish`] has ended when a later call returns [`Flow::NeedInput`].
+    /// Work is in flight elsewhere, such as on a device. [`Operator::wake`] is called at the time
+    /// that [`Operator::wake_at`] names. More input may come before that time, but the operator is
+    /// at no batch boundary: while a query waits for one, the operator gets no input. An operator
+    /// that returned this from [`Operator::finish`] has ended when a later call returns
+    /// [`Flow::NeedInput`].
     InFlight,
-    /// As [`Flow::InFlight`], with work that its own thread does: [`Operator::wake`] is also
-    /// called when no other part of the thread has work, or has had for half a millisecond since
-    /// this work came, and for three times as long as the last such call took. So parts that give
-    /// others work come before a part that works for long.
+    /// As [`Flow::InFlight`], with work that takes long and that the operator's own thread does.
+    /// [`Operator::wake`] is also called when no other part of the thread has work. A part that has
+    /// waited for half a millisecond, or for three times the duration of the last such call,
+    /// whichever is longer, is called although other parts have work. So parts whose output other
+    /// threads wait for go first.
     Background,
 }
 
@@ -132,9 +136,6 @@ pub struct Progress {
     /// Bytes in all, if known.
     pub bytes_total: Option<u64>,
 }
-
-/// Makes a result of an operator permanent.
-pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 
 /// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
 ///
@@ -408,392 +409,3 @@ pub trait Operator: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the operator keeps no state that could be restored or merged")]
 pub struct NoState;
-
-/// The output of an operator: collects the batches of one call, in order, until the stage loop
-/// moves them on.
-///
-/// # Examples
-/// ```
-/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
-/// # use pipeline::*;
-/// use trommel_engine::operator::Output;
-///
-/// let mut out = Output::new();
-/// out.send(numbers([1, 2]));
-/// out.send_to(1, numbers([3]));
-/// out.send(numbers([]));
-/// let sent: Vec<_> = out.drain_sent().map(|(port, sent)| (port, sent.items())).collect();
-/// assert_eq!(sent, [(0, 2), (1, 1)], "empty batches are not sent");
-/// ```
-pub struct Output {
-    origin: Origin,
-    pub(crate) sent: Vec<(usize, Payload)>,
-    pub(crate) replies: Vec<Chunk>,
-    pub(crate) late_failure: Option<OperatorError>,
-    pub(crate) commits: Vec<Commit>,
-}
-
-impl fmt::Debug for Output {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Output")
-            .field("sent", &self.sent)
-            .field("replies", &self.replies)
-            .field("late_failure", &self.late_failure)
-            .field("commits", &self.commits.len())
-            .finish_non_exhaustive()
-    }
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Output {
-    /// An empty output, for calling an operator without an engine.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            origin: Origin { sequence: 0, entered: Instant::now() },
-            sent: Vec::new(),
-            replies: Vec::new(),
-            late_failure: None,
-            commits: Vec::new(),
-        }
-    }
-
-    /// Sends rows to output port 0. Empty batches are not sent.
-    pub fn send(&mut self, records: RecordBatch) {
-        self.send_to(0, records);
-    }
-
-    /// Sends rows to output `port`. Empty batches are not sent.
-    pub fn send_to(&mut self, port: usize, records: RecordBatch) {
-        if records.num_rows() > 0 {
-            self.sent.push((port, Payload::Batch(Batch { records, origin: self.origin })));
-        }
-    }
-
-    /// Sends a chunk to the next part of the same operator. Unless it has an
-    /// [origin](Chunk::with_origin), it comes from the batch in hand.
-    pub fn send_chunk(&mut self, chunk: Chunk) {
-        self.send_chunk_to(0, chunk);
-    }
-
-    /// As [`Self::send_chunk`], to one of the [workers](Shape::Workers) of the operator.
-    pub fn send_chunk_to(&mut self, worker: usize, chunk: Chunk) {
-        self.sent.push((worker, Payload::Chunk(chunk.stamped(self.origin))));
-    }
-
-    /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
-    /// a chunk back to it. With [workers](Shape::Workers), the last part answers the first one.
-    pub fn send_reply(&mut self, reply: Chunk) {
-        self.replies.push(reply);
-    }
-
-    /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
-    /// The run goes on to its end, so that no row is lost, and then fails with the first such
-    /// error ([`RunErrorCause::Late`](crate::error::RunErrorCause::Late)).
-    pub fn fail_late(&mut self, error: OperatorError) {
-        self.late_failure.get_or_insert(error);
-    }
-
-    /// Takes the error of [`Self::fail_late`], for calling an operator without an engine.
-    pub fn take_late_failure(&mut self) -> Option<OperatorError> {
-        self.late_failure.take()
-    }
-
-    /// Calls `commit` when every stage of the run has ended well, to make a result permanent,
-    /// such as to give a file its name. If the run fails or is aborted, `commit` is dropped
-    /// without being called. Its error fails the run; other results are committed all the same.
-    pub fn commit_at_end(
-        &mut self,
-        commit: impl FnOnce() -> Result<(), OperatorError> + Send + 'static,
-    ) {
-        self.commits.push(Box::new(commit));
-    }
-
-    /// Takes the commits of [`Self::commit_at_end`], for calling an operator without an engine.
-    pub fn drain_commits(&mut self) -> impl Iterator<Item = Commit> + '_ {
-        self.commits.drain(..)
-    }
-
-    /// Takes the payloads sent so far, each with its port.
-    pub fn drain_sent(&mut self) -> impl Iterator<Item = (usize, Payload)> + '_ {
-        self.sent.drain(..)
-    }
-
-    /// Takes the replies written so far.
-    pub fn drain_replies(&mut self) -> impl Iterator<Item = Chunk> + '_ {
-        self.replies.drain(..)
-    }
-
-    /// Sets the origin of payloads that are sent from now on in this call, for an operator that
-    /// holds payloads back. Before a call, it is the origin of the last payload.
-    pub fn set_origin(&mut self, origin: Origin) {
-        self.origin = origin;
-    }
-}
-
-/// Amount of work of a part, for the placement of parts on cores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
-    /// Fused with its neighbour.
-    Light,
-    /// A core of its own if the heavy parts leave one; else as if it were light.
-    Moderate,
-    /// A core of its own while there are cores.
-    Heavy,
-    /// One of several parts that share work: a core of its own while there are cores, or else one
-    /// with as few others as possible.
-    Worker,
-}
-
-/// The code of a part.
-pub enum Body {
-    /// Produces.
-    Source(Box<dyn Source>),
-    /// Transforms or consumes.
-    Operator(Box<dyn Operator>),
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Source(_) => "Source",
-            Self::Operator(_) => "Operator",
-        })
-    }
-}
-
-/// One of the parts that an operator consists of.
-#[derive(Debug)]
-pub struct Part {
-    /// Name within the operator, such as `filter`; empty for the only part.
-    pub name: Cow<'static, str>,
-    /// Its amount of work.
-    pub load: Load,
-    /// Its code.
-    pub body: Body,
-}
-
-/// The way of chunks between the parts of an operator.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Shape {
-    /// Each part sends chunks to the next one and replies to the one before it. Queries follow
-    /// the chunks.
-    #[default]
-    Chain,
-    /// The parts between the first and the last one stand side by side. The first one sends a
-    /// chunk [to one of them](Output::send_chunk_to), each of them sends chunks to the last one,
-    /// which replies to the first. Chunks of different workers come in any order. Queries are
-    /// answered by the first part. A [source](Fragment::fed_by) may come before the first part: the
-    /// source sends chunks to the first part and gets no replies.
-    Workers,
-}
-
-/// An operator that is bound to its inputs, ready to be placed and run.
-#[derive(Debug)]
-pub struct Fragment {
-    /// The parts; external inputs enter the first. Never empty.
-    pub parts: Vec<Part>,
-    /// The way of chunks between them.
-    pub shape: Shape,
-    /// Schema of each output port; none for a sink. Rows leave the last part.
-    pub outputs: Vec<SchemaRef>,
-    /// Number of output ports, the last ones of `outputs`, whose rows leave the first part.
-    pub early_outputs: usize,
-    /// Things outside of the pipeline that it reads and writes.
-    pub claims: Vec<Claim>,
-    /// Whether a later run of the same source reads this run's input once more, from its beginning.
-    pub rereads: bool,
-}
-
-impl Fragment {
-    /// A chain of parts that claims nothing.
-    #[must_use]
-    pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        let (early_outputs, claims, rereads) = (0, Vec::new(), false);
-        Self { parts, shape: Shape::Chain, outputs, early_outputs, claims, rereads }
-    }
-
-    /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
-    /// claim nothing.
-    ///
-    /// # Panics
-    /// If there are fewer than three.
-    #[must_use]
-    pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
-        assert!(parts.len() > 2, "a worker stands between two parts");
-        Self { shape: Shape::Workers, ..Self::new(parts, outputs) }
-    }
-
-    /// Puts a source before the parts of an operator with workers: its chunks enter the first one.
-    ///
-    /// # Panics
-    /// If the parts are no workers.
-    #[must_use]
-    pub fn fed_by(mut self, name: &'static str, load: Load, source: impl Source + 'static) -> Self {
-        assert_eq!(self.shape, Shape::Workers, "a source feeds workers");
-        let body = Body::Source(Box::new(source));
-        self.parts.insert(0, Part { name: Cow::Borrowed(name), load, body });
-        self
-    }
-
-    /// A source with one output port.
-    pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
-        let body = Body::Source(Box::new(source));
-        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], vec![output])
-    }
-
-    /// An operator of one part with the given output ports.
-    pub fn operator(
-        load: Load,
-        operator: impl Operator + 'static,
-        outputs: Vec<SchemaRef>,
-    ) -> Self {
-        let body = Body::Operator(Box::new(operator));
-        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
-    }
-
-    /// Adds output ports whose rows leave the first part, such as rows that it cannot use. The part
-    /// [sends](Output::send_to) them by their numbers among all ports.
-    #[must_use]
-    pub fn with_early_outputs(mut self, outputs: impl IntoIterator<Item = SchemaRef>) -> Self {
-        let before = self.outputs.len();
-        self.outputs.extend(outputs);
-        self.early_outputs += self.outputs.len() - before;
-        self
-    }
-
-    /// Claims things outside of the pipeline for this stage.
-    #[must_use]
-    pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
-        self.claims.extend(claims);
-        self
-    }
-
-    /// Says that a later run reads this run's input once more, from its beginning.
-    #[must_use]
-    pub fn rereading(mut self) -> Self {
-        self.rereads = true;
-        self
-    }
-}
-
-/// The surroundings of a stage when it is bound.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct BindContext {
-    /// Number of cores that the stage was given by name.
-    pub cores: usize,
-    /// Number of threads that the parts of the stage can have: one for each core that it was given
-    /// by name, or else for each core of the process, if parts do not share one thread.
-    pub threads: usize,
-    /// The memory that the stages of the pipeline share. State that grows with the stream
-    /// reserves here.
-    pub memory: MemoryBudget,
-    /// The things that the run writes. All claims are in it when the run starts.
-    pub outputs: Outputs,
-    /// Whether a source of its input [reads it again](Fragment::rereads) in a later run: a state
-    /// that a later run goes on with would have everything twice.
-    pub rereads: bool,
-    /// The part of its first output that later stages look at.
-    pub demand: Demand,
-}
-
-impl BindContext {
-    /// A stage that was given `cores` cores by name, with a thread for each of them or one, and
-    /// half of the memory of the process.
-    #[must_use]
-    pub fn new(cores: usize) -> Self {
-        let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
-        let (rereads, demand) = (false, Demand::all());
-        Self { cores, threads: cores.max(1), memory, outputs, rereads, demand }
-    }
-
-    /// Sets the number of threads that the parts of the stage can have.
-    #[must_use]
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Gives the stage this budget.
-    #[must_use]
-    pub fn memory(mut self, budget: MemoryBudget) -> Self {
-        self.memory = budget;
-        self
-    }
-
-    /// Says whether a source of its input reads it again in a later run.
-    #[must_use]
-    pub fn rereads(mut self, rereads: bool) -> Self {
-        self.rereads = rereads;
-        self
-    }
-
-    /// Says what later stages look at.
-    #[must_use]
-    pub fn demand(mut self, demand: Demand) -> Self {
-        self.demand = demand;
-        self
-    }
-
-    /// Gives the stage these outputs of the run.
-    #[must_use]
-    pub fn outputs(mut self, outputs: Outputs) -> Self {
-        self.outputs = outputs;
-        self
-    }
-}
-
-/// A configured operator that does not know its inputs yet. Graphs are built from these.
-pub trait OperatorSpec: Send {
-    /// The operator's name in configurations, such as `frequent_items`.
-    fn operator(&self) -> &'static str;
-
-    /// Number of input ports: `0..=0` for a source, `1..=usize::MAX` for any number. An operator
-    /// with exactly one port accepts several inputs of the same schema and sees their batches as
-    /// they come, and one port is what an operator has unless it says otherwise.
-    fn input_ports(&self) -> RangeInclusive<usize> {
-        1..=1
-    }
-
-    /// Names of its output ports, if it has several: a configuration reads one as `stage.port`, and
-    /// a first one without a name as `stage`.
-    fn output_ports(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Sends the rows that it cannot use to its output `rejected`, unless it was told to do
-    /// something else with them. Whether it has this output now. Called before anything else, for a
-    /// pipeline that collects the rejected rows of all stages.
-    fn reject(&mut self) -> bool {
-        false
-    }
-
-    /// The part of the rows at input `port` that it looks at, where later stages look at this
-    /// part of its first output; the provided method answers all of them. Called before
-    /// [`OperatorSpec::bind`].
-    fn demand(&self, _port: usize, _output: &Demand) -> Demand {
-        Demand::all()
-    }
-
-    /// Whether it reads standard input, which a process has once.
-    fn reads_stdin(&self) -> bool {
-        false
-    }
-
-    /// Checks the input schemas (one a port) and builds the operator.
-    ///
-    /// # Errors
-    /// If a column is missing or has the wrong type, or a parameter does not fit the inputs or the
-    /// machine.
-    fn bind(
-        self: Box<Self>,
-        inputs: &[SchemaRef],
-        context: BindContext,
-    ) -> Result<Fragment, BindError>;
-}

@@ -2,6 +2,8 @@
 //! For the model checker, loom's primitives replace the ones of the doorbell and the edges;
 //! crossbeam-channel knows nothing of loom, so a small queue takes its place there.
 
+pub(crate) mod counter;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(loom))]
