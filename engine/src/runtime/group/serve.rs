@@ -8,16 +8,14 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::control::{AnswerTo, Control, Ticket, WatchSlot};
-use super::group::RunningGroup;
-use super::outputs::NextPart;
+use super::super::node::outputs::NextPart;
+use super::super::queries::control::{AnswerTo, Control, Ticket, WatchSlot};
+use super::super::waits::LAST_ANSWERS;
+use super::RunningGroup;
 use crate::query::{Computation, Response};
 use crate::sync::counter::nanoseconds;
-
-/// Time for answers to callers that wait when the run ends.
-const LAST_ANSWERS: Duration = Duration::from_millis(100);
 
 impl RunningGroup {
     /// Empties the mailbox. Forwarded queries are accepted before the chunk that follows them is

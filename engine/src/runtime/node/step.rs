@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// A piece of work: one call of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Work {
+pub(crate) enum Work {
     /// Ask the source for more.
     Produce,
     /// Ask the source for the items that it has taken: the run drains.
@@ -23,7 +23,7 @@ pub(super) enum Work {
 
 /// The next step of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Now(Work),
     /// No work before this time, unless a message arrives.
     At(Instant),
@@ -33,19 +33,19 @@ pub(super) enum Step {
 
 /// The state of a group that the next step of its nodes depends on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View {
-    pub(super) is_draining: bool,
+pub(crate) struct GroupState {
+    pub(crate) is_draining: bool,
     /// Whether callers and readers of standing queries may be answered now.
-    pub(super) may_answer: bool,
+    pub(crate) may_answer: bool,
     /// Whether no other node has work, so that one may work in the background.
-    pub(super) is_idle: bool,
+    pub(crate) is_idle: bool,
     /// `None` for the time that is waited for in place of the work that it brings.
-    pub(super) now: Option<Instant>,
+    pub(crate) now: Option<Instant>,
 }
 
 impl Step {
     /// `work` if it has come by the time `at`, otherwise the wait for it.
-    pub(super) fn at(at: Option<Instant>, now: Option<Instant>, work: Work) -> Self {
+    pub(crate) fn at(at: Option<Instant>, now: Option<Instant>, work: Work) -> Self {
         match (at, now) {
             (Some(at), Some(now)) if at <= now => Self::Now(work),
             (Some(at), _) => Self::At(at),

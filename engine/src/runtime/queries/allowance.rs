@@ -16,30 +16,30 @@ const CREDIT_NS_MAX: i64 = 2_000_000;
 
 /// The credit of one thread. Its thread writes it; threads that send queries on to it read it.
 #[derive(Debug, Default)]
-pub(super) struct Allowance {
+pub(crate) struct Allowance {
     /// Written with every piece of work, so in a cache line of its own.
     credit_ns: CachePadded<AtomicI64>,
 }
 
 impl Allowance {
     /// Adds the credit for `busy_ns` of work.
-    pub(super) fn earn(&self, busy_ns: u64) {
+    pub(crate) fn earn(&self, busy_ns: u64) {
         let earned = i64::try_from(busy_ns).unwrap_or(i64::MAX) / SHARE;
         self.set(self.get().saturating_add(earned).min(CREDIT_NS_MAX));
     }
 
     /// Takes the time of an answer off.
-    pub(super) fn spend(&self, answer_ns: u64) {
+    pub(crate) fn spend(&self, answer_ns: u64) {
         self.set(self.get().saturating_sub(i64::try_from(answer_ns).unwrap_or(i64::MAX)));
     }
 
     /// Forgives the debt.
-    pub(super) fn forgive(&self) {
+    pub(crate) fn forgive(&self) {
         self.set(self.get().max(0));
     }
 
     /// Whether a query may be answered now.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.get() >= 0
     }
 

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::time::Instant;
 
-use super::control::Address;
+use super::super::queries::control::Address;
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeSender, Message};
 use crate::metrics::PartCounters;
 use crate::sync::counter::{add, nanoseconds};
 
 /// A consumer of an output port.
-pub(super) enum Target {
+pub(crate) enum Target {
     /// Input `port` of a node of the same group; `pushed` counts the messages so far.
     Local { node: usize, port: usize, pushed: u64 },
     /// Another thread.
@@ -18,20 +18,20 @@ pub(super) enum Target {
 }
 
 /// An input of a node of the same group.
-pub(super) struct LocalInput {
-    pub(super) node: usize,
-    pub(super) port: usize,
+pub(crate) struct LocalInput {
+    pub(crate) node: usize,
+    pub(crate) port: usize,
 }
 
 /// The next part of the operator, and the number of chunks sent to it so far.
-pub(super) enum NextPart<'a> {
+pub(crate) enum NextPart<'a> {
     Local { node: usize, sent: u64 },
     Remote { address: &'a Address, sent: u64 },
 }
 
 /// The outputs of one node.
 #[derive(Default)]
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
     /// The consumers of each port.
     ports: Vec<Vec<Target>>,
     /// The consumers in the same group, the most downstream one first.
@@ -46,7 +46,7 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Adds a consumer to output `port`.
-    pub(super) fn add_target(&mut self, port: usize, target: Target) {
+    pub(crate) fn add_target(&mut self, port: usize, target: Target) {
         if self.ports.len() <= port {
             self.ports.resize_with(port + 1, Vec::new);
         }
@@ -58,32 +58,32 @@ impl Outputs {
     }
 
     /// Sets the way back to the part before this one.
-    pub(super) fn set_reply_target(&mut self, target: Target) {
+    pub(crate) fn set_reply_target(&mut self, target: Target) {
         self.reply = Some(target);
     }
 
     /// Sets the address of the next part, which is on another thread.
-    pub(super) fn set_next_part(&mut self, address: Address) {
+    pub(crate) fn set_next_part(&mut self, address: Address) {
         self.next_part = Some(address);
     }
 
     /// Number of output ports; 0 for a sink.
-    pub(super) fn ports(&self) -> usize {
+    pub(crate) fn ports(&self) -> usize {
         self.ports.len()
     }
 
     /// Number of consumers of `port`.
-    pub(super) fn consumers(&self, port: usize) -> usize {
+    pub(crate) fn consumers(&self, port: usize) -> usize {
         self.ports[port].len()
     }
 
     /// The consumers in the same group, the most downstream one first.
-    pub(super) fn local_nodes(&self) -> &[usize] {
+    pub(crate) fn local_nodes(&self) -> &[usize] {
         &self.local_nodes
     }
 
     /// Counts a message to one consumer if that is in the same group, and returns its input.
-    pub(super) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
+    pub(crate) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
         match &mut self.ports[port][consumer] {
             Target::Remote(_) => None,
             Target::Local { node, port, pushed } => {
@@ -94,7 +94,7 @@ impl Outputs {
     }
 
     /// Sends `message` to one consumer on another thread, or keeps it until there is space.
-    pub(super) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
+    pub(crate) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
         if let Target::Remote(edge) = &mut self.ports[port][consumer]
             && !edge.push(message)
         {
@@ -106,7 +106,7 @@ impl Outputs {
     ///
     /// # Panics
     /// If there is no part before this one.
-    pub(super) fn local_part_before(&self) -> Option<usize> {
+    pub(crate) fn local_part_before(&self) -> Option<usize> {
         match self.reply.as_ref().expect("the first part of an operator sends no replies") {
             Target::Remote(_) => None,
             Target::Local { node, .. } => Some(*node),
@@ -115,7 +115,7 @@ impl Outputs {
 
     /// Sends `reply` to the part before this one, on another thread, or keeps it until there is
     /// space.
-    pub(super) fn send_reply(&mut self, reply: Chunk, now: Instant) {
+    pub(crate) fn send_reply(&mut self, reply: Chunk, now: Instant) {
         if let Some(Target::Remote(edge)) = &mut self.reply
             && !edge.push(Message::Payload(Payload::Chunk(reply)))
         {
@@ -127,7 +127,7 @@ impl Outputs {
     ///
     /// # Panics
     /// If there is none.
-    pub(super) fn next_part(&self) -> NextPart<'_> {
+    pub(crate) fn next_part(&self) -> NextPart<'_> {
         match &self.ports[0][0] {
             Target::Remote(edge) => {
                 let address = self.next_part.as_ref();
@@ -139,17 +139,17 @@ impl Outputs {
     }
 
     /// Whether a message waits for space.
-    pub(super) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.stuck_since.is_some()
     }
 
     /// Whether a queue that was full has space again.
-    pub(super) fn can_flush(&self) -> bool {
+    pub(crate) fn can_flush(&self) -> bool {
         self.is_stuck() && self.edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
     /// Sends kept messages as far as they fit; if none is left, counts the wait and returns true.
-    pub(super) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
+    pub(crate) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
         if !self.is_stuck() {
             return true;
         }
@@ -165,7 +165,7 @@ impl Outputs {
     }
 
     /// Counts the wait for space up to `now`, here and at the edges.
-    pub(super) fn count_wait(&mut self, now: Instant, counters: &PartCounters) {
+    pub(crate) fn count_wait(&mut self, now: Instant, counters: &PartCounters) {
         self.count_blocked(now, counters);
         self.edges_mut().for_each(EdgeSender::count_blocked);
     }

@@ -3,17 +3,14 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mio::Interest;
 
-use super::poller::Readiness;
-use super::step::{Step, View, Work};
+use super::super::poller::Readiness;
+use super::super::waits::UNWATCHABLE_RETRY;
+use super::step::{GroupState, Step, Work};
 use crate::operator::{Source, SourceFlow};
-
-/// Pause of a node that waits for a descriptor which cannot be waited for, such as that of a
-/// regular file.
-const UNWATCHABLE: Duration = Duration::from_millis(1);
 
 /// A node that waits.
 #[derive(Debug, Clone, Copy)]
@@ -44,14 +41,14 @@ impl Pace {
     }
 
     /// The next step of a source, given that its outputs have space.
-    pub(super) fn next_step(&self, group: View) -> Step {
+    pub(super) fn next_step(&self, group: GroupState) -> Step {
         let work = if group.is_draining { Work::StopSource } else { Work::Produce };
         let begins_to_stop = group.is_draining && !self.is_stopping;
         if begins_to_stop { Step::Now(work) } else { self.step_after_pause(group, work) }
     }
 
     /// `work` when the pause is over.
-    pub(super) fn step_after_pause(&self, group: View, work: Work) -> Step {
+    pub(super) fn step_after_pause(&self, group: GroupState, work: Work) -> Step {
         let is_ready = || self.readiness.as_ref().is_some_and(Readiness::is_ready);
         match self.pause {
             Some(pause) if !is_ready() => Step::at(pause.until, group.now, work),
@@ -81,7 +78,7 @@ impl Pace {
                 let descriptor =
                     descriptor.expect("a source that returns `AwaitReadable` names a descriptor");
                 let is_watched = self.watch(descriptor, Interest::READABLE)?;
-                if is_watched { wait } else { wait.min(UNWATCHABLE) }
+                if is_watched { wait } else { wait.min(UNWATCHABLE_RETRY) }
             }
         };
         self.pause = Some(Pause { until: Instant::now().checked_add(wait) });
@@ -101,7 +98,7 @@ impl Pace {
             Some(descriptor) => self.watch(descriptor, Interest::WRITABLE)?,
             None => true,
         };
-        let retry = (!is_watched).then(|| Instant::now() + UNWATCHABLE);
+        let retry = (!is_watched).then(|| Instant::now() + UNWATCHABLE_RETRY);
         self.pause = Some(Pause { until: until.into_iter().chain(retry).min() });
         Ok(())
     }

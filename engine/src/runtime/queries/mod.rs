@@ -2,13 +2,17 @@
 //!
 //! The way of a query, and the time of its answer, are described in [`crate::query`].
 
+pub(super) mod allowance;
+pub(super) mod control;
+pub(super) mod tickets;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use super::control::{Address, Published, WatchSlot};
+use self::control::{Address, Published, WatchSlot};
 use crate::channel::oneshot::RecvError;
 use crate::query::{QueryError, Request};
 

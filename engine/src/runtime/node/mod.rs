@@ -1,23 +1,28 @@
 //! A node: a part at its place in a thread's group, with its next step and its work.
 
+pub(super) mod inputs;
+pub(super) mod outputs;
+mod pace;
+pub(super) mod step;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, SchemaRef};
 
-use super::control::{MAILBOX_QUERIES_MAX, Ticket};
-use super::inputs::{Inputs, Truncated};
-use super::outputs::Outputs;
-use super::pace::Pace;
+use self::inputs::{Inputs, Truncated};
+use self::outputs::Outputs;
+use self::pace::Pace;
+use self::step::{GroupState, Step, Work};
 use super::poller::Readiness;
-use super::step::{Step, View, Work};
-use super::tickets::Tickets;
-use crate::batch::Origin;
+use super::queries::control::{MAILBOX_QUERIES_MAX, Ticket};
+use super::queries::tickets::Tickets;
+use crate::batch::{Origin, Payload};
 use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
-use crate::operator::{Body, Ending, Flow, Output, SourceFlow};
+use crate::operator::{Body, Ending, Flow, Operator, OperatorError, Output, SourceFlow};
 use crate::query::{QueryError, QueryPayload, Request, Response};
 use crate::sync::counter::{add, nanoseconds};
 
@@ -240,34 +245,65 @@ impl Node {
     }
 
     /// The next step, given that its outputs have space.
-    pub(super) fn next_step(&self, group: View) -> Step {
-        let wake = || Step::at(self.wake_at, group.now, Work::Wake);
-        let returned = || self.takes_replies && self.inputs.has_reply();
-        match (self.life, self.flow) {
-            (Life::Done, _) => Step::Wait,
-            (_, Flow::HaveOutput) => Step::Now(Work::Resume),
-            (_, Flow::AwaitWritable) => self.pace.step_after_pause(group, Work::Resume),
-            (_, Flow::AwaitReply) if self.inputs.has_reply() => Step::Now(Work::Reply),
-            (_, Flow::AwaitReply) => Step::Wait,
-            (_, Flow::NeedInput) if self.is_source() => self.pace.next_step(group),
-            (_, Flow::NeedInput) if returned() => Step::Now(Work::Reply),
-            (_, Flow::NeedInput) => self.input_work().map_or_else(wake, Step::Now),
-            (_, Flow::InFlight) => match wake() {
-                // The chunk that has landed is nearest to the end of the stream.
-                Step::Now(work) => Step::Now(work),
-                _ if returned() => Step::Now(Work::Reply),
-                wait if self.may_take(group.may_answer) => {
-                    self.input_work().map_or(wait, Step::Now)
-                }
-                wait => wait,
-            },
-            (_, Flow::Background) if returned() => Step::Now(Work::Reply),
-            (_, Flow::Background) => {
-                let input = self.input_work().filter(|_| self.may_take(group.may_answer));
-                let background = group.is_idle.then_some(Work::Wake);
-                input.or(background).map_or_else(wake, Step::Now)
-            }
+    pub(super) fn next_step(&self, group: GroupState) -> Step {
+        if self.is_done() {
+            return Step::Wait;
         }
+        match self.flow {
+            Flow::HaveOutput => Step::Now(Work::Resume),
+            Flow::AwaitWritable => self.pace.step_after_pause(group, Work::Resume),
+            // An end of the input waits too: the operator holds a batch that needs the reply.
+            Flow::AwaitReply if self.inputs.has_reply() => Step::Now(Work::Reply),
+            Flow::AwaitReply => Step::Wait,
+            Flow::NeedInput if self.is_source() => self.pace.next_step(group),
+            Flow::NeedInput => self.step_at_boundary(group),
+            Flow::InFlight => self.step_in_flight(group),
+            Flow::Background => self.step_in_background(group),
+        }
+    }
+
+    /// At a batch boundary, a reply goes first, since it may bring the buffer for the next output;
+    /// then input, which brings on work of its own; then the time that the operator has named.
+    fn step_at_boundary(&self, group: GroupState) -> Step {
+        if self.takes_returned_reply() {
+            return Step::Now(Work::Reply);
+        }
+        self.input_work().map_or_else(|| self.step_at_wake_time(group), Step::Now)
+    }
+
+    /// With work in flight, a chunk that has landed goes first, because it is nearest to the end
+    /// of the stream; then a reply; then input, unless a query waits for a batch boundary.
+    fn step_in_flight(&self, group: GroupState) -> Step {
+        let at_wake_time = self.step_at_wake_time(group);
+        if matches!(at_wake_time, Step::Now(_)) {
+            return at_wake_time;
+        }
+        if self.takes_returned_reply() {
+            return Step::Now(Work::Reply);
+        }
+        let input = self.input_work().filter(|_| self.may_take(group.may_answer));
+        input.map_or(at_wake_time, Step::Now)
+    }
+
+    /// With work in the background, all that is short goes first: a reply, then input, unless a
+    /// query waits for a batch boundary. The work itself comes when the thread is idle.
+    fn step_in_background(&self, group: GroupState) -> Step {
+        if self.takes_returned_reply() {
+            return Step::Now(Work::Reply);
+        }
+        let input = self.input_work().filter(|_| self.may_take(group.may_answer));
+        let background = group.is_idle.then_some(Work::Wake);
+        input.or(background).map_or_else(|| self.step_at_wake_time(group), Step::Now)
+    }
+
+    /// The call at the time that the operator has named, or the wait for that time.
+    fn step_at_wake_time(&self, group: GroupState) -> Step {
+        Step::at(self.wake_at, group.now, Work::Wake)
+    }
+
+    /// Whether a reply waits that the operator takes at any time.
+    fn takes_returned_reply(&self) -> bool {
+        self.takes_replies && self.inputs.has_reply()
     }
 
     fn input_work(&self) -> Option<Work> {
@@ -301,53 +337,75 @@ impl Node {
         if work == Work::Truncated {
             return Err(self.error(RunErrorCause::Truncated));
         }
-        let is_running = self.life == Life::Running;
-        let origin = self.origin;
-        let Body::Operator(operator) = &mut self.body else {
+        if self.is_source() {
             return self.produce(work, begin, output).map(|()| false);
-        };
+        }
         if self.flow == Flow::AwaitWritable {
             self.pace.begin_call(work);
         }
-        output.set_origin(origin);
+        let is_running = self.life == Life::Running;
+        output.set_origin(self.origin);
         let (result, is_data) = match work {
             Work::Take => {
-                let (port, payload) = self.inputs.take();
-                let Some(payload) = payload else {
-                    if let Some(ending) = self.inputs.port_ending(port) {
-                        operator.port_ended(port, ending);
-                        self.wake_at = operator.wake_at();
-                    }
-                    return Ok(false);
-                };
-                self.counters.count_in(payload.items());
-                self.origin = payload.origin().unwrap_or(origin);
+                let Some((port, payload)) = self.take_payload() else { return Ok(false) };
                 output.set_origin(self.origin);
-                (operator.process(port, payload, output), true)
+                (self.body_operator().process(port, payload, output), true)
             }
-            Work::Resume => (operator.resume(output), is_running),
-            Work::Reply => (operator.reply(self.inputs.take_reply(), output), is_running),
+            Work::Resume => (self.body_operator().resume(output), is_running),
+            Work::Reply => {
+                let reply = self.inputs.take_reply();
+                (self.body_operator().reply(reply, output), is_running)
+            }
             Work::Wake => {
-                output.set_origin(Origin { entered: begin, ..origin });
-                (operator.wake(begin, output), false)
+                output.set_origin(Origin { entered: begin, ..self.origin });
+                (self.body_operator().wake(begin, output), false)
             }
             Work::Finish => {
                 self.life = Life::Finishing;
-                (operator.finish(output), false)
+                (self.body_operator().finish(output), false)
             }
             Work::Produce | Work::StopSource | Work::Truncated => {
                 unreachable!("sources produce, and truncation was handled")
             }
         };
-        let flow = result.and_then(|flow| {
-            self.wake_at = operator.wake_at();
-            if flow == Flow::AwaitWritable {
-                self.pace.await_room(operator.descriptor(), self.wake_at)?;
-            }
-            Ok(flow)
-        });
+        let flow = result.and_then(|flow| self.note_flow(flow));
         self.flow = flow.map_err(|error| self.error(RunErrorCause::Failed(error)))?;
         Ok(is_data)
+    }
+
+    /// Takes the payload that was fetched, with its port; `None` for an end marker, of which the
+    /// operator is told when it was the last one of its port.
+    fn take_payload(&mut self) -> Option<(usize, Payload)> {
+        let (port, payload) = self.inputs.take();
+        if let Some(payload) = payload {
+            self.counters.count_in(payload.items());
+            self.origin = payload.origin().unwrap_or(self.origin);
+            return Some((port, payload));
+        }
+        if let Some(ending) = self.inputs.port_ending(port) {
+            let operator = self.body_operator();
+            operator.port_ended(port, ending);
+            self.wake_at = operator.wake_at();
+        }
+        None
+    }
+
+    /// Notes the time or the descriptor that the operator waits for after a call.
+    fn note_flow(&mut self, flow: Flow) -> Result<Flow, OperatorError> {
+        let Body::Operator(operator) = &self.body else { unreachable!("a source has no flow") };
+        self.wake_at = operator.wake_at();
+        if flow == Flow::AwaitWritable {
+            self.pace.await_room(operator.descriptor(), self.wake_at)?;
+        }
+        Ok(flow)
+    }
+
+    /// The operator of a node that is no source.
+    fn body_operator(&mut self) -> &mut dyn Operator {
+        match &mut self.body {
+            Body::Operator(operator) => &mut **operator,
+            Body::Source(_) => unreachable!("a source produces and does nothing else"),
+        }
     }
 
     /// Calls a source, numbers the batches that it sent, and notes the time of its next call.

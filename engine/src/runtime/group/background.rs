@@ -1,0 +1,81 @@
+//! Work in the background: its turns, and its wait for the other work of its thread.
+//!
+//! A part with [`Flow::Background`](crate::operator::Flow::Background) has work that takes long.
+//! Foreground work goes first, because its output may be what other threads wait for. Foreground
+//! work that never pauses would keep background work off for ever, so background work becomes
+//! *late* after a wait, and late work goes before one foreground turn.
+
+use std::time::{Duration, Instant};
+
+use super::super::node::Node;
+use super::super::node::step::Work;
+use super::super::waits::{BACKGROUND_WAIT_FACTOR, BACKGROUND_WAIT_MIN};
+use super::RunningGroup;
+use crate::error::RunError;
+
+/// The turns of the background work of one group.
+pub(super) struct BackgroundTurns {
+    /// Time from which on background work goes before foreground work; `None` if no part has
+    /// background work.
+    late_at: Option<Instant>,
+    /// Wait of background work before it is late.
+    wait: Duration,
+    /// Index of the node that worked in the background last.
+    last: usize,
+}
+
+impl BackgroundTurns {
+    pub(super) fn new() -> Self {
+        Self { late_at: None, wait: BACKGROUND_WAIT_MIN, last: 0 }
+    }
+
+    /// Whether background work has waited for its whole wait.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.late_at.is_some_and(|late_at| late_at <= now)
+    }
+
+    /// Notes whether a part has background work. The wait begins with the turn that brought the
+    /// work and goes on through later turns.
+    fn note(&mut self, has_work: bool, now: Instant) {
+        let late_at = self.late_at.unwrap_or(now + self.wait);
+        self.late_at = has_work.then_some(late_at);
+    }
+
+    /// Ends a background turn that took `duration`. The next wait begins.
+    fn end_turn(&mut self, duration: Duration) {
+        self.wait = (BACKGROUND_WAIT_FACTOR * duration).max(BACKGROUND_WAIT_MIN);
+        self.late_at = None;
+    }
+}
+
+impl RunningGroup {
+    /// Notes whether the last turn has brought background work or has ended it.
+    pub(super) fn note_background(&mut self) {
+        let has_work = self.nodes.iter().any(Node::has_background);
+        self.background.note(has_work, self.now);
+    }
+
+    /// Gives one part a turn in the background; false if no part can work there now.
+    pub(super) fn take_background_turn(&mut self) -> Result<bool, RunError> {
+        let begin = self.now;
+        let worker = self.next_background_node();
+        if let Some(index) = worker {
+            self.background.last = index;
+            self.perform(index, Work::Wake)?;
+            self.follow(index)?;
+        }
+        self.background.end_turn(self.now - begin);
+        self.note_background();
+        Ok(worker.is_some())
+    }
+
+    /// The next node, in turn, that can work in the background.
+    fn next_background_node(&mut self) -> Option<usize> {
+        let (nodes, last) = (self.nodes.len(), self.background.last);
+        // A node whose next step is another one, such as to take a message, can work in the
+        // background, too: that step follows in a foreground turn.
+        (1..=nodes).map(|step| (last + step) % nodes).find(|&index| {
+            self.nodes[index].has_background() && self.find_work(index, true).is_some()
+        })
+    }
+}
