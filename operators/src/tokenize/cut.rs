@@ -10,7 +10,7 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 use super::TokenizeError;
 use super::input::TextInput;
 use crate::rejected::BadRows;
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 
 /// Some rows of a batch.
 pub(super) struct Part {
@@ -156,7 +156,7 @@ pub(super) trait Cut: Send + 'static {
 
     /// Cuts a part from a place on, up to about a batch of rows. Returns the place at which to
     /// continue; a row past the last one if nothing is left.
-    fn cut(&mut self, part: &Part, from: Place) -> (Self::Piece, Place);
+    fn cut(&mut self, part: &Part, from: TextPosition) -> (Self::Piece, TextPosition);
 }
 
 /// Makes rows of pieces, in the order of the input.

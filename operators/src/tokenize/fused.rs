@@ -6,14 +6,14 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 
 use super::cut::{Cut, Part, Parts, Rows};
 use crate::rejected::PORT;
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 
 pub(super) struct Fused<C, R> {
     parts: Parts,
     cut: C,
     rows: R,
     /// The part in progress, and the place of its next piece.
-    pending: Option<(Part, Place)>,
+    pending: Option<(Part, TextPosition)>,
 }
 
 impl<C: Cut, R: Rows<Piece = C::Piece>> Fused<C, R> {
@@ -38,7 +38,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
         let (part, from) = match self.pending.take() {
             Some(pending) => pending,
             None => match self.parts.next()? {
-                Some(part) => (part, Place::default()),
+                Some(part) => (part, TextPosition::default()),
                 None => return Ok(Flow::NeedInput),
             },
         };

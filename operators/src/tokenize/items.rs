@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use super::cut::{Batch, Cut, Part};
 use crate::columns::{TextsBuilder, column_batch};
 use crate::parameters::BATCH_BYTES;
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
@@ -28,7 +28,7 @@ impl CutItems {
 impl Cut for CutItems {
     type Piece = Batch;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (Batch, Place) {
+    fn cut(&mut self, part: &Part, from: TextPosition) -> (Batch, TextPosition) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.items);
         let texts = &mut self.items.texts;
         let bytes = texts.bytes() + texts.len() * size_of::<i32>();

@@ -11,7 +11,7 @@ use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorEr
 use trommel_kernels::cuda::NoDevice;
 
 use super::cut::{Cut, Part, Parts, Piece, Rows};
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
 };
@@ -36,7 +36,7 @@ pub(super) fn operator<C: Cut>(
 ) -> Fragment {
     let kernels = threads.min(KERNELS_MAX);
     let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PIECES_BYTES);
-    let collect = Collect { cut: cut(), rows, next: 0, at: Place::default() };
+    let collect = Collect { cut: cut(), rows, next: 0, at: TextPosition::default() };
     let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
     let parts = PartProducer { parts, pieces: PhantomData };
     wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
@@ -46,7 +46,7 @@ pub(super) fn operator<C: Cut>(
 struct PartChunk<P> {
     part: Option<Part>,
     /// Each with the place at which the next one begins.
-    pieces: Vec<(P, Place)>,
+    pieces: Vec<(P, TextPosition)>,
     pieces_bytes: usize,
 }
 
@@ -140,7 +140,7 @@ impl<C: Cut> Kernel for CutKernel<C> {
     fn run(&mut self, chunk: &mut Self::Chunk) {
         let PartChunk { part, pieces, pieces_bytes } = chunk;
         let part = part.as_ref().expect("a chunk in the wave has a part");
-        let mut from = Place::default();
+        let mut from = TextPosition::default();
         while from.row < part.records.num_rows() && *pieces_bytes < PIECES_BYTES {
             let (piece, next) = self.0.cut(part, from);
             *pieces_bytes += piece.bytes();
@@ -161,7 +161,7 @@ struct Collect<C, R> {
     rows: R,
     /// Number of pieces of the chunk whose rows have been sent, and the place where they end.
     next: usize,
-    at: Place,
+    at: TextPosition,
 }
 
 impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
@@ -169,7 +169,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
 
     fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError> {
         let (part, from) = (chunk.part(), self.at);
-        let mut send = |piece: &C::Piece, next: Place| {
+        let mut send = |piece: &C::Piece, next: TextPosition| {
             self.at = next;
             self.rows.send(piece, part, from.row..next.row, out)
         };
@@ -184,7 +184,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
         if self.at.row < part.records.num_rows() {
             return Ok(Taken::Some);
         }
-        (self.next, self.at) = (0, Place::default());
+        (self.next, self.at) = (0, TextPosition::default());
         Ok(Taken::All)
     }
 

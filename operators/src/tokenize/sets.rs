@@ -22,7 +22,7 @@ use crate::budget::bytes_with;
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
 use crate::texts::{TextHash, TextKey};
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
@@ -56,7 +56,7 @@ impl CutSets {
 impl Cut for CutSets {
     type Piece = SetPiece;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (SetPiece, Place) {
+    fn cut(&mut self, part: &Part, from: TextPosition) -> (SetPiece, TextPosition) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.keys);
         let Keys { keys, ends, .. } = &mut self.keys;
         let ends = mem::replace(ends, Vec::with_capacity(ends.len()));

@@ -8,7 +8,7 @@ use super::cut::{Batch, Cut, Part};
 use super::numbers::BatchNumbers;
 use crate::columns::{SetsBuilder, sets_of_texts};
 use crate::parameters::BATCH_BYTES;
-use crate::tokens::Place;
+use crate::tokens::TextPosition;
 use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
@@ -50,7 +50,7 @@ impl CutTextSets {
 impl Cut for CutTextSets {
     type Piece = Batch;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (Batch, Place) {
+    fn cut(&mut self, part: &Part, from: TextPosition) -> (Batch, TextPosition) {
         self.sets.next_id = part.id(from.row).into();
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.sets);
         let bytes = self.sets.bytes();
@@ -61,7 +61,7 @@ impl Cut for CutTextSets {
             drop(sets.take());
             *numbers = BatchNumbers::new();
             // The run ends: nothing more is cut.
-            let end = Place { row: part.records.num_rows(), at: 0 };
+            let end = TextPosition { row: part.records.num_rows(), at: 0 };
             return (Batch { records: Err(failure), bytes: 0 }, end);
         }
         let sets = sets_of_texts(&sets.take(), numbers.take_texts());

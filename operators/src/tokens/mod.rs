@@ -15,7 +15,7 @@ use trommel_kernels::Isa;
 
 pub(crate) use self::fields::Fields;
 pub(crate) use self::token::{Token, TokenSink, Words};
-pub(crate) use self::words::Place;
+pub(crate) use self::words::TextPosition;
 use self::words::{Buffers, words, words_of_rows};
 
 /// Text of a row; empty for a null.
@@ -67,9 +67,9 @@ impl Tokenizer {
     pub(crate) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,
-        mut from: Place,
+        mut from: TextPosition,
         sink: &mut impl TokenSink,
-    ) -> Place {
+    ) -> TextPosition {
         if let Self::Words(buffers) = self
             && texts.null_count() == 0
         {
@@ -82,7 +82,7 @@ impl Tokenizer {
                 goes_on
             });
             if goes_on {
-                from = Place { row: from.row + 1, at: 0 };
+                from = TextPosition { row: from.row + 1, at: 0 };
                 goes_on = sink.end_row();
             }
         }

@@ -19,13 +19,13 @@ pub(super) struct Masks {
     /// All that is not ASCII.
     pub(super) wide: u64,
     /// Letters, digits, underscores and ideographs.
-    words: u64,
+    pub(super) words: u64,
     /// Punctuation between two letters or two digits that joins them.
-    joined: u64,
+    pub(super) joined: u64,
     /// First bytes of ideographs, which are words alone, and the bytes after them.
-    breaks: u64,
+    pub(super) breaks: u64,
     /// Characters with other rules, and the two bytes before them, which they may belong to.
-    near_special: u64,
+    pub(super) near_special: u64,
 }
 
 /// Rows that end in a block or with it.
