@@ -2,7 +2,7 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare};
+use super::{CELLS_LOG_MAX, Hot, ItemIndex, Sieve, SieveShape, Spare};
 use crate::items::StoredItem;
 use crate::secret::Secret;
 use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
@@ -152,14 +152,14 @@ impl<K: StoredItem> Stored<K> for Sieve<K> {
 fn read_shape<K: StoredItem>(
     reader: &mut Reader<'_>,
     state_bytes_max: usize,
-) -> Result<Shape, RestoreError> {
+) -> Result<SieveShape, RestoreError> {
     let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
     let name = "the number of cells";
     let cells = reader.size(name, &(2..=1 << CELLS_LOG_MAX))?;
     if !cells.is_power_of_two() {
         return Err(reader.refuse(name, cells, "a power of two"));
     }
-    let shape = Shape::new(counters, cells);
+    let shape = SieveShape::new(counters, cells);
     check_bytes(shape.state_bytes_max::<K>(), state_bytes_max)?;
     let table_bytes = cells * size_of::<u32>() + shape.slots() * size_of::<u64>();
     reader.check_room("the table", table_bytes, 1)?;
