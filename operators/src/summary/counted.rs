@@ -117,7 +117,7 @@ pub(crate) fn top_borrowed<'a, K: Ord>(
         ranked.sort_unstable();
         return ranked.into_iter().map(|ranked| ranked.0).collect();
     }
-    let mut best = Best { ranked: BinaryHeap::new(), n, count_min: 0 };
+    let mut best = BestRanks { ranked: BinaryHeap::new(), n, count_min: 0 };
     // `for_each` runs a chain of iterators as one loop after the other.
     counted.into_iter().for_each(|counted| {
         if counted.count >= best.count_min {
@@ -152,7 +152,7 @@ fn select<'a, K: Ord>(
 }
 
 /// The best ranks so far.
-struct Best<'a, K> {
+struct BestRanks<'a, K> {
     /// At most `n`, the last rank on top.
     ranked: BinaryHeap<Ranked<'a, K>>,
     n: usize,
@@ -160,7 +160,7 @@ struct Best<'a, K> {
     count_min: u64,
 }
 
-impl<'a, K: Ord> Best<'a, K> {
+impl<'a, K: Ord> BestRanks<'a, K> {
     /// Not inlined, so that the loop around it is small enough to be: four times faster over a
     /// thousand counters.
     #[inline(never)]

@@ -42,7 +42,7 @@ use crate::secret::random_seed;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-struct Node<K> {
+struct ChainNode<K> {
     item: K,
     next: u32,
 }
@@ -57,7 +57,7 @@ pub(super) struct ItemIndex<K: Item> {
     /// 64 - log2(heads): the head of a chain is the top bits of a product.
     shift: u32,
     heads: Vec<u32>,
-    nodes: Vec<Node<K>>,
+    nodes: Vec<ChainNode<K>>,
     /// Since the multipliers were drawn: items that were looked up, and nodes that were passed to
     /// link items.
     items: usize,
@@ -89,7 +89,7 @@ impl<K: Item> ItemIndex<K> {
         let mut index = Self::new(capacity, secret);
         for mut item in items {
             item.rekey(&index.secret);
-            index.nodes.push(Node { item, next: NONE });
+            index.nodes.push(ChainNode { item, next: NONE });
         }
         index.link_all();
         index
@@ -204,7 +204,7 @@ impl<K: Item> ItemIndex<K> {
     pub(super) fn push(&mut self, item: K) {
         let slot = narrow(self.nodes.len());
         let head = self.head(item.key());
-        self.nodes.push(Node { item, next: NONE });
+        self.nodes.push(ChainNode { item, next: NONE });
         self.link(slot, head);
     }
 
@@ -239,13 +239,13 @@ impl<K: Item> ItemIndex<K> {
 
     /// Bytes on the heap of an index with this capacity, without those of its items.
     pub(super) fn bytes(capacity: usize) -> usize {
-        heads(capacity) * size_of::<u32>() + capacity * size_of::<Node<K>>()
+        heads(capacity) * size_of::<u32>() + capacity * size_of::<ChainNode<K>>()
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.heads.capacity() * size_of::<u32>()
-            + self.nodes.capacity() * size_of::<Node<K>>()
+            + self.nodes.capacity() * size_of::<ChainNode<K>>()
             + self.items().map(Item::heap_bytes).sum::<usize>()
     }
 

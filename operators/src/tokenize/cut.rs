@@ -13,7 +13,7 @@ use crate::rejected::BadRows;
 use crate::tokens::TextPosition;
 
 /// Some rows of a batch.
-pub(super) struct Part {
+pub(super) struct TextPart {
     pub(super) records: RecordBatch,
     /// The column to cut.
     pub(super) texts: StringArray,
@@ -21,7 +21,7 @@ pub(super) struct Part {
     pub(super) first_id: u32,
 }
 
-impl Part {
+impl TextPart {
     /// The id of the text in this row.
     pub(super) fn id(&self, row: usize) -> u32 {
         let row = u32::try_from(row).expect("ids of the part are below 2^32");
@@ -44,7 +44,7 @@ impl Part {
 }
 
 /// Cuts batches into parts.
-pub(super) struct Parts {
+pub(super) struct TextParts {
     texts: TextInput,
     /// Bytes of the texts of a part, unless one text has more.
     bytes_max: usize,
@@ -52,11 +52,11 @@ pub(super) struct Parts {
     next_id: Option<u64>,
     bad: BadRows,
     /// The last batch, if there is more of it.
-    pending: Option<Pending>,
+    pending: Option<PendingBatch>,
 }
 
 /// A batch that is cut into parts.
-struct Pending {
+struct PendingBatch {
     records: RecordBatch,
     texts: StringArray,
     /// The next row.
@@ -65,7 +65,7 @@ struct Pending {
     unusable: VecDeque<usize>,
 }
 
-impl Parts {
+impl TextParts {
     /// Parts of up to `bytes_max` bytes of `texts`, or of one text.
     pub(super) fn new(texts: TextInput, bad: BadRows, bytes_max: usize) -> Self {
         Self { texts, bytes_max, next_id: None, bad, pending: None }
@@ -85,7 +85,7 @@ impl Parts {
         let texts = self.texts.of(&records, &mut faults)?;
         self.bad.settle(0, &records, &faults)?;
         let unusable = faults.rows().collect();
-        self.pending = Some(Pending { records, texts, begin: 0, unusable });
+        self.pending = Some(PendingBatch { records, texts, begin: 0, unusable });
         Ok(())
     }
 
@@ -103,7 +103,7 @@ impl Parts {
     ///
     /// # Errors
     /// If there are more texts than ids.
-    pub(super) fn next(&mut self) -> Result<Option<Part>, TokenizeError> {
+    pub(super) fn next(&mut self) -> Result<Option<TextPart>, TokenizeError> {
         let Some(mut pending) = self.pending.take() else { return Ok(None) };
         while pending.unusable.front() == Some(&pending.begin) {
             pending.unusable.pop_front();
@@ -111,7 +111,7 @@ impl Parts {
             // The position of a row that is left out is not given to another one.
             self.next_id.iter_mut().for_each(|id| *id += 1);
         }
-        let Pending { records, texts: all, begin, unusable } = &pending;
+        let PendingBatch { records, texts: all, begin, unusable } = &pending;
         let rest = records.num_rows() - begin;
         // A part ends before a row that cannot be used, so that its texts have consecutive ids.
         let whole = unusable.front().map_or(rest, |row| row - begin);
@@ -134,7 +134,7 @@ impl Parts {
             }
         };
         let records = records.slice(*begin, rows);
-        let part = Part { records, texts: texts.slice(0, rows), first_id };
+        let part = TextPart { records, texts: texts.slice(0, rows), first_id };
         if rows < rest {
             pending.begin += rows;
             self.pending = Some(pending);
@@ -156,11 +156,11 @@ pub(super) trait Cut: Send + 'static {
 
     /// Cuts a part from a place on, up to about a batch of rows. Returns the place at which to
     /// continue; a row past the last one if nothing is left.
-    fn cut(&mut self, part: &Part, from: TextPosition) -> (Self::Piece, TextPosition);
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (Self::Piece, TextPosition);
 }
 
 /// Makes rows of pieces, in the order of the input.
-pub(super) trait Rows: Send + 'static {
+pub(super) trait RowMaker: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;
 
@@ -171,7 +171,7 @@ pub(super) trait Rows: Send + 'static {
     fn send(
         &mut self,
         piece: &Self::Piece,
-        part: &Part,
+        part: &TextPart,
         rows: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError>;
@@ -183,28 +183,28 @@ pub(super) trait Rows: Send + 'static {
 }
 
 /// A piece that is a batch already, or the reason why there is none.
-pub(super) struct Batch {
+pub(super) struct BatchPiece {
     pub(super) records: Result<RecordBatch, TokenizeError>,
     /// Bytes of what has been made for it.
     pub(super) bytes: usize,
 }
 
-impl Piece for Batch {
+impl Piece for BatchPiece {
     fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
 /// Sends batches as they are.
-pub(super) struct Whole;
+pub(super) struct SendBatches;
 
-impl Rows for Whole {
-    type Piece = Batch;
+impl RowMaker for SendBatches {
+    type Piece = BatchPiece;
 
     fn send(
         &mut self,
-        piece: &Batch,
-        _: &Part,
+        piece: &BatchPiece,
+        _: &TextPart,
         _: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {

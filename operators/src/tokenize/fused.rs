@@ -4,25 +4,25 @@
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
-use super::cut::{Cut, Part, Parts, Rows};
+use super::cut::{Cut, RowMaker, TextPart, TextParts};
 use crate::rejected::PORT;
 use crate::tokens::TextPosition;
 
 pub(super) struct Fused<C, R> {
-    parts: Parts,
+    parts: TextParts,
     cut: C,
     rows: R,
     /// The part in progress, and the place of its next piece.
-    pending: Option<(Part, TextPosition)>,
+    pending: Option<(TextPart, TextPosition)>,
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Fused<C, R> {
-    pub(super) fn new(parts: Parts, cut: C, rows: R) -> Self {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Fused<C, R> {
+    pub(super) fn new(parts: TextParts, cut: C, rows: R) -> Self {
         Self { parts, cut, rows, pending: None }
     }
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for Fused<C, R> {
     fn process(
         &mut self,
         _: usize,

@@ -8,7 +8,7 @@
 //!                                                          per text
 //! ```
 //!
-//! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`Rows`](cut::Rows) makes rows of
+//! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`RowMaker`](cut::RowMaker) makes rows of
 //! them in their order. Both are one operator where the stage has one thread (`fused`). On more
 //! threads, several kernels cut parts side by side (`parallel`).
 //!
@@ -26,14 +26,11 @@
 //! | `numbers`, `dictionary` | numbers of tokens |
 
 mod cut;
-mod dictionary;
 mod fused;
 mod input;
-mod items;
 mod numbers;
 mod parallel;
-mod sets;
-mod text_sets;
+mod rows;
 
 #[cfg(test)]
 mod tests;
@@ -60,12 +57,12 @@ use crate::parameters::{
 use crate::rejected::{BadRows, OnError};
 use crate::tokens::Fields;
 use crate::tokens::Tokenizer;
-use cut::{Cut, Parts, Rows, Whole};
-use dictionary::{Dictionary, Limits};
+use cut::{Cut, RowMaker, SendBatches, TextParts};
 use fused::Fused;
-use items::CutItems;
-use sets::{CutSets, NumberSets};
-use text_sets::CutTextSets;
+use numbers::dictionary::{Dictionary, DictionaryLimits};
+use rows::items::CutItems;
+use rows::sets::{CutSets, NumberSets};
+use rows::text_sets::CutTextSets;
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -384,7 +381,7 @@ impl Tokenize {
     }
 
     /// Checks all parameters.
-    fn checked(&self, input: &SchemaRef) -> Result<Checked, BindError> {
+    fn checked(&self, input: &SchemaRef) -> Result<CheckedTokenize, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_batch(self.batch));
         mistakes.check(check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1)));
@@ -396,7 +393,7 @@ impl Tokenize {
         let carried = mistakes.check(self.carried(input));
         mistakes.all(|| {
             let (carry, schema) = carried?;
-            Some(Checked { tokenizer: tokenizer?, texts: texts?, carry, schema })
+            Some(CheckedTokenize { tokenizer: tokenizer?, texts: texts?, carry, schema })
         })
     }
 
@@ -417,8 +414,8 @@ impl Tokenize {
         Ok((columns, Arc::new(Schema::new(fields))))
     }
 
-    fn limits(&self) -> Limits {
-        Limits {
+    fn limits(&self) -> DictionaryLimits {
+        DictionaryLimits {
             tokens_max: self.dictionary_max,
             bytes_max: self.dictionary_bytes_max,
             forgets: self.dictionary_full == DictionaryFull::Forget,
@@ -475,7 +472,7 @@ impl Tokenize {
 }
 
 /// Parameters that fit each other and the input.
-struct Checked {
+struct CheckedTokenize {
     tokenizer: Tokenizer,
     texts: TextInput,
     /// Indices of the columns to copy, and the schema of the sets with them.
@@ -516,14 +513,14 @@ impl OperatorSpec for Tokenize {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let batch = self.batch;
-        let Checked { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
+        let CheckedTokenize { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
         let bad = BadRows::new(self.on_error, 1);
         let fragment = match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                let parts = Parts::new(texts, bad, PART_BYTES);
-                operator(context.threads, parts, cut, Whole, &schema)
+                let parts = TextParts::new(texts, bad, PART_BYTES);
+                operator(context.threads, parts, cut, SendBatches, &schema)
             }
             TokenizeInto::Sets => {
                 let dictionary = Dictionary::new(self.limits(), context.memory.clone());
@@ -531,7 +528,7 @@ impl OperatorSpec for Tokenize {
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
-                let parts = Parts::new(texts, bad, PART_BYTES).numbered();
+                let parts = TextParts::new(texts, bad, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
@@ -540,8 +537,8 @@ impl OperatorSpec for Tokenize {
                     let carry = carry.clone();
                     CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
                 };
-                let parts = Parts::new(texts, bad, BATCH_BYTES).numbered();
-                operator(context.threads, parts, cut, Whole, &schema)
+                let parts = TextParts::new(texts, bad, BATCH_BYTES).numbered();
+                operator(context.threads, parts, cut, SendBatches, &schema)
             }
         };
         Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)))
@@ -551,9 +548,9 @@ impl OperatorSpec for Tokenize {
 /// An operator of `parts`, what `cut` makes, and `rows`, for a stage with this many `threads`.
 fn operator<C: Cut>(
     threads: usize,
-    parts: Parts,
+    parts: TextParts,
     cut: impl Fn() -> C,
-    rows: impl Rows<Piece = C::Piece>,
+    rows: impl RowMaker<Piece = C::Piece>,
     schema: &SchemaRef,
 ) -> Fragment {
     let outputs = vec![SchemaRef::clone(schema)];

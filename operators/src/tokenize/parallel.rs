@@ -10,7 +10,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
 
-use super::cut::{Cut, Part, Parts, Piece, Rows};
+use super::cut::{Cut, Piece, RowMaker, TextPart, TextParts};
 use crate::tokens::TextPosition;
 use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
@@ -28,15 +28,15 @@ const NS_PER_BYTE: u64 = 2;
 
 /// An operator with kernels that `cut` makes, for two `threads` or more.
 pub(super) fn operator<C: Cut>(
-    parts: Parts,
+    parts: TextParts,
     cut: impl Fn() -> C,
     threads: usize,
-    rows: impl Rows<Piece = C::Piece>,
+    rows: impl RowMaker<Piece = C::Piece>,
     outputs: Vec<SchemaRef>,
 ) -> Fragment {
     let kernels = threads.min(KERNELS_MAX);
     let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PIECES_BYTES);
-    let collect = Collect { cut: cut(), rows, next: 0, at: TextPosition::default() };
+    let collect = CollectRows { cut: cut(), rows, next: 0, at: TextPosition::default() };
     let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
     let parts = PartProducer { parts, pieces: PhantomData };
     wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
@@ -44,7 +44,7 @@ pub(super) fn operator<C: Cut>(
 
 /// A part, and its first pieces.
 struct PartChunk<P> {
-    part: Option<Part>,
+    part: Option<TextPart>,
     /// Each with the place at which the next one begins.
     pieces: Vec<(P, TextPosition)>,
     pieces_bytes: usize,
@@ -55,13 +55,13 @@ impl<P> PartChunk<P> {
         Self { part: None, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
-    fn part(&self) -> &Part {
+    fn part(&self) -> &TextPart {
         self.part.as_ref().expect("a chunk in the wave has a part")
     }
 }
 
 /// Bytes of the texts of a part.
-fn text_bytes(part: &Part) -> usize {
+fn text_bytes(part: &TextPart) -> usize {
     let ends = part.texts.value_offsets();
     usize::try_from(ends[ends.len() - 1] - ends[0]).expect("ends ascend")
 }
@@ -95,7 +95,7 @@ impl<P: Piece> WaveChunk for PartChunk<P> {
 
 /// PREPARE: a part a chunk.
 struct PartProducer<P> {
-    parts: Parts,
+    parts: TextParts,
     pieces: PhantomData<fn() -> P>,
 }
 
@@ -156,7 +156,7 @@ impl<C: Cut> Kernel for CutKernel<C> {
 
 /// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of its part, if the kernel had
 /// no room for that.
-struct Collect<C, R> {
+struct CollectRows<C, R> {
     cut: C,
     rows: R,
     /// Number of pieces of the chunk whose rows have been sent, and the place where they end.
@@ -164,7 +164,7 @@ struct Collect<C, R> {
     at: TextPosition,
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Consumer for CollectRows<C, R> {
     type Chunk = PartChunk<C::Piece>;
 
     fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError> {

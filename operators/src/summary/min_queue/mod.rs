@@ -31,7 +31,7 @@ mod stored;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use self::level::Level;
+use self::level::MinLevel;
 
 /// The scan keeps to the smallest count if at least one counter in `LEVEL_SHARE` has it.
 const LEVEL_SHARE: usize = 8;
@@ -43,7 +43,7 @@ const POOL_SHARE: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinQueue {
     /// Counters with the smallest count. The level or the run is empty.
-    level: Level,
+    level: MinLevel,
     /// Recorded count and slot, descending, so that the smallest is at the end.
     run: Vec<(u64, u32)>,
     /// The same for counters that were put back.
@@ -101,7 +101,7 @@ impl MinQueue {
     /// many entries and one, and a vector that grows doubles.
     pub(super) fn bytes_max(counters: usize) -> usize {
         let entries = counters + 2 * (2 * counters + 1);
-        entries * size_of::<(u64, u32)>() + Level::bytes(counters)
+        entries * size_of::<(u64, u32)>() + MinLevel::bytes(counters)
     }
 
     /// Bytes on the heap.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::MinQueue;
-use super::level::Level;
+use super::level::MinLevel;
 use crate::state::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
@@ -56,7 +56,7 @@ impl MinQueue {
             return Err(reader.refuse("the candidates", "incomplete", expected));
         }
         let heap = heap.into_iter().map(Reverse).collect();
-        Ok(Self { level: Level::default(), run, heap, horizon })
+        Ok(Self { level: MinLevel::default(), run, heap, horizon })
     }
 }
 

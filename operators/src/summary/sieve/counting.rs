@@ -20,7 +20,7 @@ use crate::summary::counted::Counted;
 
 /// Counters that were within the slack when they were looked for.
 #[derive(Clone, Debug)]
-pub(super) struct Spare {
+pub(super) struct SpareCounters {
     pub(super) slots: Vec<u32>,
     /// L at that time.
     pub(super) slack: u64,

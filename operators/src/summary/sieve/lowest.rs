@@ -15,12 +15,12 @@
 
 /// Finds the smallest of counts that never fall. Empty until it is asked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lowest {
+pub(super) struct LowestCount {
     slots: Vec<u32>,
     seen: Vec<u64>,
 }
 
-impl Lowest {
+impl LowestCount {
     /// The slot with the smallest of `counters` counts, the lowest slot of equals. `count` returns
     /// the count of a slot; `counters` is the same at all calls, and at least 1.
     pub(super) fn slot(&mut self, counters: usize, mut count: impl FnMut(u32) -> u64) -> u32 {
@@ -91,7 +91,7 @@ mod tests {
             mut counts in prop::collection::vec(0..40_u64, 1..60),
             steps in prop::collection::vec((0..60_usize, 0..60_u64, any::<bool>()), 1..200),
         ) {
-            let mut lowest = Lowest::default();
+            let mut lowest = LowestCount::default();
             for (grown, weight, is_asked) in steps {
                 let grown = grown % counts.len();
                 counts[grown] += weight;
@@ -99,7 +99,7 @@ mod tests {
                     let expected = (0..counts.len()).min_by_key(|&slot| counts[slot]).unwrap();
                     let slot = lowest.slot(counts.len(), |slot| counts[slot as usize]);
                     prop_assert_eq!(slot as usize, expected);
-                    prop_assert!(lowest.heap_bytes() <= Lowest::bytes_max(counts.len()));
+                    prop_assert!(lowest.heap_bytes() <= LowestCount::bytes_max(counts.len()));
                 }
             }
         }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn counts_at_the_end_of_their_range_are_found() {
-        let mut lowest = Lowest::default();
+        let mut lowest = LowestCount::default();
         for _ in 0..10 {
             assert_eq!(lowest.slot(3, |_| u64::MAX), 0);
         }

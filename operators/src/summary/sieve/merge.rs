@@ -64,7 +64,7 @@ use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
 
 /// The bounds that a sieve is made of.
-struct Bounds<K, A> {
+struct SieveBounds<K, A> {
     observed: u64,
     /// Any number; the largest stay.
     counted: Vec<Counted<K>>,
@@ -109,7 +109,7 @@ impl<K: Item> Sieve<K> {
         let has_same_places = self.secret == other.secret;
         let others_max = if has_same_places { 0 } else { other.table.alpha_max() };
         let others = |place| if has_same_places { other.table.alpha(place) } else { others_max };
-        *self = self.rebuilt(Bounds {
+        *self = self.rebuilt(SieveBounds {
             observed: self.observed.saturating_add(other.observed),
             counted: combine(self, other),
             alpha: |place| self.table.alpha(place).saturating_add(others(place)),
@@ -119,8 +119,8 @@ impl<K: Item> Sieve<K> {
     }
 
     /// A sieve of the same shape.
-    fn rebuilt(&self, bounds: Bounds<K, impl Fn(usize) -> u64>) -> Self {
-        let Bounds { observed, mut counted, alpha, line } = bounds;
+    fn rebuilt(&self, bounds: SieveBounds<K, impl Fn(usize) -> u64>) -> Self {
+        let SieveBounds { observed, mut counted, alpha, line } = bounds;
         let slots = self.shape.slots();
         let dropped = keep_largest(&mut counted, slots);
         let mut sieve = self.to_empty();
@@ -196,7 +196,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
     }
 
     fn scale_down(&mut self, bits: u32) {
-        *self = self.rebuilt(Bounds {
+        *self = self.rebuilt(SieveBounds {
             observed: scaled_up(self.observed, bits),
             counted: scaled(self.iter(), bits),
             alpha: |place| scaled_up(self.table.alpha(place), bits),

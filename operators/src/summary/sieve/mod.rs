@@ -111,13 +111,13 @@ mod tests;
 use trommel_kernels::Isa;
 use trommel_kernels::sieve::GROUP;
 
-use self::counting::Spare;
-use self::hot::Hot;
+use self::counting::SpareCounters;
+use self::hot::HotItems;
 pub(crate) use self::hottest::{NARROW_SHARE, hottest};
-use self::lowest::Lowest;
-use self::scratch::Scratch;
+use self::lowest::LowestCount;
+use self::scratch::BlockScratch;
 use self::shape::{CELLS_LOG_MAX, SieveShape};
-use self::table::Table;
+use self::table::CellTable;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
@@ -168,20 +168,20 @@ pub struct Sieve<K: Item> {
     shape: SieveShape,
     /// Of the cells and of the keys.
     secret: Secret,
-    table: Table<K::Key>,
+    table: CellTable<K::Key>,
     index: ItemIndex<K>,
     /// By slot, as `errors`; without the hits in the cells.
     counts: Vec<u64>,
     errors: Vec<u64>,
-    lowest: Lowest,
+    lowest: LowestCount,
     /// L.
     slack: u64,
-    spare: Spare,
-    hot: Hot<K::Code>,
+    spare: SpareCounters,
+    hot: HotItems<K::Code>,
     /// Items that crowded cells sent the slow way since the residents were chosen.
     detours: usize,
     observed: u64,
-    scratch: Scratch<K>,
+    scratch: BlockScratch<K>,
     /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
     /// The items of a block that their cells could not count, a bit each.
@@ -279,17 +279,17 @@ impl<K: Item> Sieve<K> {
             isa,
             shape,
             secret,
-            table: Table::new(shape.cells, secret.code_hash()),
+            table: CellTable::new(shape.cells, secret.code_hash()),
             index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
-            lowest: Lowest::default(),
+            lowest: LowestCount::default(),
             slack: 0,
-            spare: Spare { slots: Vec::with_capacity(slots), slack: 0 },
-            hot: Hot::new(slots),
+            spare: SpareCounters { slots: Vec::with_capacity(slots), slack: 0 },
+            hot: HotItems::new(slots),
             detours: 0,
             observed: 0,
-            scratch: Scratch::default(),
+            scratch: BlockScratch::default(),
             missed: Vec::new(),
             refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }

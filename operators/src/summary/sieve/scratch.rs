@@ -6,18 +6,18 @@ use crate::items::{Item, Items};
 
 /// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
 #[derive(Clone, Debug)]
-pub(super) struct Scratch<K: Item> {
+pub(super) struct BlockScratch<K: Item> {
     pub(super) codes: Vec<K::Code>,
     keys: Vec<K::Key>,
 }
 
-impl<K: Item> Default for Scratch<K> {
+impl<K: Item> Default for BlockScratch<K> {
     fn default() -> Self {
         Self { codes: Vec::new(), keys: Vec::new() }
     }
 }
 
-impl<K: Item> Scratch<K> {
+impl<K: Item> BlockScratch<K> {
     /// The keys of a range of items.
     #[inline]
     pub(super) fn keys<'a, B: Items<K> + ?Sized>(

@@ -3,9 +3,9 @@
 use trommel_kernels::sieve::{GROUP, KEYS_MAX, LANES, MISSED_SLACK};
 
 use super::Sieve;
-use super::lowest::Lowest;
-use super::scratch::Scratch;
-use super::table::Table;
+use super::lowest::LowestCount;
+use super::scratch::BlockScratch;
+use super::table::CellTable;
 use crate::items::Item;
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::index::ItemIndex;
@@ -80,12 +80,12 @@ impl SieveShape {
     pub(super) fn state_bytes_max<K: Item>(self) -> usize {
         let code = size_of::<K::Code>();
         size_of::<Sieve<K>>()
-            + Table::<K::Key>::bytes(self.cells)
+            + CellTable::<K::Key>::bytes(self.cells)
             + ItemIndex::<K>::bytes(self.slots())
-            + Lowest::bytes_max(self.slots())
+            + LowestCount::bytes_max(self.slots())
             + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
             + KEYS_MAX * (code + size_of::<u32>())
-            + Scratch::<K>::bytes_max(self.block())
+            + BlockScratch::<K>::bytes_max(self.block())
             + (self.block() + MISSED_SLACK) * code
             + self.block().div_ceil(GROUP) * size_of::<u64>()
     }

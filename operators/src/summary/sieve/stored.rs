@@ -2,7 +2,7 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, ItemIndex, Sieve, SieveShape, Spare};
+use super::{CELLS_LOG_MAX, HotItems, ItemIndex, Sieve, SieveShape, SpareCounters};
 use crate::items::StoredItem;
 use crate::secret::Secret;
 use crate::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
@@ -96,7 +96,7 @@ impl<K: StoredItem> Sieve<K> {
             (K::code_of_key(counted.item.key(), sieve.index.secret()), counted.count)
         };
         let counted: Vec<(K::Code, u64)> = sieve.iter().map(coded).collect();
-        sieve.hot = Hot::read(&mut reader, shape.slots(), observed, &counted)?;
+        sieve.hot = HotItems::read(&mut reader, shape.slots(), observed, &counted)?;
         if !K::CODE_IS_ITEM && !sieve.hot.slots().is_empty() {
             return Err(reader.refuse("the number of hot items", "above 0", "0 for text"));
         }
@@ -166,9 +166,9 @@ fn read_shape<K: StoredItem>(
     Ok(shape)
 }
 
-fn read_spare(reader: &mut Reader<'_>, slots: usize) -> Result<Spare, RestoreError> {
+fn read_spare(reader: &mut Reader<'_>, slots: usize) -> Result<SpareCounters, RestoreError> {
     let slack = reader.u64("the slack of the last search")?;
     let len = reader.len("the number of spare counters", slots, size_of::<u32>())?;
     let slots = (0..len).map(|_| reader.slot("a spare counter", slots));
-    Ok(Spare { slots: slots.collect::<Result<_, _>>()?, slack })
+    Ok(SpareCounters { slots: slots.collect::<Result<_, _>>()?, slack })
 }

@@ -11,8 +11,8 @@ use crate::summary::{Summary, top};
 const SEED: u64 = 1;
 
 /// An empty table with the hash of [`SEED`].
-fn table(cells: usize) -> Table<u32> {
-    Table::new(cells, Secret::from_seed(SEED).code_hash())
+fn table(cells: usize) -> CellTable<u32> {
+    CellTable::new(cells, Secret::from_seed(SEED).code_hash())
 }
 
 /// A sieve beside exact counts.

@@ -40,10 +40,10 @@ pub(super) const SYLLABARY: u16 = KATAKANA | UNDERSCORE;
 /// Characters of a page.
 const PAGE: usize = 256;
 
-type Page = [u16; PAGE];
+type ClassPage = [u16; PAGE];
 
 /// Pages of all characters.
-static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
+static PAGES: [OnceLock<Box<ClassPage>>; (char::MAX as usize + 1) / PAGE] =
     [const { OnceLock::new() }; (char::MAX as usize + 1) / PAGE];
 
 /// First character that is not ASCII, and first one that needs three bytes.
@@ -170,7 +170,7 @@ pub(super) fn is_joined(before: u16, here: u16, after: u16) -> bool {
 }
 
 #[cold]
-fn learn(page: usize) -> Box<Page> {
+fn learn(page: usize) -> Box<ClassPage> {
     let class = |place: usize| {
         let number = u32::try_from(page * PAGE + place).expect("characters have 21 bits");
         // Surrogates are no characters.

@@ -14,12 +14,12 @@ use super::class::{
 use super::mixed_len;
 
 /// Class of a character, and its bytes.
-type Next = (u16, usize);
+type ClassAndWidth = (u16, usize);
 
 /// A place of the text.
-enum Found {
+enum StretchEnd {
     /// End of a stretch between two boundaries, the classes in it, and what follows it.
-    Stretch(usize, u16, Next),
+    Stretch(usize, u16, ClassAndWidth),
     /// Something for the crate.
     Complex,
 }
@@ -55,14 +55,14 @@ pub(super) fn words(
             stretch(text, at + width, here, narrow)
         } else if here & (EXTEND | COMPLEX) != 0 {
             at = before(text, last, at);
-            Found::Complex
+            StretchEnd::Complex
         } else {
             at += width;
             (here, width) = class::at(text, at);
             continue;
         };
         let goes_on = match found {
-            Found::Stretch(end, seen, next) => {
+            StretchEnd::Stretch(end, seen, next) => {
                 let word = &text[at..end];
                 (at, (here, width)) = (end, next);
                 // Underscores are no word, unless they have a mark that is a letter.
@@ -70,7 +70,7 @@ pub(super) fn words(
                     || word.contains(char::is_alphanumeric);
                 !is_word || sink(if seen & CHANGES == 0 { word } else { lower_case(word, lower) })
             }
-            Found::Complex => {
+            StretchEnd::Complex => {
                 let rest = &text[at..];
                 let (consumed, goes_on) = by_crate(&rest[..mixed_len(rest)], lower, sink);
                 at += consumed;
@@ -88,7 +88,7 @@ pub(super) fn words(
 
 /// The stretch of a word, whose first character has the class `first` and ends at byte `at`.
 #[inline]
-fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> Found {
+fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> StretchEnd {
     let (mut before, mut seen) = (first, first);
     loop {
         if before & ALPHABET != 0 {
@@ -100,24 +100,24 @@ fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> Found {
         }
         let (here, width) = class::at(text, at);
         if here & (ALPHABET | KATAKANA | EXTEND | COMPLEX | BETWEEN) == 0 {
-            return Found::Stretch(at, seen, (here, width));
+            return StretchEnd::Stretch(at, seen, (here, width));
         }
         let is_joined = (before & ALPHABET != 0 && here & ALPHABET != 0)
             || (before & SYLLABARY != 0 && here & SYLLABARY != 0);
         if is_joined {
             before = here;
         } else if here & COMPLEX != 0 {
-            return Found::Complex;
+            return StretchEnd::Complex;
         } else if here & BETWEEN != 0 {
             let (after, _) = class::at(text, at + width);
             if after & (EXTEND | COMPLEX) != 0 {
-                return Found::Complex;
+                return StretchEnd::Complex;
             }
             if !class::is_joined(before, here, after) {
-                return Found::Stretch(at, seen, (here, width));
+                return StretchEnd::Stretch(at, seen, (here, width));
             }
         } else if here & EXTEND == 0 {
-            return Found::Stretch(at, seen, (here, width));
+            return StretchEnd::Stretch(at, seen, (here, width));
         }
         seen |= here;
         at += width;

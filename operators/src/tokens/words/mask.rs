@@ -93,7 +93,7 @@ impl Window {
         byte_kinds(isa, text.as_bytes(), kinds, lower);
         after[..BLOCK].fill(0);
         let characters =
-            Characters { text, narrow: class::narrow(), lower, begun: Wide::default() };
+            Characters { text, narrow: class::narrow(), lower, begun: WideMasks::default() };
         run_compiled_for(isa, MakeMasks { characters, kinds, masks });
         let lower = simdutf8::basic::from_utf8(&self.lower[..(blocks + 1) * BLOCK]);
         let lower = lower.expect("characters in place of others, and zeros");
@@ -160,13 +160,13 @@ impl Routine for MakeMasks<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { mut characters, kinds, masks } = self;
-        let (mut before, mut here) = (Kinds::default(), Kinds::default());
+        let (mut before, mut here) = (BlockKinds::default(), BlockKinds::default());
         // The masks of a block are made when the next one is known. Not by a closure, which would
         // not be compiled for the level.
         for number in 0..=masks.len() {
-            let mut after = Kinds::default();
+            let mut after = BlockKinds::default();
             if let Some(&ascii) = kinds.get(number) {
-                after = Kinds { ascii, wide: characters.of_block(number * BLOCK, ascii) };
+                after = BlockKinds { ascii, wide: characters.of_block(number * BLOCK, ascii) };
             }
             if number > 0 {
                 masks[number - 1] = here.masks(before, after);
@@ -183,14 +183,18 @@ struct Characters<'a> {
     /// The text with its ASCII letters in lower case, and zeros.
     lower: &'a mut [u8],
     /// Bytes of the next block.
-    begun: Wide,
+    begun: WideMasks,
 }
 
 impl Characters<'_> {
     /// The characters of the block from byte `base` on, which has these kinds of bytes. Writes
     /// their lower case.
     #[inline(always)]
-    fn of_block(&mut self, base: usize, ByteKinds { leads, ideographs, .. }: ByteKinds) -> Wide {
+    fn of_block(
+        &mut self,
+        base: usize,
+        ByteKinds { leads, ideographs, .. }: ByteKinds,
+    ) -> WideMasks {
         let mut wide = std::mem::take(&mut self.begun);
         if ideographs != 0 {
             // All of them at once; each has three bytes, of which the next block may have some.
@@ -257,7 +261,7 @@ impl Characters<'_> {
 
 /// Characters of a block that are not ASCII, a bit a byte.
 #[derive(Clone, Copy, Default)]
-struct Wide {
+struct WideMasks {
     letters: u64,
     digits: u64,
     ideographs: u64,
@@ -267,7 +271,7 @@ struct Wide {
     special: u64,
 }
 
-impl Wide {
+impl WideMasks {
     /// Whether the characters before and after these bytes are known to be ideographs.
     #[inline(always)]
     fn is_between_ideographs(&self, Range { start, end }: Range<usize>) -> bool {
@@ -293,12 +297,12 @@ impl Wide {
 
 /// Bytes of a block by what they are.
 #[derive(Clone, Copy, Default)]
-struct Kinds {
+struct BlockKinds {
     ascii: ByteKinds,
-    wide: Wide,
+    wide: WideMasks,
 }
 
-impl Kinds {
+impl BlockKinds {
     #[inline(always)]
     fn letters(self) -> u64 {
         self.ascii.letters | self.wide.letters
@@ -312,7 +316,7 @@ impl Kinds {
     /// The masks of this block between two others.
     #[inline(always)]
     fn masks(self, before: Self, after: Self) -> Masks {
-        let (letters, digits, Wide { ideographs, breaks, special, .. }) =
+        let (letters, digits, WideMasks { ideographs, breaks, special, .. }) =
             (self.letters(), self.digits(), self.wide);
         let ByteKinds { underscores, join_letters, join_digits, wide, .. } = self.ascii;
         let beside = |of: fn(Self) -> u64| {

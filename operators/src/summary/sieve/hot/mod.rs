@@ -20,7 +20,7 @@ const WINDOW_MAX: u64 = 1 << 20;
 
 /// The keys of the filter with the slots of their counters, and when to choose them again.
 #[derive(Clone, Debug)]
-pub(super) struct Hot<C> {
+pub(super) struct HotItems<C> {
     codes: Vec<C>,
     slots: Vec<u32>,
     /// By slot: the count at the last look.
@@ -32,7 +32,7 @@ pub(super) struct Hot<C> {
     window: u64,
 }
 
-impl<C: Key> Hot<C> {
+impl<C: Key> HotItems<C> {
     pub(super) fn new(slots: usize) -> Self {
         Self {
             codes: Vec::with_capacity(KEYS_MAX),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn looks_come_after_items_and_not_after_weight() {
         for weight in [1, 1 << 40] {
-            let mut hot = Hot::<u32>::new(1);
+            let mut hot = HotItems::<u32>::new(1);
             let mut looks = Vec::new();
             for block in 0..6_000 {
                 let observed = block * 512 * weight;

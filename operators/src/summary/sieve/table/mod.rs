@@ -19,7 +19,7 @@
 //! counts in units of 2^scale, and weights are rounded up to units: it is an upper bound, and may
 //! be too high. The scale is 0 until the line reaches 2^30 - 2, and then keeps its units below
 //! that: it changes at most 35 times, and a unit is less than a 2^28th of the line. Alpha is never
-//! more than the line ([`Table::alpha`]).
+//! more than the line ([`CellTable::alpha`]).
 //!
 //! # Vacant cells
 //!
@@ -60,7 +60,7 @@ const HITS_ELSEWHERE: i32 = i32::MAX - 1;
 
 /// The cells and the entry line.
 #[derive(Clone, Debug)]
-pub(super) struct Table<K> {
+pub(super) struct CellTable<K> {
     hash: CodeHash,
     cells: Vec<Cell<K>>,
     /// 32 - log2(places).
@@ -71,7 +71,7 @@ pub(super) struct Table<K> {
     scale: u32,
 }
 
-impl<K: CellKey> Table<K> {
+impl<K: CellKey> CellTable<K> {
     /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0.
     pub(super) fn new(cells: usize, hash: CodeHash) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");

@@ -2,10 +2,10 @@
 
 use trommel_kernels::sieve::{CellKey, LANES, OWN};
 
-use super::{CROWDED, Table, UNITS_MAX, hits_of, narrow, no_hits, units};
+use super::{CROWDED, CellTable, UNITS_MAX, hits_of, narrow, no_hits, units};
 use crate::state::{Reader, RestoreError, Writer};
 
-impl<K: CellKey> Table<K> {
+impl<K: CellKey> CellTable<K> {
     /// Lets alpha be `most`, which is at most the line, rounded up to units.
     pub(in crate::summary) fn set_alpha(&mut self, place: usize, most: u64) {
         debug_assert!(most <= self.line, "{most} is above the line {}", self.line);

@@ -3,13 +3,15 @@
 //! A token is looked up after some more have come, and its place in the table is fetched meanwhile:
 //! misses of the cache overlap instead of adding up.
 
+pub(super) mod dictionary;
+
 use std::convert::Infallible;
 use std::mem;
 
 use arrow_array::StringArray;
 
+use self::dictionary::Dictionary;
 use super::TokenizeError;
-use super::dictionary::Dictionary;
 use crate::long;
 use crate::texts::{TextHash, TextKey, TextTable};
 use crate::tokens::Token;
@@ -22,7 +24,7 @@ const TOKEN_BYTES_MAX: usize = 1024;
 
 /// Keys of tokens, in their order.
 #[derive(Default)]
-pub(super) struct TokenKeys {
+pub(crate) struct TokenKeys {
     keys: Vec<TextKey>,
     /// Those tokens that are not in their keys, one after the other.
     long: String,
@@ -30,12 +32,12 @@ pub(super) struct TokenKeys {
 
 impl TokenKeys {
     /// Number of tokens.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.keys[..]) + self.long.len()
     }
 
@@ -43,7 +45,7 @@ impl TokenKeys {
     // Where both ways to a key met, it would be written to memory by halves and read as a whole,
     // for which the processor waits.
     #[inline(always)]
-    pub(super) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
+    pub(crate) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
         match hash.key_of_first(token.len(), token.bytes_and_more()) {
             Some(key) => {
                 then(&key);
@@ -82,7 +84,7 @@ impl TokenKeys {
 
     /// Returns all tokens so far. The next ones are probably about as many, and have room for a
     /// few more.
-    pub(super) fn take(&mut self) -> Self {
+    pub(crate) fn take(&mut self) -> Self {
         let [keys, long] = [self.keys.len(), self.long.len()].map(|len| len + len / 8);
         let next = Self { keys: Vec::with_capacity(keys), long: String::with_capacity(long) };
         mem::replace(self, next)
@@ -95,7 +97,7 @@ impl TokenKeys {
 
     /// Adds the key of a token, or of its name if it is long.
     #[inline(always)]
-    pub(super) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
+    pub(crate) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
         if token.len() <= TOKEN_BYTES_MAX {
             self.add(token, hash, |_| ());
         } else {
@@ -107,7 +109,7 @@ impl TokenKeys {
     ///
     /// # Errors
     /// If the dictionary is full.
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         dictionary: &mut Dictionary,
         numbers: &mut Vec<u32>,
@@ -126,7 +128,7 @@ impl TokenKeys {
 }
 
 /// Numbers the tokens of a batch, from 0 in the order of their first occurrence.
-pub(super) struct BatchNumbers {
+pub(crate) struct BatchNumbers {
     texts: TextTable,
     hash: TextHash,
     /// Tokens that have no number yet: they have the last places of a vector of numbers.
@@ -134,7 +136,7 @@ pub(super) struct BatchNumbers {
 }
 
 impl BatchNumbers {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (texts, hash) = (TextTable::default(), TextHash::new());
         Self { texts, hash, waiting: TokenKeys::default() }
     }
@@ -142,7 +144,7 @@ impl BatchNumbers {
     /// Appends a place for the number of `token` to `numbers`. [`Self::finish`] fills the last
     /// places.
     #[inline(always)]
-    pub(super) fn add(&mut self, token: Token<'_>, numbers: &mut Vec<u32>) {
+    pub(crate) fn add(&mut self, token: Token<'_>, numbers: &mut Vec<u32>) {
         let Self { texts, hash, waiting } = self;
         waiting.add(token, hash, |key| texts.prefetch(key));
         numbers.push(0);
@@ -153,7 +155,7 @@ impl BatchNumbers {
 
     /// Writes the numbers of the tokens that wait to the last places of `numbers`.
     #[inline(never)]
-    pub(super) fn finish(&mut self, numbers: &mut [u32]) {
+    pub(crate) fn finish(&mut self, numbers: &mut [u32]) {
         let Self { texts, hash, waiting } = self;
         let first = numbers.len() - waiting.len();
         let mut places = numbers[first..].iter_mut();
@@ -165,12 +167,12 @@ impl BatchNumbers {
     }
 
     /// Bytes of the distinct tokens so far.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.texts.text_bytes()
     }
 
     /// Returns the distinct tokens in the order of their numbers, and forgets them.
-    pub(super) fn take_texts(&mut self) -> StringArray {
+    pub(crate) fn take_texts(&mut self) -> StringArray {
         let count = u32::try_from(self.texts.len()).expect("fewer than 2^32 texts");
         let texts = self.texts.column(0..count);
         self.texts.clear();
@@ -185,11 +187,11 @@ mod tests {
     use proptest::prelude::*;
     use trommel_engine::memory::MemoryBudget;
 
-    use super::super::dictionary::Limits;
+    use super::dictionary::DictionaryLimits;
     use super::*;
 
     fn dictionary() -> Dictionary {
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
         Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 

@@ -14,10 +14,10 @@ use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
-use super::TokenizeError;
-use super::cut::{Cut, Part, Piece, Rows};
-use super::dictionary::Dictionary;
-use super::numbers::TokenKeys;
+use super::super::TokenizeError;
+use super::super::cut::{Cut, Piece, RowMaker, TextPart};
+use super::super::numbers::TokenKeys;
+use super::super::numbers::dictionary::Dictionary;
 use crate::budget::bytes_with;
 use crate::columns::SetsBuilder;
 use crate::parameters::BATCH_BYTES;
@@ -27,7 +27,7 @@ use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
 /// The keys of the tokens of some texts. It can begin and end within a text.
-pub(super) struct SetPiece {
+pub(crate) struct SetPiece {
     keys: TokenKeys,
     /// End of each text among the tokens.
     ends: Vec<u32>,
@@ -40,15 +40,15 @@ impl Piece for SetPiece {
 }
 
 /// Cuts texts into the keys of their tokens.
-pub(super) struct CutSets {
+pub(crate) struct CutSets {
     tokenizer: Tokenizer,
-    keys: Keys,
+    keys: KeySink,
 }
 
 impl CutSets {
     /// Pieces of up to `batch` texts, whose keys have this hash.
-    pub(super) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
-        let keys = Keys { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
+    pub(crate) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
+        let keys = KeySink { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
         Self { tokenizer, keys }
     }
 }
@@ -56,16 +56,16 @@ impl CutSets {
 impl Cut for CutSets {
     type Piece = SetPiece;
 
-    fn cut(&mut self, part: &Part, from: TextPosition) -> (SetPiece, TextPosition) {
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (SetPiece, TextPosition) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.keys);
-        let Keys { keys, ends, .. } = &mut self.keys;
+        let KeySink { keys, ends, .. } = &mut self.keys;
         let ends = mem::replace(ends, Vec::with_capacity(ends.len()));
         (SetPiece { keys: keys.take(), ends }, next)
     }
 }
 
 /// The keys of a piece.
-struct Keys {
+struct KeySink {
     /// Maximum number of texts.
     batch: usize,
     hash: TextHash,
@@ -73,13 +73,13 @@ struct Keys {
     ends: Vec<u32>,
 }
 
-impl Keys {
+impl KeySink {
     fn end_text(&mut self) {
         self.ends.push(u32::try_from(self.keys.len()).expect("keys of about BATCH_BYTES"));
     }
 }
 
-impl TokenSink for Keys {
+impl TokenSink for KeySink {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         self.keys.add_named(token, &self.hash);
@@ -109,7 +109,7 @@ impl TokenSink for Keys {
 }
 
 /// Sets whose tokens have the numbers of a dictionary.
-pub(super) struct NumberSets {
+pub(crate) struct NumberSets {
     dictionary: Dictionary,
     /// Indices of the columns to copy.
     carry: Vec<usize>,
@@ -121,13 +121,13 @@ pub(super) struct NumberSets {
 
 impl NumberSets {
     /// Sets of `schema` with the columns of these indices.
-    pub(super) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
+    pub(crate) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
         let (sets, room) = (SetsBuilder::new(), Reservation::default());
         Self { dictionary, carry, schema, sets, room }
     }
 
     /// Takes memory for sets that exceed a batch from this budget.
-    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+    pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.room = memory.reservation();
         self
     }
@@ -143,13 +143,13 @@ impl NumberSets {
     }
 }
 
-impl Rows for NumberSets {
+impl RowMaker for NumberSets {
     type Piece = SetPiece;
 
     fn send(
         &mut self,
         SetPiece { keys, ends }: &SetPiece,
-        part: &Part,
+        part: &TextPart,
         rows: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {

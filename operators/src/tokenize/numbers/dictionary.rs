@@ -15,7 +15,7 @@
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::Counters;
 
-use super::TokenizeError;
+use super::super::TokenizeError;
 use crate::texts::{TextHash, TextKey, TextTable};
 
 /// Memory is reserved in steps of this size.
@@ -23,19 +23,19 @@ const STEP_BYTES: usize = 1 << 20;
 
 /// How much a dictionary holds, twice: in each of its generations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(crate) struct DictionaryLimits {
     /// Tokens.
-    pub(super) tokens_max: usize,
+    pub(crate) tokens_max: usize,
     /// Bytes of their text.
-    pub(super) bytes_max: usize,
+    pub(crate) bytes_max: usize,
     /// Whether a full dictionary forgets or fails.
-    pub(super) forgets: bool,
+    pub(crate) forgets: bool,
 }
 
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     young: Generation,
     old: Generation,
-    limits: Limits,
+    limits: DictionaryLimits,
     memory: MemoryBudget,
     /// The memory of the pipeline has no room for the young generation.
     memory_full: Option<MemoryFull>,
@@ -102,7 +102,7 @@ impl Generation {
 }
 
 impl Dictionary {
-    pub(super) fn new(limits: Limits, memory: MemoryBudget) -> Self {
+    pub(crate) fn new(limits: DictionaryLimits, memory: MemoryBudget) -> Self {
         Self {
             young: Generation::default(),
             old: Generation::default(),
@@ -121,25 +121,25 @@ impl Dictionary {
 
     /// Numbers given out, one for each distinct token and another one for each that came back after
     /// it was forgotten; and tokens that were forgotten.
-    pub(super) fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         vec![("distinct_tokens", self.numbered), ("tokens_forgotten", self.forgotten)]
     }
 
     /// The hash of the keys of its tokens.
-    pub(super) fn hash(&self) -> TextHash {
+    pub(crate) fn hash(&self) -> TextHash {
         self.hash
     }
 
     /// Fetches into the cache where a token is looked for first.
     #[inline(always)]
-    pub(super) fn prefetch(&self, key: &TextKey) {
+    pub(crate) fn prefetch(&self, key: &TextKey) {
         self.young.tokens.prefetch(key);
     }
 
     /// The number of the token with this key, which is a new one when it is not known. `long` is
     /// the token, if it is not in the key.
     #[inline]
-    pub(super) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
+    pub(crate) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         match self.young.number(key, long) {
             Some(number) => Ok(number),
             None => self.renew(key, long),
@@ -164,7 +164,7 @@ impl Dictionary {
 
     /// Forgets the old generation if the young one is full.
     fn make_room(&mut self, bytes: usize) -> Result<(), TokenizeError> {
-        let Limits { tokens_max, bytes_max, forgets } = self.limits;
+        let DictionaryLimits { tokens_max, bytes_max, forgets } = self.limits;
         let is_full = self.memory_full.is_some()
             || self.young.tokens.len() >= tokens_max
             || self.young.tokens.text_bytes() + bytes > bytes_max.max(bytes);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn of(tokens_max: usize) -> Dictionary {
-        let limits = Limits { tokens_max, bytes_max: 1 << 20, forgets: true };
+        let limits = DictionaryLimits { tokens_max, bytes_max: 1 << 20, forgets: true };
         Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
         let mut dictionary = Dictionary::new(limits, MemoryBudget::new(1 << 30));
         let long = |i: usize| format!("{}{i}", "x".repeat(1000));
         for i in 0..1000 {
@@ -279,7 +279,7 @@ mod tests {
     fn memory_of_the_pipeline_bounds_it_and_comes_back() {
         let memory = MemoryBudget::new(8 << 20);
         let others = memory.reserve(2 << 20).unwrap();
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
         let mut dictionary = Dictionary::new(limits, memory.clone());
         for i in 0..500_000 {
             dictionary.number_of(&format!("token number {i}")).unwrap();
@@ -289,7 +289,8 @@ mod tests {
         drop(dictionary);
         assert_eq!(memory.reserved(), others.bytes());
 
-        let mut strict = Dictionary::new(Limits { forgets: false, ..limits }, memory.clone());
+        let mut strict =
+            Dictionary::new(DictionaryLimits { forgets: false, ..limits }, memory.clone());
         let failed =
             (0..500_000).find_map(|i| strict.number_of(&format!("token number {i}")).err());
         let error = failed.unwrap().to_string();

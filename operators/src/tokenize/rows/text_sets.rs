@@ -3,9 +3,9 @@
 use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use super::TokenizeError;
-use super::cut::{Batch, Cut, Part};
-use super::numbers::BatchNumbers;
+use super::super::TokenizeError;
+use super::super::cut::{BatchPiece, Cut, TextPart};
+use super::super::numbers::BatchNumbers;
 use crate::columns::{SetsBuilder, sets_of_texts};
 use crate::parameters::BATCH_BYTES;
 use crate::tokens::TextPosition;
@@ -18,17 +18,17 @@ const CHECKED_TOKENS: usize = 1_024;
 const SET_BYTES_MAX: usize = 1 << 30;
 
 /// Cuts texts into batches of sets, each batch with a dictionary of its own.
-pub(super) struct CutTextSets {
+pub(crate) struct CutTextSets {
     tokenizer: Tokenizer,
     /// Indices of the columns to copy.
     carry: Vec<usize>,
     schema: SchemaRef,
-    sets: Sets,
+    sets: SetSink,
 }
 
 impl CutTextSets {
     /// Batches of `schema` of up to `batch` sets, with the columns of these indices.
-    pub(super) fn new(
+    pub(crate) fn new(
         tokenizer: Tokenizer,
         batch: usize,
         carry: Vec<usize>,
@@ -36,25 +36,25 @@ impl CutTextSets {
     ) -> Self {
         let (numbers, sets) = (BatchNumbers::new(), SetsBuilder::new());
         let (checked, room, failure) = (0, Reservation::default(), None);
-        let sets = Sets { batch, next_id: 0, numbers, sets, checked, room, failure };
+        let sets = SetSink { batch, next_id: 0, numbers, sets, checked, room, failure };
         Self { tokenizer, carry, schema, sets }
     }
 
     /// Takes memory for sets that exceed a batch from this budget.
-    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+    pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.sets.room = memory.reservation();
         self
     }
 }
 
 impl Cut for CutTextSets {
-    type Piece = Batch;
+    type Piece = BatchPiece;
 
-    fn cut(&mut self, part: &Part, from: TextPosition) -> (Batch, TextPosition) {
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (BatchPiece, TextPosition) {
         self.sets.next_id = part.id(from.row).into();
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.sets);
         let bytes = self.sets.bytes();
-        let Sets { numbers, sets, failure, .. } = &mut self.sets;
+        let SetSink { numbers, sets, failure, .. } = &mut self.sets;
         numbers.finish(sets.tokens_mut());
         if let Some(failure) = failure.take() {
             sets.abandon();
@@ -62,16 +62,16 @@ impl Cut for CutTextSets {
             *numbers = BatchNumbers::new();
             // The run ends: nothing more is cut.
             let end = TextPosition { row: part.records.num_rows(), at: 0 };
-            return (Batch { records: Err(failure), bytes: 0 }, end);
+            return (BatchPiece { records: Err(failure), bytes: 0 }, end);
         }
         let sets = sets_of_texts(&sets.take(), numbers.take_texts());
         let records = part.carry_to(&sets, from.row..next.row, &self.carry, &self.schema);
-        (Batch { records: Ok(records), bytes }, next)
+        (BatchPiece { records: Ok(records), bytes }, next)
     }
 }
 
 /// The sets of a batch.
-struct Sets {
+struct SetSink {
     /// Maximum number.
     batch: usize,
     next_id: u64,
@@ -84,7 +84,7 @@ struct Sets {
     failure: Option<TokenizeError>,
 }
 
-impl Sets {
+impl SetSink {
     /// Whether the set in progress may grow on.
     #[inline(never)]
     fn has_room(&mut self) -> bool {
@@ -112,7 +112,7 @@ impl Sets {
     }
 }
 
-impl TokenSink for Sets {
+impl TokenSink for SetSink {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         self.numbers.add(token, self.sets.tokens_mut());
