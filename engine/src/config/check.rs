@@ -9,13 +9,13 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::document::{JsonNode, Key, Kind, Place};
+use super::document::{JsonKey, JsonKind, JsonNode, JsonPlace};
 use crate::suggest::suggestion;
 
 /// A mistake, before it has got its file, line and column.
 #[derive(Debug)]
 pub(crate) struct Mistake {
-    pub(crate) place: Place,
+    pub(crate) place: JsonPlace,
     /// JSON path, such as `stages[1].with.n`.
     pub(crate) path: String,
     pub(crate) message: String,
@@ -65,7 +65,7 @@ pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
 }
 
 impl<'a> Checker<'a> {
-    fn report(&mut self, place: &Place, path: &str, message: String) {
+    fn report(&mut self, place: &JsonPlace, path: &str, message: String) {
         let path = if path.is_empty() { "the document".to_owned() } else { path.to_owned() };
         self.mistakes.push(Mistake { place: place.clone(), path, message });
     }
@@ -95,18 +95,18 @@ impl<'a> Checker<'a> {
             return;
         }
         match &node.kind {
-            Kind::Object(members) => self.object(node, members, schema, path),
-            Kind::Array(elements) => self.array(node, elements, schema, path),
-            Kind::Number(text) => self.number(node, text, schema, path),
-            Kind::Text(text) => self.text(node, text, schema, path),
-            Kind::Bool(_) | Kind::Null => {}
+            JsonKind::Object(members) => self.object(node, members, schema, path),
+            JsonKind::Array(elements) => self.array(node, elements, schema, path),
+            JsonKind::Number(text) => self.number(node, text, schema, path),
+            JsonKind::Text(text) => self.text(node, text, schema, path),
+            JsonKind::Bool(_) | JsonKind::Null => {}
         }
     }
 
     /// An optional value: checked against the branch that is not `null`, unless the value is.
     fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
-        if matches!(node.kind, Kind::Null) && branches.iter().any(|b| is_null(&b)) {
+        if matches!(node.kind, JsonKind::Null) && branches.iter().any(|b| is_null(&b)) {
             return;
         }
         if let Some(branch) = branches.iter().find(|b| !is_null(b)) {
@@ -151,7 +151,7 @@ impl<'a> Checker<'a> {
         object: &'a Value,
         path: &str,
     ) {
-        if matches!(node.kind, Kind::Object(_)) {
+        if matches!(node.kind, JsonKind::Object(_)) {
             return self.value(node, object, path);
         }
         let names = names.iter().filter_map(|name| self.choices(self.resolve(name)));
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
             _ => return true,
         };
         let fits = names.iter().any(|&name| match (&node.kind, name) {
-            (Kind::Number(text), "integer") => is_integer(text),
+            (JsonKind::Number(text), "integer") => is_integer(text),
             _ => type_name(&node.kind) == name,
         });
         if !fits {
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
     fn object(
         &mut self,
         node: &JsonNode,
-        members: &[(Key, JsonNode)],
+        members: &[(JsonKey, JsonNode)],
         schema: &'a Value,
         path: &str,
     ) {
@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
     }
 
     fn number(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
-        let range = Range::of(schema);
+        let range = NumberRange::of(schema);
         if !range.contains(text) {
             let message = format!("{text} is out of range; allowed: {}", range.describe());
             self.report(&node.place, path, message);
@@ -293,14 +293,14 @@ fn tag_of(branches: &[Value]) -> Option<&str> {
 }
 
 /// The range of numbers that a schema allows.
-struct Range {
+struct NumberRange {
     low: Option<String>,
     is_low_exclusive: bool,
     high: Option<String>,
     is_high_exclusive: bool,
 }
 
-impl Range {
+impl NumberRange {
     fn of(schema: &Value) -> Self {
         let limit = |name: &str| schema[name].as_number().map(ToString::to_string);
         let (low, high) = (limit("minimum"), limit("maximum"));
@@ -360,14 +360,14 @@ fn is_integer(text: &str) -> bool {
     text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit())
 }
 
-fn type_name(kind: &Kind) -> &'static str {
+fn type_name(kind: &JsonKind) -> &'static str {
     match kind {
-        Kind::Null => "null",
-        Kind::Bool(_) => "boolean",
-        Kind::Number(_) => "number",
-        Kind::Text(_) => "string",
-        Kind::Array(_) => "array",
-        Kind::Object(_) => "object",
+        JsonKind::Null => "null",
+        JsonKind::Bool(_) => "boolean",
+        JsonKind::Number(_) => "number",
+        JsonKind::Text(_) => "string",
+        JsonKind::Array(_) => "array",
+        JsonKind::Object(_) => "object",
     }
 }
 
@@ -382,13 +382,13 @@ fn article(name: &str) -> String {
 /// The value as in the file, or its type if it is long.
 fn shown(node: &JsonNode) -> String {
     match &node.kind {
-        Kind::Null => "null".to_owned(),
-        Kind::Bool(value) => value.to_string(),
-        Kind::Number(text) => text.clone(),
-        Kind::Text(text) if text.chars().count() <= 60 => format!("{text:?}"),
-        Kind::Text(_) => "this text".to_owned(),
-        Kind::Array(_) => "this array".to_owned(),
-        Kind::Object(_) => "this object".to_owned(),
+        JsonKind::Null => "null".to_owned(),
+        JsonKind::Bool(value) => value.to_string(),
+        JsonKind::Number(text) => text.clone(),
+        JsonKind::Text(text) if text.chars().count() <= 60 => format!("{text:?}"),
+        JsonKind::Text(_) => "this text".to_owned(),
+        JsonKind::Array(_) => "this array".to_owned(),
+        JsonKind::Object(_) => "this object".to_owned(),
     }
 }
 

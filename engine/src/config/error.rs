@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::check::Mistake;
-use super::document::Place;
+use super::document::JsonPlace;
 use super::overrides::Override;
 
 /// A mistake in a configuration.
@@ -108,8 +108,8 @@ impl<'a> SourceText<'a> {
 
     pub(super) fn errors(&self, mut mistakes: Vec<Mistake>) -> ConfigErrors {
         mistakes.sort_by_key(|m| match &m.place {
-            Place::File(range) => (0, range.start),
-            Place::Override(index) => (1, *index),
+            JsonPlace::File(range) => (0, range.start),
+            JsonPlace::Override(index) => (1, *index),
         });
         ConfigErrors(mistakes.into_iter().map(|mistake| self.error(mistake)).collect())
     }
@@ -117,8 +117,8 @@ impl<'a> SourceText<'a> {
     fn error(&self, mistake: Mistake) -> ConfigError {
         let Mistake { place, path, message } = mistake;
         let range = match place {
-            Place::File(range) => range,
-            Place::Override(index) => {
+            JsonPlace::File(range) => range,
+            JsonPlace::Override(index) => {
                 let file = format!("--set {}", self.overrides[index].text());
                 return ConfigError { file, line: 0, column: 0, path, message, excerpt: None };
             }

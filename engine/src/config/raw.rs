@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::placement::Placement;
-use crate::registry::{Entry, Registry};
+use crate::registry::{RegisteredOperator, Registry};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -156,7 +156,7 @@ fn unlinked(text: &str) -> String {
     plain + rest
 }
 
-fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+fn stage_schema(entry: &RegisteredOperator, generator: &mut SchemaGenerator) -> Value {
     let with = entry.schema(generator);
     let definition = with.get("$ref").and_then(Value::as_str).map(str::to_owned);
     let needs_parameters = definition

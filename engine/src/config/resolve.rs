@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::check::{Mistake, check};
-use super::document::{self, JsonNode, Place};
+use super::document::{self, JsonNode, JsonPlace};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
 use super::raw::{RawPipeline, RawStage, schema_beside};
@@ -180,7 +180,7 @@ fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     for (index, change) in source.overrides.iter().enumerate() {
         if let Err(message) = change.apply(index, &mut document) {
-            let (place, path) = (Place::Override(index), "no such path".to_owned());
+            let (place, path) = (JsonPlace::Override(index), "no such path".to_owned());
             mistakes.push(Mistake { place, path, message });
         }
     }
@@ -328,7 +328,7 @@ fn graph(
 }
 
 /// An input: the id of a stage, and the index of its output port if it has several.
-type Input<'a> = (&'a str, Option<usize>);
+type OutputRef<'a> = (&'a str, Option<usize>);
 
 /// The inputs of each stage; `None` for a stage that is wrong, or that reads such a stage.
 fn inputs<'a>(
@@ -336,7 +336,7 @@ fn inputs<'a>(
     specs: &[Result<Box<dyn OperatorSpec>, ()>],
     document: &JsonNode,
     mistakes: &mut Vec<Mistake>,
-) -> Vec<Option<Vec<Input<'a>>>> {
+) -> Vec<Option<Vec<OutputRef<'a>>>> {
     let ids: HashSet<&str> = stages.iter().map(|stage| stage.id.as_str()).collect();
     let loaded = stages.iter().zip(specs).filter_map(|(s, spec)| Some((s, spec.as_ref().ok()?)));
     let ports: HashMap<&str, &[&str]> =

@@ -13,12 +13,12 @@ use super::{Operator, Source};
 pub enum Load {
     /// Fused with its neighbour.
     Light,
-    /// A core of its own if the heavy parts leave one; else as if it were light.
+    /// A core of its own if the heavy parts leave a core; otherwise as [`Self::Light`].
     Moderate,
     /// A core of its own while there are cores.
     Heavy,
-    /// One of several parts that share work: a core of its own while there are cores, or else one
-    /// with as few others as possible.
+    /// One of several parts that share work: a core of its own while there are cores, and otherwise
+    /// a core with as few other parts as possible.
     Worker,
 }
 
@@ -44,23 +44,23 @@ impl fmt::Debug for Body {
 pub struct Part {
     /// Name within the operator, such as `filter`; empty for the only part.
     pub name: Cow<'static, str>,
-    /// Its amount of work.
+    /// The amount of work of the part.
     pub load: Load,
-    /// Its code.
+    /// The code of the part.
     pub body: Body,
 }
 
 /// The way of chunks between the parts of an operator.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shape {
-    /// Each part sends chunks to the next one and replies to the one before it. Queries follow
-    /// the chunks.
+    /// Each part sends chunks to the next part and replies to the part before. Queries follow the
+    /// chunks.
     #[default]
     Chain,
-    /// The parts between the first and the last one stand side by side. The first one sends a
-    /// chunk [to one of them](Output::send_chunk_to), each of them sends chunks to the last one,
-    /// which replies to the first. Chunks of different workers come in any order. Queries are
-    /// answered by the first part. A [source](Fragment::fed_by) may come before the first part: the
+    /// The parts between the first and the last part stand side by side. The first part sends a
+    /// chunk [to one worker](super::Output::send_chunk_to). Each worker sends chunks to the last
+    /// part, which replies to the first part. Chunks of different workers come in any order. The
+    /// first part answers queries. A [source](Fragment::fed_by) may come before the first part: the
     /// source sends chunks to the first part and gets no replies.
     Workers,
 }
@@ -68,17 +68,18 @@ pub enum Shape {
 /// An operator that is bound to its inputs, ready to be placed and run.
 #[derive(Debug)]
 pub struct Fragment {
-    /// The parts; external inputs enter the first. Never empty.
+    /// The parts, at least one. External inputs enter the first part.
     pub parts: Vec<Part>,
-    /// The way of chunks between them.
+    /// The way of chunks between the parts.
     pub shape: Shape,
-    /// Schema of each output port; none for a sink. Rows leave the last part.
+    /// Schema of each output port; a sink has none. Rows leave the last part.
     pub outputs: Vec<SchemaRef>,
     /// Number of output ports, the last ones of `outputs`, whose rows leave the first part.
     pub early_outputs: usize,
-    /// Things outside of the pipeline that it reads and writes.
+    /// Things outside of the pipeline that the operator reads and writes.
     pub claims: Vec<Claim>,
-    /// Whether a later run of the same source reads this run's input once more, from its beginning.
+    /// Whether a later run of the same source reads the input of this run once more, from the
+    /// beginning.
     pub rereads: bool,
 }
 
@@ -90,18 +91,19 @@ impl Fragment {
         Self { parts, shape: Shape::Chain, outputs, early_outputs, claims, rereads }
     }
 
-    /// Parts of which all but the first and the last one are [workers](Shape::Workers), and that
-    /// claim nothing.
+    /// Parts that claim nothing. All parts between the first and the last one are
+    /// [workers](Shape::Workers).
     ///
     /// # Panics
-    /// If there are fewer than three.
+    /// If there are fewer than three parts.
     #[must_use]
     pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
         assert!(parts.len() > 2, "a worker stands between two parts");
         Self { shape: Shape::Workers, ..Self::new(parts, outputs) }
     }
 
-    /// Puts a source before the parts of an operator with workers: its chunks enter the first one.
+    /// Puts a source before the parts of an operator with workers: the chunks of the source enter
+    /// the first part.
     ///
     /// # Panics
     /// If the parts are no workers.
@@ -129,8 +131,9 @@ impl Fragment {
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
     }
 
-    /// Adds output ports whose rows leave the first part, such as rows that it cannot use. The part
-    /// [sends](Output::send_to) them by their numbers among all ports.
+    /// Adds output ports whose rows leave the first part, such as rows that the operator cannot
+    /// use. The part [sends](super::Output::send_to) these rows to their port, numbered among all
+    /// ports.
     #[must_use]
     pub fn with_early_outputs(mut self, outputs: impl IntoIterator<Item = SchemaRef>) -> Self {
         let before = self.outputs.len();
@@ -146,7 +149,7 @@ impl Fragment {
         self
     }
 
-    /// Says that a later run reads this run's input once more, from its beginning.
+    /// Says that a later run reads the input of this run once more, from the beginning.
     #[must_use]
     pub fn rereading(mut self) -> Self {
         self.rereads = true;

@@ -1,24 +1,24 @@
 //! The contract of operators: the traits that sources and operators implement, and the form in
-//! which they enter a graph.
+//! which an operator enters a graph.
 //!
-//! Three steps lead from a configuration to a running stage, each with a type of its own:
+//! Three steps lead from a configuration to a running stage. Each step has a type of its own:
 //!
 //! ```text
 //! OperatorSpec ── bind(input schemas) ──► Fragment { parts, output schemas } ── graph, placement ──► stage loop
 //! ```
 //!
-//! A [`Source`] or an [`Operator`] is plain state with methods. It knows no thread, no channel
-//! and no neighbour: the stage loop calls it, one call at a time, from one thread, and moves the
-//! contents of its [`Output`] on. So it can be tested and used without an engine. An operator
-//! without an output port is a sink; nothing else distinguishes it.
+//! A [`Source`] or an [`Operator`] is plain state with methods. An operator knows no thread, no
+//! channel and no neighbour: the stage loop makes one call at a time, from one thread, and moves
+//! the contents of the [`Output`] on. So an operator can be tested and used without an engine. An
+//! operator without an output port is a sink; nothing else distinguishes a sink.
 //!
-//! An operator may consist of several *parts* (filter and counter; prepare, workers, collect). In
-//! a [chain](Shape::Chain), each part sends chunks to the next one, replies travel back along the
+//! An operator may consist of several *parts* (filter and counter; prepare, workers, collect). In a
+//! [chain](Shape::Chain), each part sends chunks to the next part, replies travel back along the
 //! same chain, and queries follow the chunks. With [workers](Shape::Workers), the first part sends
-//! each chunk to one of several parts side by side, and the last part, which gets the chunks of
-//! all, replies to the first. Rows leave the last part, and those of [early
-//! outputs](Fragment::early_outputs) the first. Parts may run on different cores or be fused on
-//! one; they cannot tell.
+//! each chunk to one of several parts side by side. The last part gets the chunks of all workers
+//! and replies to the first part. Rows leave the last part; rows of [early
+//! outputs](Fragment::early_outputs) leave the first part. Parts may run on different cores or
+//! share one thread, and cannot tell the difference.
 
 pub(crate) mod claim;
 mod demand;
@@ -39,7 +39,8 @@ use crate::batch::{Chunk, Payload};
 pub use crate::error::OperatorError;
 use crate::query::{QueryError, QueryPayload, Request, Response};
 
-/// Maximum replies in flight to one part, hence of chunks that an operator may recycle.
+/// Maximum replies in flight to one part, and so the maximum number of chunks that an operator may
+/// recycle.
 pub const REPLIES_IN_FLIGHT_MAX: usize = 256;
 
 /// The next call that an operator asks the stage loop for.
@@ -76,11 +77,11 @@ pub const REPLIES_IN_FLIGHT_MAX: usize = 256;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// The input is used up; the operator waits for the next one. This is a batch boundary: queries
-    /// are answered.
+    /// The input is used up, and the operator waits for more. This is a batch boundary: queries are
+    /// answered here.
     NeedInput,
-    /// There is more output than one call should write; call [`Operator::resume`] when it has been
-    /// passed on.
+    /// There is more output than one call should write. The next call is [`Operator::resume`], when
+    /// the output of this call has left.
     HaveOutput,
     /// The operator has asked the next part a question. The next call is [`Operator::reply`] with
     /// the answer; input and its end wait for that.
@@ -107,24 +108,26 @@ pub enum Flow {
 /// The next call that a source asks the stage loop for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceFlow {
-    /// Call again as soon as the output has been passed on.
+    /// The next call comes as soon as the output has been passed on.
     HaveOutput,
-    /// No data at present: call again after this time. Meanwhile queries and `stop` are served.
+    /// There is no data at present. The next call comes after this time; meanwhile the thread
+    /// serves queries and `stop`.
     Idle(Duration),
-    /// No data at present: call again when [`Source::descriptor`] is readable or closed by its
-    /// writer, at the latest after this time. The call may come early.
+    /// There is no data at present. The next call comes when [`Source::descriptor`] is readable or
+    /// closed by its writer, at the latest after this time. The call may come early.
     AwaitReadable(Duration),
     /// The stream has ended.
     Finished,
 }
 
-/// How a stream has ended. Of several streams, the greatest ending holds for all.
+/// The way in which a stream has ended. The greatest ending of several streams holds for all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
-    /// All of the input of its sources came through.
+    /// All input of the sources came through.
     #[default]
     Whole,
-    /// The run was drained before: rows are missing that the input still has, or would have had.
+    /// The run was drained before the end of the input: rows are missing that the input still has,
+    /// or would have had.
     Stopped,
 }
 
@@ -139,11 +142,11 @@ pub struct Progress {
 
 /// Named numbers that an operator adds to the run report, such as `skipped` or `candidates`.
 ///
-/// The end of a name may be a unit: reports show `kernel_ns` as `kernel_seconds`, and
+/// The end of a name may be a unit. Reports show `kernel_ns` as `kernel_seconds`, and
 /// `overlap_ppm`, a share in millionths, as the fraction `overlap`.
 pub type Counters = Vec<(&'static str, u64)>;
 
-/// Inputs of a source or an operator that are named in reports.
+/// Inputs or rows of a source or an operator that reports name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedInputs {
     /// The first inputs or rows that were left out, each with the reason.
@@ -152,8 +155,8 @@ pub struct NamedInputs {
     pub positions: Vec<(Arc<str>, u64)>,
 }
 
-/// Produces batches. Called by one thread; never called again after [`SourceFlow::Finished`] or an
-/// error.
+/// Produces batches. One thread calls a source, and makes no call after [`SourceFlow::Finished`] or
+/// an error.
 ///
 /// # Examples
 /// ```
@@ -170,17 +173,18 @@ pub struct NamedInputs {
 /// # Ok::<(), trommel_engine::operator::OperatorError>(())
 /// ```
 pub trait Source: Send {
-    /// Writes the next batch, or a few, to `out`; returns after some thousand items. Never sleeps
-    /// and never blocks on a pipe, a socket or a terminal: a source without data returns
-    /// [`SourceFlow::AwaitReadable`] or [`SourceFlow::Idle`], and the runtime waits.
+    /// Writes the next batch, or a few batches, to `out`; returns after some thousand items. A
+    /// source never sleeps and never blocks on a pipe, a socket or a terminal: a source without
+    /// data returns [`SourceFlow::AwaitReadable`] or [`SourceFlow::Idle`], and the runtime waits.
     ///
     /// # Errors
     /// Any error ends the run and is reported with the stage's id.
     fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError>;
 
-    /// The run drains: takes nothing more from the input and sends the items that were taken from
-    /// it. Called instead of [`Source::next`] until it returns [`SourceFlow::Finished`]. The
-    /// provided method is right for a source that keeps nothing back between two calls.
+    /// Sends the items that were already taken from the input, and takes no more: the run drains.
+    /// The runtime calls this instead of [`Source::next`] until the answer is
+    /// [`SourceFlow::Finished`]. The provided method is right for a source that keeps nothing back
+    /// between two calls.
     ///
     /// # Errors
     /// As [`Source::next`].
@@ -188,32 +192,32 @@ pub trait Source: Send {
         Ok(SourceFlow::Finished)
     }
 
-    /// The descriptor that [`SourceFlow::AwaitReadable`] refers to. Asked right after that was
-    /// returned; the descriptor stays open until the next call of the source.
+    /// The descriptor that [`SourceFlow::AwaitReadable`] refers to. The runtime asks right after
+    /// that flow was returned. The descriptor stays open until the next call of the source.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Its progress. Called once a batch.
+    /// The progress of the source. The runtime asks after each call of [`Source::next`].
     fn progress(&self) -> Progress {
         Progress::default()
     }
 
-    /// Numbers for metrics and the run report. Called a few times a second while the source works,
-    /// at its end, and after a failure.
+    /// Numbers for metrics and the run report. The runtime asks a few times a second while the
+    /// source works, at the end of the source, and after a failure.
     fn counters(&self) -> Counters {
         Counters::new()
     }
 
-    /// Inputs for metrics and the run report, some hundreds at most. Called when
-    /// [`Source::counters`] is.
+    /// Inputs that metrics and the run report name, some hundreds at most. The runtime asks
+    /// together with [`Source::counters`].
     fn named_inputs(&self) -> NamedInputs {
         NamedInputs::default()
     }
 }
 
-/// Transforms batches, or, without an output port, consumes them. Called by one thread, one call at
-/// a time.
+/// Transforms batches; an operator without an output port consumes batches. One thread calls an
+/// operator, and makes one call at a time.
 ///
 /// # Examples
 /// ```
@@ -252,45 +256,48 @@ pub trait Operator: Send {
     /// As [`Operator::process`].
     ///
     /// # Panics
-    /// The provided method panics: an operator that returns one of the two implements it.
+    /// The provided method panics: an operator that returns one of these flows implements the
+    /// method.
     fn resume(&mut self, _out: &mut Output) -> Result<Flow, OperatorError> {
         unreachable!("this operator never returns Flow::HaveOutput or Flow::AwaitWritable")
     }
 
     /// The descriptor that [`Flow::AwaitWritable`] refers to; `None` if only the time of
-    /// [`Operator::wake_at`] ends the wait. Asked right after the flow was returned; the descriptor
-    /// stays open until the next call of the operator.
+    /// [`Operator::wake_at`] ends the wait. The runtime asks right after the flow was returned. The
+    /// descriptor stays open until the next call of the operator.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    /// Takes the next part's answer after [`Flow::AwaitReply`], or at any time if it [takes
-    /// replies](Operator::takes_replies).
+    /// Takes the next part's answer after [`Flow::AwaitReply`], or at any time if the operator
+    /// [takes replies](Operator::takes_replies).
     ///
     /// # Errors
     /// As [`Operator::process`].
     ///
     /// # Panics
     /// The provided method panics: an operator that returns [`Flow::AwaitReply`] or takes replies
-    /// implements it.
+    /// implements the method.
     fn reply(&mut self, _reply: Chunk, _out: &mut Output) -> Result<Flow, OperatorError> {
         unreachable!("this operator never returns Flow::AwaitReply and takes no replies")
     }
 
-    /// Whether replies are taken at any time, not only after [`Flow::AwaitReply`]: for a part
-    /// that recycles chunks or passes them back through the chain. Replies that come when the
-    /// part takes none wait until it does, and are dropped when it has ended.
+    /// Whether the operator takes replies at any time, not only after [`Flow::AwaitReply`]: for a
+    /// part that recycles chunks or passes chunks back through the chain. A reply waits while the
+    /// part takes none, and is dropped when the part has ended.
     fn takes_replies(&self) -> bool {
         false
     }
 
-    /// All inputs of `port` have ended; others may go on. Called once for each port, before
-    /// [`Operator::finish`]. An operator that has work to do then is [woken](Operator::wake_at).
-    /// One that keeps what it has seen, such as a state, keeps the `ending` with it.
+    /// Tells the operator that all inputs of `port` have ended; inputs of other ports may go on.
+    /// The runtime calls this once for each port, before [`Operator::finish`]. An operator that has
+    /// work to do then names a time for that ([`Operator::wake_at`]). An operator that keeps what
+    /// the input has told it, such as a state, keeps the `ending` with that.
     fn port_ended(&mut self, _port: usize, _ending: Ending) {}
 
-    /// All inputs have ended: writes the rest of the output. Called once; only `resume`, `reply`,
-    /// `query` and `snapshot` follow, and `wake` after [`Flow::InFlight`].
+    /// Writes the rest of the output: all inputs have ended. The runtime calls this once. Only
+    /// `resume`, `reply`, `query` and `snapshot` follow, and `wake` after [`Flow::InFlight`] or
+    /// [`Flow::Background`].
     ///
     /// # Errors
     /// As [`Operator::process`].
@@ -298,14 +305,14 @@ pub trait Operator: Send {
         Ok(Flow::NeedInput)
     }
 
-    /// Time of the next call of [`Operator::wake`] without input, such as the end of a window.
-    /// Asked after every call that may change it.
+    /// Time of the next call of [`Operator::wake`] without input, such as the end of a window. The
+    /// runtime asks after every call that may change the time.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Called at the time that [`Operator::wake_at`] named, when no input waits or work is [in
-    /// flight](Flow::InFlight), and for work in the [background](Flow::Background). `now` is the
+    /// Works without input: at the time that [`Operator::wake_at`] named, when no input waits or
+    /// work is [in flight](Flow::InFlight), or in the [background](Flow::Background). `now` is the
     /// present time. The output counts as entered now.
     ///
     /// # Errors
@@ -314,24 +321,25 @@ pub trait Operator: Send {
         Ok(Flow::NeedInput)
     }
 
-    /// The state as bytes, in a versioned format of the operator; `None` if it has no state, or
-    /// if the state is in several parts. Called at a batch boundary.
+    /// The state as bytes, in a versioned format of the operator; `None` if the operator has no
+    /// state, or if the state is in several parts. The call comes at a batch boundary.
     fn snapshot(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Replaces its state by a snapshot of an operator with the same parameters. Called before
-    /// any input has come. Bytes are untrusted: for any bytes, the answer is an error or a state
-    /// that the operator can go on with.
+    /// Replaces the state by a snapshot of an operator with the same parameters. The call comes
+    /// before any input. The bytes are untrusted: for any bytes, the answer is an error or a state
+    /// with which the operator can go on.
     ///
     /// # Errors
-    /// If the bytes are no valid state. The provided method answers that the operator keeps none.
+    /// If the bytes are no valid state. The provided method answers that the operator keeps no
+    /// state.
     fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
         Err(Box::new(NoState))
     }
 
-    /// Adds the snapshot of an operator with the same parameters over another stream to its
-    /// state, as if both streams had come here; for operators whose state is a summary.
+    /// Adds the snapshot of an operator with the same parameters over another stream to the state.
+    /// The result is the state of both streams. For operators whose state is a summary.
     ///
     /// # Errors
     /// As [`Operator::restore`].
@@ -339,9 +347,9 @@ pub trait Operator: Send {
         Err(Box::new(NoState))
     }
 
-    /// Answers `request` from the present state, or adds to `payload` and forwards it to the next
-    /// part. Called at a batch boundary; `payload` comes from the part before this one. Must not
-    /// change the results of the operator.
+    /// Answers `request` from the present state, or adds to `payload` and forwards the query to the
+    /// next part. The call comes at a batch boundary; `payload` comes from the part before this
+    /// one. A query must not change the results of the operator.
     ///
     /// # Errors
     /// The provided method answers that the operator has no such query.
@@ -353,30 +361,30 @@ pub trait Operator: Send {
         Err(QueryError::unsupported(request, &[]))
     }
 
-    /// Names of the queries that [`Operator::query`] knows; of the first part of an operator, which
-    /// gets all of them. Asked once, before the run.
+    /// Names of the queries that [`Operator::query`] of the first part knows; the first part gets
+    /// all queries of an operator. The runtime asks once, before the run.
     fn queries(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether queries can be answered although the last call returned another flow than
-    /// [`Flow::NeedInput`]: the input is used up, or the state means something between two rows of
-    /// it, and what is left of the call only waits to leave. So a query does not wait behind a full
-    /// channel. Asked while a query waits.
+    /// Whether the operator can answer queries although the last call returned another flow than
+    /// [`Flow::NeedInput`]. This is so if the input is used up, or the state means something
+    /// between two rows of the input, and the rest of the output only waits to leave. So a query
+    /// does not wait behind a full channel. The runtime asks while a query waits.
     fn can_answer(&self) -> bool {
         false
     }
 
-    /// Whether a sink still needs input; false for one that drops all rows, such as a sink whose
+    /// Whether a sink still needs input; false for a sink that drops all rows, such as a sink whose
     /// reader has gone. When the last sink that needed input has ended or needs no more, the run
-    /// drains. Asked of operators without an output port, at the start and after every call; the
-    /// rows of other operators are always needed.
+    /// drains. The runtime asks operators without an output port, at the start and after every
+    /// call; the rows of other operators are always needed.
     fn needs_input(&self) -> bool {
         true
     }
 
-    /// Opens the files that grow again by their names, which other programs may have given to new
-    /// ones, as for a rotation of logs. Called when the program asks for it
+    /// Opens files that grow again, by their names, which other programs may have given to new
+    /// files, as a rotation of logs does. The call comes when the program asks for it
     /// ([`RunHandle::reopen`](crate::runtime::RunHandle::reopen)), between two other calls, until
     /// the operator has ended.
     ///
@@ -386,20 +394,20 @@ pub trait Operator: Send {
         Ok(())
     }
 
-    /// The device that its work may go to besides its own thread, in words for the plan. Asked
-    /// when the plan is shown.
+    /// The device that may do work of the operator besides its own thread, in words for the plan.
+    /// The runtime asks when the plan is shown.
     fn device(&self) -> Option<String> {
         None
     }
 
-    /// Numbers for metrics and the run report. Called a few times a second while the operator
-    /// works, at its end, and after a failure.
+    /// Numbers for metrics and the run report. The runtime asks a few times a second while the
+    /// operator works, at the end of the operator, and after a failure.
     fn counters(&self) -> Counters {
         Counters::new()
     }
 
-    /// Rows, or inputs of a part after a source, that are named in the run report. Called like
-    /// [`Operator::counters`].
+    /// Rows, or inputs of a part after a source, that the run report names. The runtime asks
+    /// together with [`Operator::counters`].
     fn named_inputs(&self) -> NamedInputs {
         NamedInputs::default()
     }

@@ -11,8 +11,8 @@ use crate::error::OperatorError;
 /// Makes a result of an operator permanent.
 pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 
-/// The output of an operator: collects the batches of one call, in order, until the stage loop
-/// moves them on.
+/// The output of one call of an operator: the batches in their order, until the stage loop moves
+/// the batches on.
 ///
 /// # Examples
 /// ```
@@ -77,19 +77,20 @@ impl Output {
         }
     }
 
-    /// Sends a chunk to the next part of the same operator. Unless it has an
-    /// [origin](Chunk::with_origin), it comes from the batch in hand.
+    /// Sends a chunk to the next part of the same operator. A chunk without an
+    /// [origin](Chunk::with_origin) gets the origin of the batch in hand.
     pub fn send_chunk(&mut self, chunk: Chunk) {
         self.send_chunk_to(0, chunk);
     }
 
-    /// As [`Self::send_chunk`], to one of the [workers](Shape::Workers) of the operator.
+    /// As [`Self::send_chunk`], to one of the [workers](super::Shape::Workers) of the operator.
     pub fn send_chunk_to(&mut self, worker: usize, chunk: Chunk) {
         self.sent.push((worker, Payload::Chunk(chunk.stamped(self.origin))));
     }
 
-    /// Answers the part before this one, which waits for it after [`Flow::AwaitReply`], or gives
-    /// a chunk back to it. With [workers](Shape::Workers), the last part answers the first one.
+    /// Answers the part before this one, which waits for the answer after
+    /// [`Flow::AwaitReply`](super::Flow::AwaitReply), or gives a chunk back to that part. With
+    /// [workers](super::Shape::Workers), the last part answers the first one.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
     }
@@ -106,9 +107,9 @@ impl Output {
         self.late_failure.take()
     }
 
-    /// Calls `commit` when every stage of the run has ended well, to make a result permanent,
-    /// such as to give a file its name. If the run fails or is aborted, `commit` is dropped
-    /// without being called. Its error fails the run; other results are committed all the same.
+    /// Calls `commit` when every stage of the run has ended well, to make a result permanent, such
+    /// as to give a file its name. If the run fails or is aborted, `commit` is dropped without a
+    /// call. An error of `commit` fails the run; other results are committed all the same.
     pub fn commit_at_end(
         &mut self,
         commit: impl FnOnce() -> Result<(), OperatorError> + Send + 'static,
@@ -131,8 +132,8 @@ impl Output {
         self.replies.drain(..)
     }
 
-    /// Sets the origin of payloads that are sent from now on in this call, for an operator that
-    /// holds payloads back. Before a call, it is the origin of the last payload.
+    /// Sets the origin of payloads that this call sends from now on, for an operator that holds
+    /// payloads back. At the beginning of a call, the origin is that of the last payload.
     pub fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }

@@ -1,4 +1,4 @@
-//! A configured operator before it is bound, and what it learns when it is bound.
+//! A configured operator before it is bound to its inputs, and what the binding tells it.
 
 use std::ops::RangeInclusive;
 
@@ -14,26 +14,26 @@ use crate::memory::MemoryBudget;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BindContext {
-    /// Number of cores that the stage was given by name.
+    /// Number of cores that the configuration names for the stage.
     pub cores: usize,
-    /// Number of threads that the parts of the stage can have: one for each core that it was given
-    /// by name, or else for each core of the process, if parts do not share one thread.
+    /// Number of threads that the parts of the stage can have: one for each core that the
+    /// configuration names, or else for each core of the process. 1 if all parts share a thread.
     pub threads: usize,
-    /// The memory that the stages of the pipeline share. State that grows with the stream
-    /// reserves here.
+    /// The memory that the stages of the pipeline share. State that grows with the stream reserves
+    /// its memory here.
     pub memory: MemoryBudget,
-    /// The things that the run writes. All claims are in it when the run starts.
+    /// The things that the run writes. All claims are included when the run starts.
     pub outputs: Outputs,
-    /// Whether a source of its input [reads it again](Fragment::rereads) in a later run: a state
-    /// that a later run goes on with would have everything twice.
+    /// Whether a source of the input [reads the input again](Fragment::rereads) in a later run: a
+    /// state that a later run goes on with would count everything twice.
     pub rereads: bool,
-    /// The part of its first output that later stages look at.
+    /// The part of the first output that later stages look at.
     pub demand: Demand,
 }
 
 impl BindContext {
-    /// A stage that was given `cores` cores by name, with a thread for each of them or one, and
-    /// half of the memory of the process.
+    /// A stage with `cores` cores by name, a thread for each of these cores or one thread, and half
+    /// of the memory of the process.
     #[must_use]
     pub fn new(cores: usize) -> Self {
         let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
@@ -55,7 +55,7 @@ impl BindContext {
         self
     }
 
-    /// Says whether a source of its input reads it again in a later run.
+    /// Says whether a source of the input reads the input again in a later run.
     #[must_use]
     pub fn rereads(mut self, rereads: bool) -> Self {
         self.rereads = rereads;
@@ -77,39 +77,41 @@ impl BindContext {
     }
 }
 
-/// A configured operator that does not know its inputs yet. Graphs are built from these.
+/// A configured operator that does not know its inputs yet. A graph is described by such
+/// specifications.
 pub trait OperatorSpec: Send {
     /// The operator's name in configurations, such as `frequent_items`.
     fn operator(&self) -> &'static str;
 
     /// Number of input ports: `0..=0` for a source, `1..=usize::MAX` for any number. An operator
-    /// with exactly one port accepts several inputs of the same schema and sees their batches as
-    /// they come, and one port is what an operator has unless it says otherwise.
+    /// with exactly one port accepts several inputs of the same schema and gets their batches as
+    /// the batches come. The provided method answers one port.
     fn input_ports(&self) -> RangeInclusive<usize> {
         1..=1
     }
 
-    /// Names of its output ports, if it has several: a configuration reads one as `stage.port`, and
-    /// a first one without a name as `stage`.
+    /// Names of the output ports, if there are several. A configuration reads an output as
+    /// `stage.port`, and a first output without a name as `stage`.
     fn output_ports(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Sends the rows that it cannot use to its output `rejected`, unless it was told to do
-    /// something else with them. Whether it has this output now. Called before anything else, for a
-    /// pipeline that collects the rejected rows of all stages.
+    /// Makes the operator send rows that it cannot use to the output `rejected`, unless the
+    /// configuration says what to do with these rows. Returns whether the operator has this output
+    /// now. The call comes before all others, for a pipeline that collects the rejected rows of all
+    /// stages.
     fn reject(&mut self) -> bool {
         false
     }
 
-    /// The part of the rows at input `port` that it looks at, where later stages look at this
-    /// part of its first output; the provided method answers all of them. Called before
-    /// [`OperatorSpec::bind`].
+    /// The part of the rows at input `port` that the operator looks at, given the part of its first
+    /// output that later stages look at; the provided method answers all rows. The call comes
+    /// before [`OperatorSpec::bind`].
     fn demand(&self, _port: usize, _output: &Demand) -> Demand {
         Demand::all()
     }
 
-    /// Whether it reads standard input, which a process has once.
+    /// Whether the operator reads standard input, which a process has once.
     fn reads_stdin(&self) -> bool {
         false
     }

@@ -68,7 +68,7 @@ impl RunOptions {
     }
 }
 
-/// The names and numbers of the parts of a stage.
+/// The counters of the parts of a stage, with the names of the parts.
 struct StageNumbers {
     id: String,
     operator: &'static str,
@@ -109,11 +109,12 @@ pub struct RunHandle {
 pub enum RunPhase {
     /// The sources produce.
     Running,
-    /// The sources have been stopped; all items that were taken from the inputs are processed.
+    /// The sources have been stopped; the run still processes all items that were taken from the
+    /// inputs.
     Draining,
-    /// As [`Self::Draining`], because no sink needs input any more; no one has asked for it.
+    /// The run drains because no sink needs input any more; nobody has asked for the drain.
     Sated,
-    /// Every stage ends at its next batch boundary.
+    /// Every thread ends after its present call.
     Aborted,
     /// All threads have ended.
     Ended,
@@ -147,8 +148,8 @@ impl RunHandle {
         }
     }
 
-    /// The numbers so far; after the end, also of a run that failed, the totals. The numbers of
-    /// different stages are not from the same instant.
+    /// The numbers so far. After the end, also of a run that failed, the numbers are totals.
+    /// Numbers of different stages are not from the same instant.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics {
@@ -158,26 +159,26 @@ impl RunHandle {
         }
     }
 
-    /// Drains the run: sources take no more from their inputs, all items that they took are
-    /// processed, and operators finish. Further calls change nothing.
+    /// Drains the run: the sources take no more from their inputs, the stages process all items
+    /// that were taken, and the operators finish. Further calls change nothing.
     pub fn stop(&self) {
         self.shared.advance(Phase::Draining);
     }
 
-    /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. Of
-    /// several limits, the earliest counts.
+    /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. The
+    /// earliest of several limits counts.
     pub fn stop_within(&self, limit: Duration) {
         self.shared.set_deadline(limit);
         self.stop();
     }
 
-    /// Lets every sink open the files that grow again by their names, also while no rows come: for
-    /// programs that rename logs and then want them closed.
+    /// Lets every sink open its growing files again, by their names, also while no rows come: for
+    /// programs that rename logs and then want the old files closed.
     pub fn reopen(&self) {
         self.shared.reopen();
     }
 
-    /// Ends the run at the next batch boundary of every stage; batches in flight are dropped, and
+    /// Ends the run after the present call of every stage. Batches in flight are dropped, and
     /// [`Running::join`] returns an error.
     pub fn abort(&self) {
         self.shared.advance(Phase::Aborted);

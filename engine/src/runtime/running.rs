@@ -1,4 +1,4 @@
-//! The owner of a run: starts no thread, and waits for the end of all.
+//! The owner of a run, who waits for the end of all threads.
 
 use std::fmt;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -33,14 +33,14 @@ pub(super) struct Worker {
 /// A running pipeline. Dropping it aborts the run without waiting for its end.
 pub struct Running {
     pub(super) workers: Vec<Worker>,
-    /// Receives the index of each worker that has ended.
+    /// The channel of the indices of workers that have ended.
     pub(super) ended: Receiver<usize>,
-    /// Readable when a worker has ended.
+    /// A descriptor that is readable when a worker has ended.
     pub(super) end_event: Arc<OwnedFd>,
     pub(super) workers_running: usize,
-    /// Ends with the last worker.
+    /// The poller, which ends with the last worker.
     pub(super) poller: Option<Arc<Poller>>,
-    /// Memory of the queues; given back when the run is over.
+    /// Memory of the queues, until the run is over.
     pub(super) _memory: Option<Reservation>,
     pub(super) handle: RunHandle,
 }
@@ -55,7 +55,7 @@ impl fmt::Debug for Running {
 }
 
 impl Running {
-    /// Asks `stage` and waits for its answer, which is exact at a batch boundary after this call.
+    /// Asks `stage` and waits for the answer, which is exact at a batch boundary after this call.
     ///
     /// # Examples
     /// ```
@@ -77,13 +77,14 @@ impl Running {
     /// ```
     ///
     /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
-    /// has finished.
+    /// If there is no such stage, the stage does not know the request, too many queries wait at the
+    /// stage, or the stage has finished.
     pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
         self.handle.queries.query(stage, request)
     }
 
-    /// Registers a standing query, whose last answer can be read at any time without waiting.
+    /// Registers a standing query, whose last answer a program can read at any time without
+    /// waiting.
     ///
     /// # Examples
     /// ```
@@ -115,13 +116,13 @@ impl Running {
         self.handle.queries.watch(stage, request)
     }
 
-    /// A handle for other threads, which may outlive this one.
+    /// A handle for other threads, which may outlive the run.
     #[must_use]
     pub fn handle(&self) -> RunHandle {
         self.handle.clone()
     }
 
-    /// A handle for queries from other threads, which may outlive this one.
+    /// A handle for queries from other threads, which may outlive the run.
     #[must_use]
     pub fn queries(&self) -> QueryHandle {
         self.handle.queries.clone()
@@ -165,9 +166,9 @@ impl Running {
         self.handle.abort();
     }
 
-    /// Waits for the end of the pipeline, at most for `limit`; true if it has ended. The limit of
-    /// a [drain](RunHandle::stop_within) holds while a thread waits here, even if no stage returns
-    /// from its call.
+    /// Waits for the end of the pipeline, at most for `limit`; true if the pipeline has ended. The
+    /// limit of a [drain](RunHandle::stop_within) holds while a thread waits here, even if no stage
+    /// returns from its call.
     ///
     /// # Examples
     /// ```
@@ -209,7 +210,8 @@ impl Running {
     pub fn wait_beside(&mut self, descriptor: BorrowedFd<'_>, limit: Duration) -> bool {
         let until = Instant::now().checked_add(limit);
         loop {
-            // Before the channel is read, so that the end of a worker is found in one of the two.
+            // The event is reset before the channel is read, so that one of the two shows the end
+            // of a worker.
             let _ = rustix::io::read(&self.end_event, &mut [0; 8]);
             while let Ok(worker) = self.ended.try_recv() {
                 self.note_end(worker);
@@ -228,7 +230,7 @@ impl Running {
                 Ok(0) if until.is_some_and(|until| until <= Instant::now()) => return false,
                 Ok(_) if !both[1].revents().is_empty() => return false,
                 Ok(_) | Err(Errno::INTR) => {}
-                // Short of memory: the next call tries again.
+                // The system is short of memory: the next call tries again.
                 Err(_) => return self.wait(limit.min(POLL_RETRY)),
             }
         }
@@ -246,16 +248,15 @@ impl Running {
         if self.workers_running == 0 {
             self.handle.shared.commit();
             self.handle.shared.end();
-            // Ours is the last reference, so this joins the poller's thread.
+            // This is the last reference, so the assignment joins the poller's thread.
             self.poller = None;
         }
     }
 
-    /// Waits for the end of the pipeline; returns its numbers.
+    /// Waits for the end of the pipeline; returns the numbers of the run.
     ///
     /// # Errors
-    /// The first cause of a failure, with its stage; or that the run was aborted before it had
-    /// finished.
+    /// The first cause of a failure, with its stage, or the abort of the run before its end.
     pub fn join(mut self) -> Result<Metrics, RunError> {
         while !self.wait(JOIN_CHECK) {
             if self.handle.shared.phase() == Phase::Aborted && !self.wait(ABORT_GRACE) {

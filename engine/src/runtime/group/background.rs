@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::node::Node;
-use super::super::node::step::Work;
+use super::super::node::step::NodeCall;
 use super::super::waits::{BACKGROUND_WAIT_FACTOR, BACKGROUND_WAIT_MIN};
 use super::RunningGroup;
 use crate::error::RunError;
@@ -61,7 +61,7 @@ impl RunningGroup {
         let worker = self.next_background_node();
         if let Some(index) = worker {
             self.background.last = index;
-            self.perform(index, Work::Wake)?;
+            self.perform(index, NodeCall::Wake)?;
             self.follow(index)?;
         }
         self.background.end_turn(self.now - begin);

@@ -38,7 +38,7 @@ use crossbeam_utils::CachePadded;
 
 use self::background::BackgroundTurns;
 use super::node::Node;
-use super::node::step::{GroupState, Step, Work};
+use super::node::step::{GroupState, NodeCall, NodeStep};
 use super::queries::allowance::Allowance;
 use super::queries::control::Control;
 use super::shared::{Phase, Shared};
@@ -53,9 +53,9 @@ pub(super) struct RunningGroup {
     pub(super) mailbox: Mailbox<Control>,
     pub(super) bell: Arc<Doorbell>,
     pub(super) shared: Arc<Shared>,
-    /// Whether there is a core for each thread of the run.
+    /// Whether each thread of the run has a core, so that the thread may spin.
     pub(super) may_spin: bool,
-    /// The node at work, to name the stage of a panic or a hang.
+    /// Index of the node at work, to name the stage of a panic or a hang.
     pub(super) current: Arc<CachePadded<AtomicUsize>>,
     pub(super) allowance: Arc<Allowance>,
     /// The node whose turn was last.
@@ -66,11 +66,11 @@ pub(super) struct RunningGroup {
     output: Output,
     pub(super) now: Instant,
     pub(super) seen_phase: Phase,
-    /// Requests to open files again that were obeyed.
+    /// Number of requests to open files again that the thread has obeyed.
     seen_reopenings: usize,
     pub(super) mail: VecDeque<Control>,
     pub(super) has_watches: bool,
-    /// Queries of callers that wait, at all nodes.
+    /// Number of queries of callers that wait at all nodes.
     pub(super) asked: usize,
     /// The node whose callers were served last.
     pub(super) served: usize,
@@ -170,7 +170,7 @@ impl RunningGroup {
     /// Gives the next part that has foreground work its turn; false if no part has such work.
     fn take_foreground_turn(&mut self) -> Result<bool, RunError> {
         for _ in 0..self.nodes.len() {
-            // Downwards, so that of parts with work the downstream ones come first.
+            // Turns go upstream, so that among parts with work a downstream part comes first.
             self.turn = self.turn.checked_sub(1).unwrap_or(self.nodes.len() - 1);
             if let Some(work) = self.find_work(self.turn, false) {
                 self.perform(self.turn, work)?;
@@ -184,9 +184,9 @@ impl RunningGroup {
 
     /// The next step of a node. `is_idle`: whether no other node has work, so that this one may
     /// work in the background. Without `now`, the answer is the time that the node waits for.
-    fn next_step(&self, index: usize, now: Option<Instant>, is_idle: bool) -> Step {
+    fn next_step(&self, index: usize, now: Option<Instant>, is_idle: bool) -> NodeStep {
         if self.nodes[index].outputs.is_stuck() || self.has_unread_output(index) {
-            return Step::Wait;
+            return NodeStep::Wait;
         }
         self.nodes[index].next_step(GroupState {
             is_draining: self.seen_phase >= Phase::Draining,
@@ -197,11 +197,11 @@ impl RunningGroup {
     }
 
     /// The work that a node can do now. The message of the work, if any, has been fetched.
-    fn find_work(&mut self, index: usize, is_idle: bool) -> Option<Work> {
+    fn find_work(&mut self, index: usize, is_idle: bool) -> Option<NodeCall> {
         self.nodes[index].flush(self.now);
         match self.next_step(index, Some(self.now), is_idle) {
-            Step::Now(work) => self.nodes[index].fetch(work),
-            Step::At(_) | Step::Wait => None,
+            NodeStep::Now(work) => self.nodes[index].fetch(work),
+            NodeStep::At(_) | NodeStep::Wait => None,
         }
     }
 
@@ -213,7 +213,7 @@ impl RunningGroup {
         while let Some(&index) = self.path.last() {
             if let Some(target) = self.next_reader(index) {
                 self.look_at_phase()?;
-                self.perform(target, Work::Take)?;
+                self.perform(target, NodeCall::Take)?;
                 self.path.push(target);
             } else {
                 self.path.pop();
@@ -227,25 +227,25 @@ impl RunningGroup {
         for position in 0..self.nodes[index].outputs.local_nodes().len() {
             let target = self.nodes[index].outputs.local_nodes()[position];
             let has_message = self.nodes[target].inputs.has_local_message();
-            if has_message && self.find_work(target, false) == Some(Work::Take) {
+            if has_message && self.find_work(target, false) == Some(NodeCall::Take) {
                 return Some(target);
             }
         }
         None
     }
 
-    /// Whether a reader of the node in this group still has messages of it.
+    /// Whether a reader of the node in this group still has messages to process.
     fn has_unread_output(&self, index: usize) -> bool {
         let targets = self.nodes[index].outputs.local_nodes();
         targets.iter().any(|&target| self.nodes[target].inputs.has_local_message())
     }
 
-    fn perform(&mut self, index: usize, work: Work) -> Result<(), RunError> {
+    fn perform(&mut self, index: usize, work: NodeCall) -> Result<(), RunError> {
         self.serve_mailbox();
         self.answer_asked();
         // The mailbox may have held a query that was forwarded before the message. The query waits
         // for the work in flight, and the message stays behind the query.
-        if work == Work::Take && !self.nodes[index].may_take(self.allowance.is_open()) {
+        if work == NodeCall::Take && !self.nodes[index].may_take(self.allowance.is_open()) {
             return Ok(());
         }
         // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.
@@ -270,7 +270,7 @@ impl RunningGroup {
         Ok(())
     }
 
-    /// Shows readers the numbers of the operators that have worked since the last time.
+    /// Shows readers the counters of the operators that have worked since the last publication.
     fn publish(&mut self) {
         for node in self.nodes.iter_mut().filter(|node| node.has_news()) {
             node.publish_counters();
@@ -278,11 +278,11 @@ impl RunningGroup {
         self.publish_at = self.now + PUBLISHING;
     }
 
-    /// Shows readers the last numbers of the operators after a failure.
+    /// Shows readers the last counters of the operators after a failure.
     pub(super) fn publish_last(&mut self) {
         for node in self.nodes.iter_mut().filter(|node| !node.is_done()) {
             node.flush_latency();
-            // An operator that has panicked may panic again; its last numbers stay then.
+            // An operator that has panicked may panic again; then its last publication stays.
             let _ = catch_unwind(AssertUnwindSafe(|| node.publish_counters()));
         }
     }

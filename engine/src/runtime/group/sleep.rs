@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::node::Node;
-use super::super::node::step::Step;
+use super::super::node::step::NodeStep;
 use super::super::shared::Phase;
 use super::super::waits::{CREDIT_CHECK, PARK_MAX, SPIN, SPIN_LOOKS_PER_CLOCK};
 use super::RunningGroup;
@@ -73,8 +73,8 @@ impl RunningGroup {
     fn next_time(&self) -> Option<Instant> {
         let steps = (0..self.nodes.len()).map(|index| self.next_step(index, None, true));
         let times = steps.filter_map(|step| match step {
-            Step::At(time) => Some(time),
-            Step::Now(_) | Step::Wait => None,
+            NodeStep::At(time) => Some(time),
+            NodeStep::Now(_) | NodeStep::Wait => None,
         });
         times.min()
     }
@@ -119,7 +119,7 @@ impl RunningGroup {
             node.outputs.can_flush()
                 || node.wants_publishing()
                 || node.can_answer_asked()
-                || matches!(self.next_step(index, None, true), Step::Now(_))
+                || matches!(self.next_step(index, None, true), NodeStep::Now(_))
         })
     }
 }

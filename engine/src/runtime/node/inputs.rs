@@ -7,7 +7,7 @@ use crate::channel::{EdgeReceiver, Message, Taken};
 use crate::operator::Ending;
 
 /// An input from another thread.
-struct Input {
+struct InputEdge {
     port: usize,
     edge: EdgeReceiver,
     has_ended: bool,
@@ -18,28 +18,29 @@ pub(crate) struct Truncated;
 
 /// The inputs of one node.
 #[derive(Default)]
-pub(crate) struct Inputs {
-    /// Messages to process next, with their ports: from nodes of the same group, or one from an
-    /// edge.
+pub(crate) struct NodeInputs {
+    /// Messages to process next, with their ports: messages of nodes of the same group, and at most
+    /// one message of an edge.
     inbox: VecDeque<(usize, Message)>,
-    edges: Vec<Input>,
-    /// The edge that is looked at first for the next message.
+    edges: Vec<InputEdge>,
+    /// Index of the edge that the next fetch tries first.
     next_edge: usize,
-    /// Inputs, local or remote, that have not ended.
+    /// Number of inputs, local or remote, that have not ended.
     open: usize,
-    /// The same for each port.
+    /// Number of inputs of each port that have not ended.
     open_of_ports: Vec<usize>,
-    /// How the inputs of each port that have ended did so.
+    /// The greatest ending so far of the inputs of each port.
     endings: Vec<Ending>,
-    /// Messages taken so far, end markers included: the position that forwarded queries refer to.
+    /// Number of messages taken so far, end markers included: the position that forwarded queries
+    /// refer to.
     taken: u64,
     /// Replies to process next.
     replies: VecDeque<Chunk>,
-    /// The edge that replies come from when the next part is on another thread.
+    /// The edge of the replies when the next part is on another thread.
     reply_edge: Option<EdgeReceiver>,
 }
 
-impl Inputs {
+impl NodeInputs {
     /// Adds an input of `port` from a node of the same group.
     pub(crate) fn add_local(&mut self, port: usize) {
         self.count(port);
@@ -56,10 +57,10 @@ impl Inputs {
     /// Adds an input of `port` from another thread.
     pub(crate) fn add_edge(&mut self, port: usize, edge: EdgeReceiver) {
         self.count(port);
-        self.edges.push(Input { port, edge, has_ended: false });
+        self.edges.push(InputEdge { port, edge, has_ended: false });
     }
 
-    /// Sets the edge that replies come from.
+    /// Sets the edge of the replies.
     pub(crate) fn set_reply_edge(&mut self, edge: EdgeReceiver) {
         self.reply_edge = Some(edge);
     }
@@ -81,7 +82,7 @@ impl Inputs {
 
     /// Whether any message waits.
     pub(crate) fn has_message(&self) -> bool {
-        let is_ready = |input: &Input| !input.has_ended && input.edge.is_ready();
+        let is_ready = |input: &InputEdge| !input.has_ended && input.edge.is_ready();
         !self.inbox.is_empty() || self.edges.iter().any(is_ready)
     }
 
@@ -100,7 +101,8 @@ impl Inputs {
         self.taken
     }
 
-    /// Fetches a message from the edges in turn, unless one is there; false if none waits.
+    /// Fetches a message from the edges in turn, unless the inbox has one; false if no message
+    /// waits.
     pub(crate) fn fetch(&mut self) -> Result<bool, Truncated> {
         if !self.inbox.is_empty() {
             return Ok(true);
@@ -125,7 +127,7 @@ impl Inputs {
         Ok(false)
     }
 
-    /// Fetches a reply from its edge, unless one is there; false if none waits.
+    /// Fetches a reply from its edge, unless one has been fetched; false if no reply waits.
     pub(crate) fn fetch_reply(&mut self) -> Result<bool, Truncated> {
         if !self.replies.is_empty() {
             return Ok(true);
@@ -141,17 +143,17 @@ impl Inputs {
         }
     }
 
-    /// How the inputs of `port` have ended, if the end markers of all have been taken.
+    /// The ending of the inputs of `port`, if the end markers of all these inputs have been taken.
     pub(crate) fn port_ending(&self, port: usize) -> Option<Ending> {
         (self.open_of_ports[port] == 0).then(|| self.endings[port])
     }
 
-    /// How the inputs that have ended did so: one that was stopped tells for all.
+    /// The ending of the inputs that have ended: one stopped input makes all stopped.
     pub(crate) fn ending(&self) -> Ending {
         self.endings.iter().copied().max().unwrap_or_default()
     }
 
-    /// Takes the message that was fetched, with its port; no payload is the end of an input.
+    /// Takes the message that was fetched, with its port. An end marker has no payload.
     pub(crate) fn take(&mut self) -> (usize, Option<Payload>) {
         self.taken += 1;
         match self.inbox.pop_front().expect("a message was fetched") {
@@ -170,7 +172,7 @@ impl Inputs {
         self.replies.pop_front().expect("a reply was fetched")
     }
 
-    /// Drops the replies that wait and the ones that still come.
+    /// Drops the replies that wait and the replies that still come.
     pub(crate) fn close_replies(&mut self) {
         self.replies.clear();
         if let Some(edge) = self.reply_edge.take() {

@@ -2,50 +2,51 @@
 
 use std::time::Instant;
 
-/// A piece of work: one call of the operator.
+/// One call of a source or an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Ask the source for more.
+pub(crate) enum NodeCall {
+    /// Asks the source for more.
     Produce,
-    /// Ask the source for the items that it has taken: the run drains.
+    /// Asks the source for the items that were already taken from its input: the run drains.
     StopSource,
-    /// Process the first message of the inbox.
+    /// Processes the first message of the inbox.
     Take,
     Resume,
-    /// Process the first of the replies.
+    /// Processes the first reply.
     Reply,
-    /// The time has come that the operator named.
+    /// Wakes the operator, at the time that the operator has named or in the background.
     Wake,
     Finish,
-    /// An input closed without its end.
+    /// Fails the node: an input closed without its end marker.
     Truncated,
 }
 
 /// The next step of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    Now(Work),
-    /// No work before this time, unless a message arrives.
+pub(crate) enum NodeStep {
+    Now(NodeCall),
+    /// The node has no work before this time, unless a message arrives.
     At(Instant),
-    /// No work before a message arrives.
+    /// The node has no work before a message arrives.
     Wait,
 }
 
-/// The state of a group that the next step of its nodes depends on.
+/// The state of a group, on which the next step of its nodes depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupState {
     pub(crate) is_draining: bool,
-    /// Whether callers and readers of standing queries may be answered now.
+    /// Whether the thread has credit to answer callers and readers of standing queries.
     pub(crate) may_answer: bool,
-    /// Whether no other node has work, so that one may work in the background.
+    /// Whether no other node has work, so that the node may work in the background.
     pub(crate) is_idle: bool,
-    /// `None` for the time that is waited for in place of the work that it brings.
+    /// The present time. With `None`, a time that has come counts as a wait, and the answer is that
+    /// time.
     pub(crate) now: Option<Instant>,
 }
 
-impl Step {
-    /// `work` if it has come by the time `at`, otherwise the wait for it.
-    pub(crate) fn at(at: Option<Instant>, now: Option<Instant>, work: Work) -> Self {
+impl NodeStep {
+    /// `work` if the time `at` has come, and otherwise the wait for that time.
+    pub(crate) fn at(at: Option<Instant>, now: Option<Instant>, work: NodeCall) -> Self {
         match (at, now) {
             (Some(at), Some(now)) if at <= now => Self::Now(work),
             (Some(at), _) => Self::At(at),
