@@ -1,9 +1,9 @@
 //! Checks a document against the JSON Schema of pipelines, and reports all mistakes.
 //!
 //! The schema is generated from the parameter structs of the operators, so the checks, the
-//! published schema and the documentation cannot differ. Only the keywords that such structs
-//! produce are understood; a test makes sure that the schema of the registered operators contains
-//! no others.
+//! published schema and the documentation cannot differ. The checker understands only the keywords
+//! that such structs produce; a test makes sure that the schema of the registered operators has no
+//! others.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::document::{JsonKey, JsonKind, JsonNode, JsonPlace};
 use crate::suggest::suggestion;
 
-/// A mistake, before it has got its file, line and column.
+/// A mistake, before its file, line and column are known.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub(crate) place: JsonPlace,
@@ -55,7 +55,7 @@ pub(crate) struct Checker<'a> {
     mistakes: Vec<Mistake>,
 }
 
-/// All values in `document` that do not fit `schema`.
+/// The mistakes of all values in `document` that do not fit `schema`.
 pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
     let empty = Map::new();
     let definitions = schema["$defs"].as_object().unwrap_or(&empty);
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// An optional value: checked against the branch that is not `null`, unless the value is.
+    /// Checks an optional value against the branch that is not `null`, unless the value is `null`.
     fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
         if matches!(node.kind, JsonKind::Null) && branches.iter().any(|b| is_null(&b)) {
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The values that `schema` lists, if it lists values.
+    /// The values that `schema` lists; `None` if it lists no values.
     fn choices(&self, schema: &'a Value) -> Option<Vec<&'a str>> {
         if let Some(constant) = schema["const"].as_str() {
             return Some(vec![constant]);
@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// One of several names, or an object.
+    /// Checks a value that is one of several names, or an object.
     fn name_or_object(
         &mut self,
         node: &JsonNode,
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// An object with a tag, such as `operator`, that selects one of several schemas.
+    /// Checks an object with a tag, such as `operator`, that selects one of several schemas.
     fn variant(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         if !self.has_type(node, &Value::from("object"), path) {
             return;
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks `type`, which is a name or a list of names; reports a mismatch and returns false.
+    /// Checks `type`, which is a name or a list of names. Reports a mismatch and returns false.
     fn has_type(&mut self, node: &JsonNode, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],
@@ -286,7 +286,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The member whose constant value distinguishes the branches.
+/// The name of the member whose constant value distinguishes the branches.
 fn tag_of(branches: &[Value]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
     properties.iter().find(|(_, schema)| schema["const"].is_string()).map(|(name, _)| name.as_str())
@@ -348,7 +348,7 @@ impl NumberRange {
     }
 }
 
-/// Compares two numbers as written: exactly if both are integers, otherwise as floats.
+/// Compares two numbers as written: exactly if both are integers, and otherwise as floats.
 fn compare(left: &str, right: &str) -> Option<std::cmp::Ordering> {
     match (left.parse::<i128>(), right.parse::<i128>()) {
         (Ok(left), Ok(right)) => Some(left.cmp(&right)),
@@ -379,7 +379,7 @@ fn article(name: &str) -> String {
     }
 }
 
-/// The value as in the file, or its type if it is long.
+/// The value as in the file, or the type of a long value.
 fn shown(node: &JsonNode) -> String {
     match &node.kind {
         JsonKind::Null => "null".to_owned(),

@@ -1,7 +1,7 @@
-//! A JSON text as a tree in which every value knows its place.
+//! A JSON text as a tree in which every value knows its place in the file.
 //!
 //! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a
-//! float; jsonc-parser's tree keeps all three, so the text is read with that, in strict mode.
+//! float. The tree of jsonc-parser keeps all three, so that crate reads the text, in strict mode.
 
 use std::iter;
 use std::ops::Range;
@@ -37,15 +37,15 @@ pub(crate) struct JsonNode {
 pub(crate) enum JsonKind {
     Null,
     Bool(bool),
-    /// As written, so that no number is rounded before it has been checked.
+    /// A number as written, so that no number is rounded before the checks.
     Number(String),
     Text(String),
     Array(Vec<JsonNode>),
-    /// In the order of the file, equal keys included.
+    /// Members in the order of the file, equal keys included.
     Object(Vec<(JsonKey, JsonNode)>),
 }
 
-/// The reason why a text is not JSON, and the place.
+/// The reason why a text is not JSON, and the place of the fault.
 pub(crate) struct SyntaxError {
     pub(crate) place: JsonPlace,
     pub(crate) message: String,
@@ -105,7 +105,7 @@ fn place(range: jsonc_parser::common::Range) -> JsonPlace {
 }
 
 impl JsonNode {
-    /// A value that is not in the file but in override `index`.
+    /// A value of override `index`, which is not in the file.
     pub(crate) fn from_override(index: usize, value: &Value) -> Self {
         let inner = |value| Self::from_override(index, value);
         let kind = match value {
@@ -127,7 +127,7 @@ impl JsonNode {
         Self { place: JsonPlace::Override(index), kind }
     }
 
-    /// The member of this name, if this is an object that has it.
+    /// The member of this name; `None` if this is no object or has no such member.
     pub(crate) fn member(&self, name: &str) -> Option<&JsonNode> {
         self.members().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
@@ -168,8 +168,8 @@ impl JsonNode {
         })
     }
 
-    /// The value without places. Of equal keys the last one stays, and numbers are rounded to
-    /// their types: check before.
+    /// The value without places. The last one of equal keys stays, and numbers are rounded to their
+    /// types, so the caller checks the document before.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             JsonKind::Null => Value::Null,

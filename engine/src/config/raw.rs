@@ -71,7 +71,7 @@ pub fn schema(registry: &Registry) -> Value {
     schema_beside(registry, &[])
 }
 
-/// The schema with stages of the operators `supplied`, which have no parameters.
+/// The schema, in which the operators `supplied` have no parameters.
 pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let registered = registry.entries().filter(|entry| !supplied.contains(&entry.name()));
@@ -103,7 +103,7 @@ pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     schema
 }
 
-/// Leaves out what rustdoc alone shows: examples in Rust, and the targets of links.
+/// Leaves out what only rustdoc shows: examples in Rust, and the targets of links.
 fn describe_for_json(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

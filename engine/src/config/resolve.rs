@@ -18,20 +18,20 @@ use crate::registry::Registry;
 use crate::runtime::{RunOptions, Running};
 use crate::suggest::suggestion;
 
-/// A pipeline that was read from JSON: checked, bound, ready to start.
+/// A pipeline that was read from JSON, checked and bound, and is ready to start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pipeline {
-    /// Its name; the file's if it has none.
+    /// The name of the pipeline, or of the file if the pipeline has no name.
     pub name: String,
-    /// Its stages.
+    /// The stages of the pipeline.
     pub topology: Topology,
-    /// The options to run it with.
+    /// The options of the run.
     pub options: RunOptions,
 }
 
 impl Pipeline {
-    /// Starts the pipeline with the options it was configured with.
+    /// Starts the pipeline with its options.
     ///
     /// # Errors
     /// As [`Topology::start`].
@@ -40,8 +40,8 @@ impl Pipeline {
     }
 }
 
-/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of
-/// it.
+/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of the
+/// text.
 ///
 /// # Examples
 /// ```
@@ -57,7 +57,7 @@ impl Pipeline {
 /// ```
 ///
 /// # Errors
-/// All mistakes in the text, as far as one does not hide another.
+/// All mistakes in the text that no other mistake hides.
 pub fn load(
     text: &str,
     file: &str,
@@ -70,7 +70,7 @@ pub fn load(
 /// As [`load`], with operators of the program for some of the stages.
 ///
 /// # Errors
-/// As [`load`], and if a stage and the operator that is supplied for it do not fit.
+/// As [`load`], and if a supplied operator does not fit its stage.
 pub fn load_supplied(
     text: &str,
     file: &str,
@@ -101,7 +101,8 @@ fn load_source(
     let graph = graph(raw, &document, registry, supplied, &mut mistakes);
     let built = graph.build();
     if let Err(GraphErrors(errors)) = &built {
-        // A stage that was left out may be the reader of an output, or the only stage.
+        // A stage that was left out may be the reader of an output, or the only stage, so these two
+        // mistakes are told only of a whole graph.
         let is_whole = mistakes.is_empty();
         let is_told = |error: &&GraphError| match error.kind {
             GraphErrorKind::UnusedOutput { .. } | GraphErrorKind::Empty => is_whole,
@@ -122,8 +123,8 @@ fn raw_pipeline(document: Value) -> RawPipeline {
     serde_json::from_value(document).expect("the schema of pipelines describes the same structs")
 }
 
-/// The stages without `mistakes` whose inputs have none either. Mistakes that only binding finds
-/// are told of these.
+/// The stages without `mistakes` whose inputs have no mistakes either. Mistakes that only the
+/// binding finds are told of these stages.
 fn stages_without(document: &JsonNode, mistakes: &[Mistake]) -> Vec<Value> {
     let all = stages(document);
     let ids: HashSet<&str> = all.iter().filter_map(id).collect();
@@ -146,8 +147,8 @@ fn stages_without(document: &JsonNode, mistakes: &[Mistake]) -> Vec<Value> {
     right.map(|(stage, _)| stage.to_value()).collect()
 }
 
-/// Marks the stages that read, over others or directly, a wrong one or one that is not there.
-/// `stages` are ids and the ids of inputs.
+/// Marks the stages that read a wrong or missing stage, directly or through other stages. `stages`
+/// has the id of each stage and the ids of its inputs.
 fn mark_readers(stages: &[(&str, Vec<&str>)], is_wrong: &mut [bool]) {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (index, (id, _)) in stages.iter().enumerate() {
@@ -247,7 +248,7 @@ fn check_supplied(document: &JsonNode, supplied: &Supplied, mistakes: &mut Vec<M
     }
 }
 
-/// A mistake at the value that `steps` lead to, or at the last existing value on the way.
+/// A mistake at the value to which `steps` lead, or at the last existing value on the way.
 fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     let nodes: Vec<&JsonNode> = document.descend(steps).collect();
     let mut path = String::new();
@@ -261,8 +262,8 @@ fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// Describes the graph of the stages that can be loaded and whose inputs can be, too. Those of the
-/// others that are wrong are added to `mistakes`.
+/// Describes the graph of the stages that can be loaded and whose inputs can be loaded, too. The
+/// mistakes of the other stages are added to `mistakes`.
 fn graph(
     mut raw: RawPipeline,
     document: &JsonNode,
@@ -327,10 +328,11 @@ fn graph(
     graph
 }
 
-/// An input: the id of a stage, and the index of its output port if it has several.
+/// An output that a stage reads: the id of the other stage, and the index of its output port if
+/// that stage has several.
 type OutputRef<'a> = (&'a str, Option<usize>);
 
-/// The inputs of each stage; `None` for a stage that is wrong, or that reads such a stage.
+/// The inputs of each stage; `None` for a stage that is wrong or that reads a wrong stage.
 fn inputs<'a>(
     stages: &'a [RawStage],
     specs: &[Result<Box<dyn OperatorSpec>, ()>],

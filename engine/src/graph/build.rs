@@ -30,8 +30,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
-    /// not bound.
+    /// All mistakes that could be found, each with its stage. A stage whose inputs are wrong is not
+    /// bound.
     pub fn build(self) -> Result<Topology, GraphErrors> {
         build(self)
     }
@@ -130,9 +130,9 @@ enum Visit {
     Done,
 }
 
-/// Depth-first with a stack on the heap, so that a long chain of stages cannot exhaust the
-/// thread's. Returns the first cycle: naming each of many would take time by the square of the
-/// number of stages.
+/// Visits a stage and its inputs depth-first. The stack is on the heap, so that a long chain of
+/// stages cannot exhaust the stack of the thread. Returns the first cycle: to name each of many
+/// cycles would take time by the square of the number of stages.
 fn visit(
     stages: &[Stage],
     root: usize,
@@ -182,12 +182,12 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
         let has_one_port = *spec.input_ports().end() == 1;
         for (position, input) in inputs.iter().enumerate().filter(|(_, input)| input.port == 0) {
             let demand = match has_one_port {
-                // Streams that meet in a port have to have the same columns.
+                // All columns: streams that meet in a port must have the same columns.
                 true if inputs.len() > 1 => Demand::all(),
                 true => spec.demand(0, &output),
                 false => spec.demand(position, &output),
             };
-            // A stage with several readers makes what any of them looks at.
+            // A stage with several readers makes all that one of the readers looks at.
             let of_input = &mut demands[input.stage.0];
             *of_input = Some(match of_input.take() {
                 Some(others) => others.or(demand),
@@ -198,21 +198,22 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
     demands.into_iter().map(|demand| demand.unwrap_or_else(Demand::all)).collect()
 }
 
-/// The topology while stages are bound one after the other.
+/// The topology, while stages are bound one after the other.
 struct Binding {
-    /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
+    /// For each stage of the graph, the index of the stage among the bound ones; `None` if the
+    /// stage could not be bound.
     bound: Vec<Option<usize>>,
     stages: Vec<StageInfo>,
     parts: Vec<PlacedPart>,
     links: Vec<Link>,
     replies: Vec<ReplyPath>,
     memory: MemoryBudget,
-    /// Stages of the graph whose rows come again in a later run.
+    /// Indices of the stages whose rows come again in a later run.
     rereads: HashSet<usize>,
     claims: Ledger,
-    /// Of each stage of the graph, what later ones look at.
+    /// For each stage of the graph, the part of its rows that later stages look at.
     demands: Vec<Demand>,
-    /// Threads for the parts of a stage that names no core.
+    /// Number of threads for the parts of a stage that names no core.
     threads: usize,
     has_failures: bool,
 }
@@ -251,8 +252,8 @@ impl Binding {
         self.has_failures |= self.bound[index].is_none();
     }
 
-    /// Binds a stage; `None` when one of its inputs could not be bound, which has been reported
-    /// there.
+    /// Binds a stage; `None` if one of its inputs could not be bound, which has already been
+    /// reported for the input.
     fn try_bind(
         &mut self,
         index: usize,
@@ -347,7 +348,7 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns their names as in a
+    /// Links the inputs to the part that is added next; returns the names of the inputs as in a
     /// configuration.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
@@ -363,7 +364,7 @@ impl Binding {
         read
     }
 
-    /// Adds the parts of a stage; returns their indices.
+    /// Adds the parts of a stage; returns the indices of the parts.
     fn add_parts(
         &mut self,
         (id, operator): (&str, &'static str),
@@ -383,7 +384,7 @@ impl Binding {
         (first..self.parts.len()).collect()
     }
 
-    /// Joins the parts of a stage, of which the first `fed` ones are a source before the others.
+    /// Connects the parts of a stage. The first `fed` parts are a source before the others.
     fn join_parts(&mut self, parts: &[usize], shape: Shape, fed: usize) {
         let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
         for pair in parts[..=fed].windows(2) {
@@ -398,7 +399,7 @@ impl Binding {
                 self.replies.push(ReplyPath { from: last, to: first, has_queries: false });
             }
             (Shape::Chain | Shape::Workers, parts) => {
-                // Each part but the last one; an operator of one part has no links.
+                // Each part has a link to the next part; an operator of one part has no links.
                 for (&part, &next) in parts.iter().zip(&parts[1..]) {
                     self.links.push(link(part, 0, next));
                     self.replies.push(ReplyPath { from: next, to: part, has_queries: true });
@@ -408,7 +409,7 @@ impl Binding {
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so that its inputs would be reported for
+        // A stage that could not be bound reads nothing, so the check would blame the inputs for
         // its mistake.
         if self.has_failures {
             return;
@@ -425,13 +426,14 @@ impl Binding {
     }
 }
 
-/// Number of parts, 0 or 1, that are a source before the parts of an operator with workers.
+/// Number of sources, 0 or 1, before the other parts of an operator with workers.
 fn sources_before(parts: &[Part], shape: Shape) -> usize {
     let is_fed = shape == Shape::Workers && matches!(parts[0].body, Body::Source(_));
     usize::from(is_fed)
 }
 
-/// Number of ports for chunks to later parts, of one of `parts` parts.
+/// Number of ports by which the part with index `part`, of `parts` parts, sends chunks to later
+/// parts.
 fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
     match shape {
         _ if part + 1 == parts => 0,
@@ -441,8 +443,9 @@ fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
     }
 }
 
-/// The part that each output of a stage leaves, and its port for that, which comes after its ports
-/// for chunks. The `early` last outputs leave the first part, which has the index `first`.
+/// For each output of a stage, the part that the rows leave, and the port of the part, which comes
+/// after its ports for chunks. The last `early` outputs leave the first part, which has the index
+/// `first`.
 fn exits(
     outputs: &[SchemaRef],
     early: usize,
@@ -450,7 +453,7 @@ fn exits(
     chunk_ports: &[usize],
 ) -> Vec<(usize, usize)> {
     let late = outputs.len() - early;
-    // An operator of one part has no ports for chunks, so that both cases are the same.
+    // An operator of one part has no ports for chunks, so both cases are the same.
     let exit = |port: usize| match port < late {
         true => (first + chunk_ports.len() - 1, port),
         false => (first, chunk_ports[0] + port),
@@ -458,7 +461,7 @@ fn exits(
     (0..outputs.len()).map(exit).collect()
 }
 
-/// The core of a part of a stage that names `cores`; further parts join the last one. The first
+/// The core of a part of a stage that names `cores`. Further parts join the last core. The first
 /// worker shares the core of the first part, which has little to do.
 fn core_of(shape: Shape, parts: usize, position: usize, cores: &[usize]) -> Option<usize> {
     let place = match shape {

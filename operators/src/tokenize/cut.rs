@@ -1,4 +1,4 @@
-//! Parts of batches, and the two steps from a part to rows.
+//! The parts of batches, and the two steps from a part to rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,9 +15,9 @@ use crate::tokens::TextPosition;
 /// Some rows of a batch.
 pub(super) struct TextPart {
     pub(super) records: RecordBatch,
-    /// The column to cut.
+    /// The texts to cut.
     pub(super) texts: StringArray,
-    /// The id of the first text, if texts have ids.
+    /// The id of the first text, if the texts have ids.
     pub(super) first_id: u32,
 }
 
@@ -46,12 +46,12 @@ impl TextPart {
 /// Cuts batches into parts.
 pub(super) struct TextParts {
     texts: TextInput,
-    /// Bytes of the texts of a part, unless one text has more.
+    /// Maximum bytes of the texts of a part, unless one text has more.
     bytes_max: usize,
-    /// The id of the next text, if texts have ids.
+    /// The id of the next text, if the texts have ids.
     next_id: Option<u64>,
     bad: BadRows,
-    /// The last batch, if there is more of it.
+    /// The rest of the last batch, if there is a rest.
     pending: Option<PendingBatch>,
 }
 
@@ -61,7 +61,7 @@ struct PendingBatch {
     texts: StringArray,
     /// The next row.
     begin: usize,
-    /// The rows from there on that cannot be used.
+    /// The rows from `begin` on that cannot be used.
     unusable: VecDeque<usize>,
 }
 
@@ -76,7 +76,7 @@ impl TextParts {
         Self { next_id: Some(0), ..self }
     }
 
-    /// Takes a batch; all parts of the one before have been taken.
+    /// Takes a batch. The caller has taken all parts of the batch before.
     ///
     /// # Errors
     /// If an expression has no value for a row, and the run ends with it.
@@ -99,7 +99,7 @@ impl TextParts {
         self.bad.take_rejected()
     }
 
-    /// The next part; none until another batch comes.
+    /// The next part; `None` until another batch comes.
     ///
     /// # Errors
     /// If there are more texts than ids.
@@ -108,7 +108,7 @@ impl TextParts {
         while pending.unusable.front() == Some(&pending.begin) {
             pending.unusable.pop_front();
             pending.begin += 1;
-            // The position of a row that is left out is not given to another one.
+            // A row that is left out keeps its position: no other row gets it as an id.
             self.next_id.iter_mut().for_each(|id| *id += 1);
         }
         let PendingBatch { records, texts: all, begin, unusable } = &pending;
@@ -128,7 +128,7 @@ impl TextParts {
             Some(next) => {
                 let first = u32::try_from(*next).map_err(|_| TokenizeError::TooManyTexts)?;
                 *next += rows as u64;
-                // All of its texts have ids.
+                // The last text of the part must have an id, too.
                 u32::try_from(*next - 1).map_err(|_| TokenizeError::TooManyTexts)?;
                 first
             }
@@ -145,17 +145,17 @@ impl TextParts {
 
 /// The tokens of some rows of a part.
 pub(super) trait Piece: Send + 'static {
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     fn bytes(&self) -> usize;
 }
 
-/// Cuts texts into tokens. A piece depends on its part and its place only.
+/// Cuts texts into tokens. A piece depends only on its part and its position there.
 pub(super) trait Cut: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;
 
-    /// Cuts a part from a place on, up to about a batch of rows. Returns the place at which to
-    /// continue; a row past the last one if nothing is left.
+    /// Cuts a part from a position on, up to about a batch of rows. Returns the position at which
+    /// to continue; a row past the last one if nothing is left.
     fn cut(&mut self, part: &TextPart, from: TextPosition) -> (Self::Piece, TextPosition);
 }
 
@@ -164,7 +164,7 @@ pub(super) trait RowMaker: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;
 
-    /// Sends the rows of a piece, which is that of these rows of the part.
+    /// Sends the rows of a piece. The piece has the tokens of `rows` of the part.
     ///
     /// # Errors
     /// Any error ends the run.
@@ -182,10 +182,10 @@ pub(super) trait RowMaker: Send + 'static {
     }
 }
 
-/// A piece that is a batch already, or the reason why there is none.
+/// A piece that is already a batch, or the reason why there is no batch.
 pub(super) struct BatchPiece {
     pub(super) records: Result<RecordBatch, TokenizeError>,
-    /// Bytes of what has been made for it.
+    /// Bytes of memory that the batch takes.
     pub(super) bytes: usize,
 }
 
@@ -195,7 +195,7 @@ impl Piece for BatchPiece {
     }
 }
 
-/// Sends batches as they are.
+/// Sends pieces that are already batches.
 pub(super) struct SendBatches;
 
 impl RowMaker for SendBatches {

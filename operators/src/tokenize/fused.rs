@@ -1,5 +1,5 @@
-//! The operator of a stage with one thread: cuts a piece and makes its rows while it is in the
-//! cache.
+//! The operator of a stage with one thread: cuts a piece, and makes its rows while the piece is in
+//! the cache.
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
@@ -12,7 +12,7 @@ pub(super) struct Fused<C, R> {
     parts: TextParts,
     cut: C,
     rows: R,
-    /// The part in progress, and the place of its next piece.
+    /// The part in progress, and the position of its next piece.
     pending: Option<(TextPart, TextPosition)>,
 }
 

@@ -8,22 +8,22 @@
 //!                                                          per text
 //! ```
 //!
-//! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`RowMaker`](cut::RowMaker) makes rows of
-//! them in their order. Both are one operator where the stage has one thread (`fused`). On more
-//! threads, several kernels cut parts side by side (`parallel`).
+//! A [`Cut`](cut::Cut) makes pieces, of any part at any time. A [`RowMaker`](cut::RowMaker) makes
+//! rows of the pieces in their order. In a stage with one thread, one operator does both (`fused`).
+//! With more threads, several kernels cut parts side by side (`parallel`).
 //!
-//! A text can have more tokens than a batch has rows, so a piece can end within a text, and the
-//! next one begins there.
+//! A text can have more tokens than a batch has rows, so a piece can end within a text. The next
+//! piece begins there.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `input` | the texts of an input |
 //! | `cut` | parts, and the two steps from a part to rows |
-//! | `items`, `sets`, `text_sets` | these steps for each form of the output |
+//! | `rows` | these steps for each form of the output |
 //! | `fused`, `parallel` | operators of these steps |
-//! | `tokens`, `words`, `fields` | tokens of a text, by their definition |
-//! | `token` | a token, and what takes tokens |
-//! | `numbers`, `dictionary` | numbers of tokens |
+//! | `numbers` | numbers of tokens, and the dictionary that keeps them |
+//!
+//! The definitions of a token are in [`crate::tokens`].
 
 mod cut;
 mod fused;
@@ -205,8 +205,8 @@ pub struct Tokenize {
     batch: usize,
 }
 
-/// Bytes of the texts that are cut at once: with their tokens, they stay in the second-level cache.
-/// Sets of texts have larger parts, since each of their batches has a dictionary of its own.
+/// Bytes of the texts of a part: with their tokens, these texts stay in the second-level cache.
+/// Parts of sets of texts are larger, since each batch of such sets has a dictionary of its own.
 const PART_BYTES: usize = 1 << 16;
 
 fn default_dictionary_max() -> usize {
@@ -317,7 +317,7 @@ impl Tokenize {
         self
     }
 
-    /// Sets the text column or expression; required if the input has several.
+    /// Sets the text column or expression; required if the input has several text columns.
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
@@ -359,7 +359,7 @@ impl Tokenize {
         self
     }
 
-    /// Sets the bytes of text of these tokens: 1,024 to 2^40.
+    /// Sets the bytes of text that the dictionary always keeps: 1,024 to 2^40.
     #[must_use]
     pub fn dictionary_bytes_max(mut self, bytes: usize) -> Self {
         self.dictionary_bytes_max = bytes;
@@ -471,7 +471,7 @@ impl Tokenize {
     }
 }
 
-/// Parameters that fit each other and the input.
+/// The parts of a stage, from parameters that fit each other and the input.
 struct CheckedTokenize {
     tokenizer: Tokenizer,
     texts: TextInput,
@@ -501,7 +501,7 @@ impl OperatorSpec for Tokenize {
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let read = match &self.column {
             Some(text) => ColumnInput::demand(text, carried_demand(&self.carry, Demand::none())),
-            // The only column of texts is looked for among all.
+            // Without a name, the only column of texts is looked for among all columns.
             None => Demand::all(),
         };
         OnError::demand(self.on_error, read)
@@ -545,7 +545,7 @@ impl OperatorSpec for Tokenize {
     }
 }
 
-/// An operator of `parts`, what `cut` makes, and `rows`, for a stage with this many `threads`.
+/// An operator of `parts`, the cutters of `cut`, and `rows`, for a stage with `threads` threads.
 fn operator<C: Cut>(
     threads: usize,
     parts: TextParts,

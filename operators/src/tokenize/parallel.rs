@@ -1,5 +1,5 @@
-//! The operator of a stage with several threads: kernels cut parts side by side, and rows are made
-//! in the order of the parts.
+//! The operator of a stage with several threads: kernels cut parts side by side, and collect makes
+//! the rows in the order of the parts.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -16,14 +16,15 @@ use crate::wave::{
     self, Consumer, Cost, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
 };
 
-/// More kernels would wait: reading texts and making rows take longer than an eighth of cutting.
+/// Maximum number of kernels. More kernels would wait, because reading texts and making rows take
+/// longer than an eighth of the cutting.
 const KERNELS_MAX: usize = 8;
 
-/// Bytes of the pieces that a kernel makes of a part, about. The rows of a part that has more, such
-/// as of long q-grams, are made one piece at a time.
+/// Approximate maximum bytes of the pieces that a kernel makes of a part. If the pieces of a part
+/// are larger, such as those of long q-grams, collect makes the rest, one piece at a time.
 const PIECES_BYTES: usize = 1 << 22;
 
-/// Nanoseconds that cutting a byte of text takes.
+/// Nanoseconds for which a kernel cuts a byte of text.
 const NS_PER_BYTE: u64 = 2;
 
 /// An operator with kernels that `cut` makes, for two `threads` or more.
@@ -42,10 +43,10 @@ pub(super) fn operator<C: Cut>(
     wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
 }
 
-/// A part, and its first pieces.
+/// A part, and the first pieces of the part.
 struct PartChunk<P> {
     part: Option<TextPart>,
-    /// Each with the place at which the next one begins.
+    /// Pieces, each with the position at which the next piece begins.
     pieces: Vec<(P, TextPosition)>,
     pieces_bytes: usize,
 }
@@ -125,7 +126,7 @@ impl<P: Piece> Producer for PartProducer<P> {
     }
 }
 
-/// KERNEL: cuts a part, as far as its pieces have room.
+/// KERNEL: cuts a part, until its pieces take [`PIECES_BYTES`].
 struct CutKernel<C>(C);
 
 impl<C: Cut> Kernel for CutKernel<C> {
@@ -154,12 +155,13 @@ impl<C: Cut> Kernel for CutKernel<C> {
     }
 }
 
-/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of its part, if the kernel had
-/// no room for that.
+/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of the part, for which the
+/// chunk had no room.
 struct CollectRows<C, R> {
     cut: C,
     rows: R,
-    /// Number of pieces of the chunk whose rows have been sent, and the place where they end.
+    /// Number of pieces of the chunk whose rows have been sent, and the position at which these
+    /// pieces end.
     next: usize,
     at: TextPosition,
 }

@@ -3,7 +3,7 @@
 /// Counters of a word of bits.
 const WORD: usize = u64::BITS as usize;
 
-/// The counters that had the smallest count when they were collected.
+/// The counters that had the smallest count at the last scan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinLevel {
     count: u64,
@@ -34,7 +34,7 @@ impl MinLevel {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The count that all of them had.
+    /// The count that all these counters had.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -86,8 +86,8 @@ impl MinLevel {
     }
 }
 
-/// The smallest count of at least one. Four at a time, so that one comparison does not wait for
-/// the last one.
+/// The smallest of one count or more. The loop takes four counts at a time, so that one comparison
+/// does not wait for the comparison before.
 fn smallest(counts: &[u64]) -> u64 {
     let (groups, rest) = counts.as_chunks::<4>();
     let mut mins = [u64::MAX; 4];

@@ -24,7 +24,8 @@ impl MinQueue {
         heap.into_iter().for_each(|entry| write_entry(writer, entry));
     }
 
-    /// The candidates of these counts, none if a counter of `counters` is free.
+    /// Reads the candidates of these counts. There are no candidates while a counter of `counters`
+    /// is free.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counts: &[u64],
@@ -42,7 +43,8 @@ impl MinQueue {
         if !heap.is_sorted() {
             return Err(reader.refuse("the heap", "unordered", "ascending counts"));
         }
-        // An entry above the horizon could be taken as the smallest count although it is not.
+        // An entry above the horizon could be taken for the smallest count although a smaller one
+        // exists.
         let is_above = |&(count, _): &(u64, u32)| count >= horizon && horizon < u64::MAX;
         if run.iter().chain(&heap).any(is_above) {
             return Err(reader.refuse("the candidates", "above the horizon", "counts below it"));

@@ -18,20 +18,20 @@ use super::shape::BLOCK_OF_WEIGHTS_MAX;
 use crate::items::{Item, Items};
 use crate::summary::counted::Counted;
 
-/// Counters that were within the slack when they were looked for.
+/// Slots of counters that were within the slack at the last search.
 #[derive(Clone, Debug)]
 pub(super) struct SpareCounters {
     pub(super) slots: Vec<u32>,
-    /// L at that time.
+    /// L at the last search.
     pub(super) slack: u64,
 }
 
 impl<K: Item> Sieve<K> {
-    /// Counts each item of the batch with its weight, or once.
+    /// Counts each item of the batch with its weight, or once: the blocks one after the other.
     #[inline]
     pub(super) fn count<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
         let mut scratch = std::mem::take(&mut self.scratch);
-        // Not part of the state, which may be small.
+        // These weights are on the stack and not in the state, which may be small.
         let mut missed_weights = weights.map(|_| [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK]);
         let block = match weights {
             None => self.shape.block(),
@@ -86,7 +86,8 @@ impl<K: Item> Sieve<K> {
         hot.choose(self.observed, share, counted);
     }
 
-    /// Counts a block of items with their weights, or once each.
+    /// Counts a block of items with their weights, or once each: in their cells, and refused items
+    /// by [`Self::settle`].
     #[inline]
     fn absorb<'a>(
         &mut self,
@@ -109,7 +110,7 @@ impl<K: Item> Sieve<K> {
     /// Fetches into the cache what [`Self::settle`] reads for refused keys that are not exact.
     /// `refused` has a bit for each of the first [`GROUP`] keys.
     ///
-    /// A look-up would otherwise wait for memory up to four times: for the cell, the chain, the
+    /// Without this, a look-up would wait for memory up to four times: for the cell, the chain, the
     /// item, and the text of the item. Every monitored item with such a key is looked up.
     #[inline]
     fn prefetch(&self, keys: &[K::Key], refused: u64) {
@@ -125,14 +126,14 @@ impl<K: Item> Sieve<K> {
         heads.iter().for_each(|&head| self.index.prefetch_first_memory(head));
     }
 
-    /// Counts a block of items that are their codes, the hot ones first. `weights`: the weights of
-    /// the items, and a buffer for the weights of missed items.
+    /// Counts a block of items that are their codes, the hot items first. `weights` has the weights
+    /// of the items, and a buffer for the weights of missed items.
     fn sift(&mut self, codes: &[K::Code], weights: Option<(&[u64], &mut [u64])>) {
         let mut missed = std::mem::take(&mut self.missed);
         missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
         let mut hits = [0; KEYS_MAX];
         let hits = &mut hits[..self.hot.codes().len()];
-        // One pass takes the hot items out, so that they cost neither a hash nor a cell.
+        // One pass takes the hot items out, so a hot item costs neither a hash nor a cell.
         let hot = HotKeys { keys: self.hot.codes(), hits };
         let (end, missed_weights) = match weights {
             Some((weights, missed_weights)) => {
@@ -154,11 +155,12 @@ impl<K: Item> Sieve<K> {
         self.missed = missed;
     }
 
-    /// Counts an item that its cell could not.
+    /// Counts an item that its cell has refused.
     #[inline(never)]
     fn settle(&mut self, item: K::Ref<'_>, key: K::Key, weight: u64) {
         let place = self.table.place(key);
-        // An item that is neither resident nor in a crowded place is not monitored: no look-up.
+        // An item that is neither a resident nor in a crowded place is not monitored and needs no
+        // look-up.
         if self.table.may_hold(place, key) {
             let is_resident = self.table.is_resident(place, key);
             self.detours += usize::from(!is_resident);
@@ -194,8 +196,8 @@ impl<K: Item> Sieve<K> {
         self.errors.push(counted.error);
     }
 
-    /// An item that is above the line replaces a counter that is within the slack, or else a
-    /// smallest one, unless that raises the line. `place` is that of the key.
+    /// Replaces a counter by an item that is above the line: a counter within the slack, or else a
+    /// smallest one, unless that raises the line above the item. `place` is the place of the key.
     fn replace(&mut self, item: K::Ref<'_>, key: K::Key, place: usize, weight: u64) {
         let slot = match self.take_spare() {
             Some(slot) => slot,
@@ -208,8 +210,8 @@ impl<K: Item> Sieve<K> {
                 slot
             }
         };
-        // Alpha and the weight were rounded up to units: an item that passes the line only by
-        // that is lifted above it.
+        // Alpha and the weight were rounded up to units. An item that passes the line only by this
+        // rounding is lifted above the line.
         let above = self.table.line().saturating_add(1).saturating_sub(weight);
         let error = self.table.alpha(place).max(above);
         let count = error.saturating_add(weight);
@@ -221,8 +223,8 @@ impl<K: Item> Sieve<K> {
         self.hot.replaced(slot, error);
     }
 
-    /// A counter whose count, its hits included, is within the slack. None may be found although
-    /// there is one: they are looked for once for each slack.
+    /// A counter whose count, its hits included, is within the slack. The answer may be `None`
+    /// although such a counter exists: the counters are searched once for each slack.
     fn take_spare(&mut self) -> Option<u32> {
         if self.spare.slots.is_empty() && self.spare.slack < self.slack {
             self.spare.slack = self.slack;
@@ -238,8 +240,8 @@ impl<K: Item> Sieve<K> {
         None
     }
 
-    /// A counter with the smallest count, its hits included. The hits of all others stay in their
-    /// cells: what a snapshot holds does not depend on what the heap has seen.
+    /// A counter with the smallest count, its hits included. The hits of all other counters stay in
+    /// their cells, so that a snapshot does not depend on what the heap has seen.
     fn lowest(&mut self) -> u32 {
         let Self { lowest, table, index, counts, .. } = self;
         let slot = lowest.slot(counts.len(), |slot| {
@@ -249,7 +251,7 @@ impl<K: Item> Sieve<K> {
         slot
     }
 
-    /// Moves the hits of a slot from its cell to its count. Cells have none of items that may
+    /// Moves the hits of a slot from its cell to its count. A cell has no hits of items that may
     /// share their key.
     fn flush(&mut self, slot: u32) {
         let hits = self.table.take_hits(self.index.item(slot).key());
@@ -257,7 +259,7 @@ impl<K: Item> Sieve<K> {
         *count = count.saturating_add(hits);
     }
 
-    /// Chooses the residents again, the most frequent items.
+    /// Chooses the residents again: the most frequent item of each cell.
     #[cold]
     fn rehouse(&mut self) {
         (0..).take(self.counts.len()).for_each(|slot| self.flush(slot));
@@ -267,7 +269,7 @@ impl<K: Item> Sieve<K> {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the set bits.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = (word != 0).then(|| word.trailing_zeros() as usize);

@@ -5,15 +5,15 @@
 //! seen    [7 9 3 8 9 5]        by slot: the count when the heap last looked, never too large
 //! ```
 //!
-//! Counts of a sieve never fall, and most of them grow without a word to the heap. So what the
-//! heap has seen of a count is a lower bound: if the first one is still true, it is a smallest
-//! count. If not, it is seen anew and sinks, and the next one is looked at. Among equals the lowest
-//! slot is found, whatever was asked before, so that a snapshot needs nothing of the heap.
+//! Counts of a sieve never fall, and most counts grow without a note to the heap. So what the heap
+//! has seen of a count is a lower bound. If the first count is still true, it is a smallest count.
+//! If not, the heap reads the count again, the slot sinks, and the next slot is first. Among equals
+//! the lowest slot is found, whatever was asked before, so a snapshot needs nothing of the heap.
 //!
-//! Cost: O(log k) for a count that has grown since it was seen, so O(log k) for each item,
+//! Cost: O(log k) for a count that has grown since the heap read it, so O(log k) for each item,
 //! amortized. 12 bytes a counter.
 
-/// Finds the smallest of counts that never fall. Empty until it is asked.
+/// The smallest of counts that never fall. Empty until the first search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LowestCount {
     slots: Vec<u32>,
@@ -21,13 +21,13 @@ pub(super) struct LowestCount {
 }
 
 impl LowestCount {
-    /// The slot with the smallest of `counters` counts, the lowest slot of equals. `count` returns
-    /// the count of a slot; `counters` is the same at all calls, and at least 1.
+    /// The slot with the smallest of `counters` counts; among equals, the lowest slot. `count`
+    /// returns the count of a slot. `counters` is at least 1, and the same in all calls.
     pub(super) fn slot(&mut self, counters: usize, mut count: impl FnMut(u32) -> u64) -> u32 {
         if self.slots.is_empty() {
             self.slots.reserve_exact(counters);
             self.slots.extend((0..).take(counters));
-            // All are equal: slots in their order are a heap.
+            // All counts are equal, so the slots in their order are a heap.
             self.seen.reserve_exact(counters);
             self.seen.resize(counters, 0);
         }
@@ -44,7 +44,7 @@ impl LowestCount {
         }
     }
 
-    /// Moves the first slot down to where it belongs.
+    /// Moves the first slot down to its position in the heap.
     fn sink(&mut self) {
         let Self { slots, seen } = self;
         let order = |slot: u32| (seen[slot as usize], slot);

@@ -1,4 +1,4 @@
-//! The sieve: SpaceSaving after cells that catch cold items, and a filter that takes out hot ones.
+//! The sieve: SpaceSaving after cells that catch cold items and a filter that takes out hot items.
 //!
 //! ```text
 //!                 hot: 0 to 8 keys           cells { key, hits, alpha[4] }        k + e counters
@@ -12,24 +12,25 @@
 //! Data Streams*, ICDT 2005 (SpaceSaving); Homem, Carvalho, *Finding top-k elements in data
 //! streams*, Information Sciences 180 (2010), §4 (filtered SpaceSaving: `alpha`); Roy, Teubner,
 //! Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012 (a SIMD filter for
-//! the hottest items). Departures: cells are direct-mapped and hold the hits of their resident; the
-//! *entry line* may be above the smallest count, which keeps cold items out of the counters, and is
-//! paid for with e more counters; the filter is vertical and adapts to the stream.
+//! the hottest items). Departures: cells are direct-mapped and hold the hits of their resident. The
+//! *entry line* may be above the smallest count, which keeps cold items out of the counters at the
+//! price of e more counters. The filter is vertical and adapts to the stream.
 //!
 //! # Guarantees
 //!
-//! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, C = k
-//! \+ e. Each cell has four places, and each place has a number alpha. The *slack* L is at most
-//! N e / (k C), the *line* l is at least L; neither ever falls. If an item of weight w > 0 arrives,
-//! it
+//! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, and
+//! C = k + e. Each cell has four places, and each place has a number alpha. The *slack* L is at most
+//! N e / (k C), and the *line* l is at least L; neither ever falls. When an item of weight w > 0
+//! arrives:
 //!
-//! - and is monitored, adds w to its count;
-//! - else, while a counter is free, gets it, with count w and error 0;
-//! - else, if alpha + w <= l in its place, adds w to that alpha;
-//! - else lets l rise to the smallest count, if that is larger, and tries again. If it is still
-//!   above the line, it replaces a counter whose count v is at most L, or the smallest one if there
-//!   is none or none is found, with error a and count a + w, where alpha <= a <= l and a + w > l.
-//!   The alpha of the place of the replaced item is raised to v if it is smaller.
+//! - if the item is monitored, w is added to its count;
+//! - else, while a counter is free, the item gets that counter, with count w and error 0;
+//! - else, if alpha + w <= l in its place, w is added to that alpha;
+//! - else l rises to the smallest count, if that is larger, and the item tries again. If alpha + w
+//!   is still above the line, the item replaces a counter whose count v is at most L, or the
+//!   smallest counter if no such counter exists or is found, with error a and count a + w, where
+//!   alpha <= a <= l and a + w > l. The alpha of the place of the replaced item is raised to v if
+//!   it is smaller.
 //!
 //! As long as N does not saturate:
 //!
@@ -39,12 +40,12 @@
 //!    m.
 //! 2. *alpha <= l, and no unmonitored item of a place was seen more than alpha times.* While a
 //!    counter is free, alpha is 0 and every item that arrived is monitored. Later, an unmonitored
-//!    item that arrives and stays out adds its weight to alpha and to its true count; one that is
-//!    replaced has the count v <= l, which is not below its true count (3), and raises alpha to
-//!    it. Alpha is otherwise never lowered.
-//! 3. *`count - error <= true count <= count`, and `error <= l`.* Upon entry the true count was
-//!    between 0 and alpha <= a (2), and w has been added: it is between w = count - error and a + w
-//!    \= count. Later arrivals add to both sides.
+//!    item that arrives and stays out adds its weight to alpha and to its true count. An item that
+//!    is replaced has the count v <= l, which is not below its true count (3), and alpha is raised
+//!    to v. Alpha is otherwise never lowered.
+//! 3. *`count - error <= true count <= count`, and `error <= l`.* At the entry, the true count was
+//!    between 0 and alpha <= a (2), and w has been added. So the true count is between w = count -
+//!    error and count = a + w. Later arrivals add to both sides.
 //! 4. *The excess E, the sum of max(0, count - L) over all counters, is at most N.* An arrival at a
 //!    counter adds at most w to E, an arrival at alpha nothing, a growing L lowers E. When v is
 //!    replaced by a + w and m <= L, then l = L (1), and a <= L adds at most w. Otherwise v = m = l,
@@ -58,28 +59,30 @@
 //! seen at most l times ([`Sieve::count_min`]). With at most C distinct items, all counts are
 //! exact.
 //!
-//! The proof takes items in any order and batch: it holds after every prefix of every stream, and
-//! therefore for a block whose hot items are counted before the others, and those that their cells
-//! could not count after them. It does not mention the hash function: knowledge of it can make the
-//! sieve slow, but not wrong. e is free to choose: e = k makes it the rule "monitor 2 k and enter
-//! at N / 2 k", and no slack, L = 0, e = 0, is Homem and Carvalho's rule with k counters.
+//! The proof takes items in any order and batch: the proof holds after every prefix of every
+//! stream, and therefore also for a block whose hot items are counted before the other items, and
+//! whose refused items are counted last. The proof does not mention the hash function: knowledge of
+//! the function can make the sieve slow, but not wrong. e is free to choose: with e = k, the rule
+//! is "monitor 2 k items and enter at N / 2 k"; with no slack, L = 0 and e = 0, the rule is Homem
+//! and Carvalho's with k counters.
 //!
 //! With M places, alpha is N / M on average, and e = f k^2 / M makes L about f N / M. [`Sieve`]
-//! lets f be 6 if M allows, so that neither cold items nor the many of middling frequency reach the
-//! line often; with 4, Zipf 0.8 to 1 was a quarter slower, and more than 6 gained nothing. But an
-//! item that is less frequent than L / N may never enter. So e is no more than a tenth of k, and L
-//! no more than an eleventh of the bound N / k, as far as f stays 1.5: below, the line is in the
-//! midst of the alphas, and most items enter. For 1,000 counters and 65,536 places, e is 92.
+//! lets f be 6 if M allows, so that neither cold items nor the many items of middling frequency
+//! reach the line often. With 4, Zipf 0.8 to 1 was a quarter slower, and more than 6 gained
+//! nothing. But an item that is less frequent than L / N may never enter. So e is no more than a
+//! tenth of k, and L no more than an eleventh of the bound N / k, as long as f stays at least 1.5:
+//! with less, the line is in the midst of the alphas, and most items enter. For 1,000 counters and
+//! 65,536 places, e is 92.
 //!
 //! # Secrets
 //!
 //! Each sieve draws the hash of its cells and the secret of the keys and codes of text at random,
-//! and the hash of its `index` independently of both. So an item that was chosen without
-//! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
-//! replacement of a counter. The cells decide which items enter, so counts differ from run to
-//! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
-//! the cells and the keys: with it, items that share cells and texts that share keys can be
-//! found. The hash of the index is never written.
+//! and the hash of its `index` independently of both. So an item that was chosen without knowledge
+//! of these costs, whatever the stream is, at most one cell, one short chain, and the replacement
+//! of a counter. The cells decide which items enter, so counts differ from run to run, within their
+//! bounds; [`Sieve::with_seed`] repeats the counts. A snapshot carries the seed of the cells and
+//! the keys: who knows the seed can find items that share cells and texts that share keys. The hash
+//! of the index is never written.
 //!
 //! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
 //! for true counts that saturate likewise, and the bounds by N / k end.
@@ -124,9 +127,9 @@ use super::index::ItemIndex;
 use crate::items::{Item, Items};
 use crate::secret::Secret;
 
-/// Frequent items in one pass, cold ones at the price of one cell and hot ones by SIMD.
+/// Frequent items in one pass: a cold item costs one cell, and hot items are counted by SIMD.
 ///
-/// How it works and why it is right: see [the module](self).
+/// [The module](self) says how the sieve works and why the counts are right.
 ///
 /// # Guarantees
 ///
@@ -137,8 +140,8 @@ use crate::secret::Secret;
 /// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
 /// - with no more than k distinct items, all counts are exact.
 ///
-/// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. The result depends on
-/// how the stream was cut into batches and on the seed of the sieve, within these bounds, but not
+/// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. Within these bounds,
+/// the result depends on the cut of the stream into batches and on the seed of the sieve, but not
 /// on the instruction set.
 ///
 /// # Cost
@@ -166,31 +169,31 @@ use crate::secret::Secret;
 pub struct Sieve<K: Item> {
     isa: Isa,
     shape: SieveShape,
-    /// Of the cells and of the keys.
+    /// The secret of the cells and of the keys.
     secret: Secret,
     table: CellTable<K::Key>,
     index: ItemIndex<K>,
-    /// By slot, as `errors`; without the hits in the cells.
+    /// The count of each slot, without the hits in the cells.
     counts: Vec<u64>,
     errors: Vec<u64>,
     lowest: LowestCount,
-    /// L.
+    /// The slack L.
     slack: u64,
     spare: SpareCounters,
     hot: HotItems<K::Code>,
-    /// Items that crowded cells sent the slow way since the residents were chosen.
+    /// Number of items that crowded places have sent the slow way since the residents were chosen.
     detours: usize,
     observed: u64,
     scratch: BlockScratch<K>,
     /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
-    /// The items of a block that their cells could not count, a bit each.
+    /// A bit for each item of a block that its cell could not count.
     refused: Vec<u64>,
 }
 
 impl<K: Item> Sieve<K> {
-    /// An empty sieve with the guarantees of `counters` counters: 16 cells a counter, but no more
-    /// than 16,384 unless that is less than two a counter.
+    /// An empty sieve with the guarantees of `counters` counters. The sieve has 16 cells a counter,
+    /// but no more than 16,384 cells unless that is less than two cells a counter.
     ///
     /// # Errors
     ///
@@ -199,14 +202,14 @@ impl<K: Item> Sieve<K> {
     ///
     /// # Panics
     ///
-    /// Not here, but later, if this machine lacks the instruction set.
+    /// The first batch panics if this machine lacks the instruction set.
     pub fn new(isa: Isa, counters: usize) -> Result<Self, CapacityError> {
         check(counters)?;
         Ok(Self::with_shape(isa, SieveShape::usual(counters), Secret::random()))
     }
 
-    /// The most memory that [`Self::new`] takes with up to [`COUNTERS_MAX`] counters, strings left
-    /// out.
+    /// Upper bound of the memory of a sieve that [`Self::new`] makes with up to [`COUNTERS_MAX`]
+    /// counters, without the texts of items.
     pub(crate) fn bytes_max(counters: usize) -> usize {
         SieveShape::usual(counters).state_bytes_max::<K>()
     }
@@ -335,8 +338,8 @@ impl<K: Item> Sieve<K> {
         Counted { item, count, error: self.errors[slot as usize] }
     }
 
-    /// The entry line, 0 while a counter is free: the most that an unmonitored item can have been
-    /// seen. O(1).
+    /// The entry line, 0 while a counter is free: upper bound of the true count of an unmonitored
+    /// item. O(1).
     #[must_use]
     pub fn count_min(&self) -> u64 {
         self.table.line()
@@ -354,7 +357,7 @@ impl<K: Item> Sieve<K> {
         self.shape.counters
     }
 
-    /// C = k + e: the most items that can be monitored.
+    /// C = k + e: the maximum number of monitored items.
     #[must_use]
     pub fn monitored_max(&self) -> usize {
         self.shape.slots()
@@ -378,8 +381,8 @@ impl<K: Item> Sieve<K> {
         self.index.len() == 0
     }
 
-    /// Bytes of memory that the sieve holds, itself included. O(k) for text items, whose strings
-    /// are counted.
+    /// Bytes of memory that the sieve holds, the sieve itself included. O(k) for text items, whose
+    /// strings are counted.
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::items::{Item, Items};
 
-/// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
+/// The codes of a block, or the keys of a block where a code is not its item, if the batch does not
+/// hold these.
 #[derive(Clone, Debug)]
 pub(super) struct BlockScratch<K: Item> {
     pub(super) codes: Vec<K::Code>,
@@ -33,7 +34,7 @@ impl<K: Item> BlockScratch<K> {
         batch.keys(range, secret, &mut self.keys)
     }
 
-    /// The most bytes for blocks of `block` items: a vector that grows doubles.
+    /// Upper bound of the bytes for blocks of `block` items: a vector that grows doubles.
     pub(super) const fn bytes_max(block: usize) -> usize {
         2 * block * if K::CODE_IS_ITEM { size_of::<K::Code>() } else { size_of::<K::Key>() }
     }

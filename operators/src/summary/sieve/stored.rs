@@ -14,7 +14,7 @@ use crate::summary::counted::Counted;
 const COUNTER_BYTES: usize = 17;
 
 impl<K: StoredItem> Sieve<K> {
-    /// Everything that the future of the sieve depends on, as bytes.
+    /// Everything on which the future of the sieve depends, as bytes.
     ///
     /// # Cost
     ///
@@ -55,8 +55,8 @@ impl<K: StoredItem> Sieve<K> {
         writer.finish()
     }
 
-    /// The sieve that a snapshot was made of: it answers and continues in the same way, with any
-    /// instruction set.
+    /// The sieve of a snapshot, which answers and continues in the same way, with any instruction
+    /// set.
     ///
     /// # Errors
     ///

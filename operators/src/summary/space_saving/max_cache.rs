@@ -6,7 +6,7 @@
 /// Counters found by one pass. A filter seldom exchanges more bins at a time.
 const CACHED_MAX: usize = 16;
 
-/// The largest counts that are not used up, or nothing when they are not known.
+/// The largest counts that are not used up; empty when these are not known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxCache {
     /// Count and slot, ascending by count.
@@ -22,7 +22,7 @@ impl MaxCache {
         self.ascending.pop()
     }
 
-    /// Says that a counter that was taken out has become `count`; counts that are not above it are
+    /// Notes that a counter that was taken out has become `count`. Cached counts up to this one are
     /// forgotten.
     pub(super) fn replaced(&mut self, count: u64) {
         let end = self.ascending.partition_point(|&(cached, _)| cached <= count);

@@ -1,4 +1,4 @@
-//! Numbers for distinct strings, in the order in which they first occur.
+//! Numbers for distinct strings, in the order of their first occurrence.
 //!
 //! ```text
 //! token ──► young: found ─────────────────────────────► its number
@@ -8,9 +8,10 @@
 //! young is full:  old is forgotten, young becomes old, a new young one begins
 //! ```
 //!
-//! So a token that is used at least once while `tokens_max` others are is never forgotten, nothing
-//! is forgotten before there are more than `tokens_max`, and no call does more than its own tokens.
-//! A number is given out again after 2^32 of them, unless its token is known.
+//! So a token that is used at least once while `tokens_max` other tokens are used is never
+//! forgotten, nothing is forgotten before there are more than `tokens_max` tokens, and no call does
+//! more work than its own tokens need. After 2^32 numbers, a number is given again, unless a known
+//! token has it.
 
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::Counters;
@@ -18,17 +19,17 @@ use trommel_engine::operator::Counters;
 use super::super::TokenizeError;
 use crate::texts::{TextHash, TextKey, TextTable};
 
-/// Memory is reserved in steps of this size.
+/// Bytes by which a reservation of memory grows.
 const STEP_BYTES: usize = 1 << 20;
 
-/// How much a dictionary holds, twice: in each of its generations.
+/// Limits of each of the two generations of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DictionaryLimits {
-    /// Tokens.
+    /// Maximum number of tokens.
     pub(crate) tokens_max: usize,
-    /// Bytes of their text.
+    /// Maximum bytes of the text of tokens.
     pub(crate) bytes_max: usize,
-    /// Whether a full dictionary forgets or fails.
+    /// Whether a full dictionary forgets tokens. Otherwise it fails.
     pub(crate) forgets: bool,
 }
 
@@ -37,14 +38,15 @@ pub(crate) struct Dictionary {
     old: Generation,
     limits: DictionaryLimits,
     memory: MemoryBudget,
-    /// The memory of the pipeline has no room for the young generation.
+    /// The error of a reservation for the young generation, if the memory of the pipeline had no
+    /// room.
     memory_full: Option<MemoryFull>,
     hash: TextHash,
     next: u32,
-    /// Numbers of known tokens, ascending, once numbers are given out again.
+    /// Numbers of known tokens, ascending, once numbers are given a second time.
     taken: Vec<u32>,
     has_wrapped: bool,
-    /// Tokens of `old` that are in `young` too.
+    /// Number of tokens of `old` that are in `young`, too.
     used_again: usize,
     numbered: u64,
     forgotten: u64,
@@ -54,9 +56,9 @@ pub(crate) struct Dictionary {
 #[derive(Default)]
 struct Generation {
     tokens: TextTable,
-    /// Number of each token; empty as long as it is the number in the table.
+    /// Number of each token; empty as long as each number is the index in the table.
     numbers: Vec<u32>,
-    /// Its reservation of the memory of the pipeline, once it takes some.
+    /// The reservation for the generation, once the generation takes more than a step.
     reserved: Option<Reservation>,
 }
 
@@ -87,12 +89,12 @@ impl Generation {
 }
 
 impl Generation {
-    /// Reserves the memory that it takes, in steps.
+    /// Reserves the memory of the generation, in steps.
     fn account(&mut self, memory: &MemoryBudget) -> Result<(), MemoryFull> {
         let Self { tokens, numbers, reserved } = self;
         let bytes = tokens.bytes() + numbers.capacity() * size_of::<u32>();
         match reserved {
-            // A dictionary that can do nothing else works in this much.
+            // A dictionary always has this much, so that it can work in a full pipeline.
             None if bytes <= STEP_BYTES => Ok(()),
             None => memory.reserve(bytes + STEP_BYTES).map(|new| *reserved = Some(new)),
             Some(old) if bytes <= old.bytes() => Ok(()),
@@ -119,25 +121,25 @@ impl Dictionary {
         }
     }
 
-    /// Numbers given out, one for each distinct token and another one for each that came back after
-    /// it was forgotten; and tokens that were forgotten.
+    /// Counters for the report: numbers given, one for each distinct token and one more each time a
+    /// forgotten token returns; and forgotten tokens.
     pub(crate) fn counters(&self) -> Counters {
         vec![("distinct_tokens", self.numbered), ("tokens_forgotten", self.forgotten)]
     }
 
-    /// The hash of the keys of its tokens.
+    /// The hash that makes the keys of tokens.
     pub(crate) fn hash(&self) -> TextHash {
         self.hash
     }
 
-    /// Fetches into the cache where a token is looked for first.
+    /// Fetches into the cache the memory in which a look-up of the token begins.
     #[inline(always)]
     pub(crate) fn prefetch(&self, key: &TextKey) {
         self.young.tokens.prefetch(key);
     }
 
-    /// The number of the token with this key, which is a new one when it is not known. `long` is
-    /// the token, if it is not in the key.
+    /// The number of the token with this key; a token that is not known gets a new number. `long`
+    /// is the token, if the key does not hold it.
     #[inline]
     pub(crate) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         match self.young.number(key, long) {
@@ -146,7 +148,8 @@ impl Dictionary {
         }
     }
 
-    /// Adds a token to the young generation, with its old number if it has one.
+    /// Adds a token to the young generation, with its number of the old generation if it has one
+    /// there.
     #[inline(never)]
     fn renew(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         self.make_room(key.len())?;

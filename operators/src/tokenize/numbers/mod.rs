@@ -1,7 +1,7 @@
 //! Numbers for the tokens of texts.
 //!
-//! A token is looked up after some more have come, and its place in the table is fetched meanwhile:
-//! misses of the cache overlap instead of adding up.
+//! A token is looked up after some more tokens have come, and its place in the table is fetched
+//! into the cache meanwhile. So misses of the cache overlap instead of adding up.
 
 pub(super) mod dictionary;
 
@@ -16,17 +16,18 @@ use crate::long;
 use crate::texts::{TextHash, TextKey, TextTable};
 use crate::tokens::Token;
 
-/// Tokens between the one whose place is fetched and the one that is looked up: more than misses of
-/// the cache can overlap.
+/// Number of tokens between the token whose place is fetched and the token that is looked up: more
+/// than the number of cache misses that can overlap.
 const AHEAD: usize = 64;
-/// A dictionary of the whole stream keeps a longer token by a name of this length.
+/// Maximum bytes of a token in a dictionary of the whole stream, which keeps a longer token by a
+/// name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
 
 /// Keys of tokens, in their order.
 #[derive(Default)]
 pub(crate) struct TokenKeys {
     keys: Vec<TextKey>,
-    /// Those tokens that are not in their keys, one after the other.
+    /// The texts of tokens that their keys do not hold, one after the other.
     long: String,
 }
 
@@ -41,9 +42,9 @@ impl TokenKeys {
         size_of_val(&self.keys[..]) + self.long.len()
     }
 
-    /// Adds a token, by its key under `hash`, and calls `then` with that.
-    // Where both ways to a key met, it would be written to memory by halves and read as a whole,
-    // for which the processor waits.
+    /// Adds a token by its key under `hash`, and calls `then` with the key.
+    // Each way pushes its own key. If both ways met in one variable, a key would be written to
+    // memory by halves and read as a whole, for which the processor waits.
     #[inline(always)]
     pub(crate) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
         match hash.key_of_first(token.len(), token.bytes_and_more()) {
@@ -55,7 +56,7 @@ impl TokenKeys {
         }
     }
 
-    /// Adds a token that is long, or at the end of the text that it is in.
+    /// Adds a token that is long, or stands at the end of its text.
     #[inline(never)]
     fn add_any(&mut self, token: &str, hash: &TextHash, then: impl Fn(&TextKey)) {
         let key = hash.key(token);
@@ -66,7 +67,8 @@ impl TokenKeys {
         self.keys.push(key);
     }
 
-    /// Calls `with` for each token with its key and, if it is not in the key, the token itself.
+    /// Calls `with` with the key of each token and, if the key does not hold the token, with the
+    /// token.
     #[inline(always)]
     fn try_for_each<E>(
         &self,
@@ -82,8 +84,8 @@ impl TokenKeys {
         })
     }
 
-    /// Returns all tokens so far. The next ones are probably about as many, and have room for a
-    /// few more.
+    /// Returns all tokens so far. The vectors of the next tokens have room for about as many,
+    /// because their number is probably similar.
     pub(crate) fn take(&mut self) -> Self {
         let [keys, long] = [self.keys.len(), self.long.len()].map(|len| len + len / 8);
         let next = Self { keys: Vec::with_capacity(keys), long: String::with_capacity(long) };
@@ -95,7 +97,7 @@ impl TokenKeys {
         self.long.clear();
     }
 
-    /// Adds the key of a token, or of its name if it is long.
+    /// Adds the key of a token, or of the name of a long token.
     #[inline(always)]
     pub(crate) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
         if token.len() <= TOKEN_BYTES_MAX {
@@ -127,11 +129,12 @@ impl TokenKeys {
     }
 }
 
-/// Numbers the tokens of a batch, from 0 in the order of their first occurrence.
+/// The numbers of the tokens of a batch, from 0 in the order of their first occurrence.
 pub(crate) struct BatchNumbers {
     texts: TextTable,
     hash: TextHash,
-    /// Tokens that have no number yet: they have the last places of a vector of numbers.
+    /// Tokens that have no number yet. The last places of a vector of numbers belong to these
+    /// tokens.
     waiting: TokenKeys,
 }
 
@@ -153,7 +156,7 @@ impl BatchNumbers {
         }
     }
 
-    /// Writes the numbers of the tokens that wait to the last places of `numbers`.
+    /// Writes the numbers of the waiting tokens to the last places of `numbers`.
     #[inline(never)]
     pub(crate) fn finish(&mut self, numbers: &mut [u32]) {
         let Self { texts, hash, waiting } = self;
@@ -171,7 +174,8 @@ impl BatchNumbers {
         self.texts.text_bytes()
     }
 
-    /// Returns the distinct tokens in the order of their numbers, and forgets them.
+    /// Returns the distinct tokens in the order of their numbers. The next batch begins without
+    /// tokens.
     pub(crate) fn take_texts(&mut self) -> StringArray {
         let count = u32::try_from(self.texts.len()).expect("fewer than 2^32 texts");
         let texts = self.texts.column(0..count);
@@ -221,7 +225,7 @@ mod tests {
             for tokens in &texts {
                 let (mut keys, mut in_batch) = (TokenKeys::default(), Vec::new());
                 for token in tokens {
-                    // With other bytes after it, and without.
+                    // The token stands before other bytes, and at the end of its text.
                     let more = format!("{token}{}", "?".repeat(keys.len() % 20));
                     let token = Token::within(&more, 0..token.len());
                     keys.add_named(token, &dictionary.hash());

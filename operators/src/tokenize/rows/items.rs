@@ -19,7 +19,7 @@ pub(crate) struct CutItems {
 }
 
 impl CutItems {
-    /// Batches of `schema` of up to `batch` tokens.
+    /// A cutter of batches of `schema` of up to `batch` tokens.
     pub(crate) fn new(tokenizer: Tokenizer, schema: SchemaRef, batch: usize) -> Self {
         Self { tokenizer, schema, items: ItemSink { batch, texts: TextsBuilder::new() } }
     }
@@ -39,9 +39,9 @@ impl Cut for CutItems {
     }
 }
 
-/// The tokens of a batch.
+/// The tokens of the batch in progress.
 struct ItemSink {
-    /// Maximum number.
+    /// Maximum number of tokens.
     batch: usize,
     texts: TextsBuilder,
 }
@@ -51,7 +51,7 @@ impl TokenSink for ItemSink {
     fn token(&mut self, token: Token<'_>) -> bool {
         let (text, part) = token.part();
         self.texts.push(text.as_bytes(), part);
-        // False stops within the text; the next call continues there.
+        // False stops the tokenizer within the text; the next call continues there.
         self.texts.len() < self.batch && self.texts.bytes() < BATCH_BYTES
     }
 

@@ -4,8 +4,9 @@
 //! texts ──► CutSets: keys of tokens ──► NumberSets: numbers in the dictionary ──► sets
 //! ```
 //!
-//! Keys are most of the work, and any kernel can make them. The dictionary is one, and it is asked
-//! in the order of the input, because the first occurrence of a token decides about its number.
+//! Keys are most of the work, and any kernel can make keys. There is one dictionary, which numbers
+//! the tokens in the order of the input, because the first occurrence of a token decides its
+//! number.
 
 use std::mem;
 use std::ops::Range;
@@ -26,7 +27,7 @@ use crate::tokens::TextPosition;
 use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
-/// The keys of the tokens of some texts. It can begin and end within a text.
+/// The keys of the tokens of some texts. A piece can begin and end within a text.
 pub(crate) struct SetPiece {
     keys: TokenKeys,
     /// End of each text among the tokens.
@@ -46,7 +47,7 @@ pub(crate) struct CutSets {
 }
 
 impl CutSets {
-    /// Pieces of up to `batch` texts, whose keys have this hash.
+    /// A cutter of pieces of up to `batch` texts, whose keys have this hash.
     pub(crate) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
         let keys = KeySink { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
         Self { tokenizer, keys }
@@ -64,9 +65,9 @@ impl Cut for CutSets {
     }
 }
 
-/// The keys of a piece.
+/// The keys of the piece in progress.
 struct KeySink {
-    /// Maximum number of texts.
+    /// Maximum number of texts of a piece.
     batch: usize,
     hash: TextHash,
     keys: TokenKeys,
@@ -115,24 +116,24 @@ pub(crate) struct NumberSets {
     carry: Vec<usize>,
     schema: SchemaRef,
     sets: SetsBuilder,
-    /// Memory of a set that exceeds a batch.
+    /// Reservation for a set that exceeds a batch.
     room: Reservation,
 }
 
 impl NumberSets {
-    /// Sets of `schema` with the columns of these indices.
+    /// A maker of sets of `schema`, with the columns of these indices.
     pub(crate) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
         let (sets, room) = (SetsBuilder::new(), Reservation::default());
         Self { dictionary, carry, schema, sets, room }
     }
 
-    /// Takes memory for sets that exceed a batch from this budget.
+    /// Reserves the memory of sets that exceed a batch from this budget.
     pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.room = memory.reservation();
         self
     }
 
-    /// Makes room for this number of tokens more of a set.
+    /// Makes room for `tokens` more tokens of a set.
     fn reserve(&mut self, tokens: usize) -> Result<(), TokenizeError> {
         let sets = self.sets.tokens_mut();
         let bytes = bytes_with(sets.capacity(), sets.len(), tokens, size_of::<u32>());

@@ -12,7 +12,7 @@ use crate::tokens::TextPosition;
 use crate::tokens::Tokenizer;
 use crate::tokens::{Token, TokenSink, Words};
 
-/// Tokens after which the bytes of a set are looked at.
+/// Number of tokens after which the bytes of a set are checked.
 const CHECKED_TOKENS: usize = 1_024;
 /// Maximum bytes of the texts of a set, which have offsets of 32 bits in a column.
 const SET_BYTES_MAX: usize = 1 << 30;
@@ -27,7 +27,7 @@ pub(crate) struct CutTextSets {
 }
 
 impl CutTextSets {
-    /// Batches of `schema` of up to `batch` sets, with the columns of these indices.
+    /// A cutter of batches of `schema` of up to `batch` sets, with the columns of these indices.
     pub(crate) fn new(
         tokenizer: Tokenizer,
         batch: usize,
@@ -40,7 +40,7 @@ impl CutTextSets {
         Self { tokenizer, carry, schema, sets }
     }
 
-    /// Takes memory for sets that exceed a batch from this budget.
+    /// Reserves the memory of sets that exceed a batch from this budget.
     pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.sets.room = memory.reservation();
         self
@@ -60,7 +60,7 @@ impl Cut for CutTextSets {
             sets.abandon();
             drop(sets.take());
             *numbers = BatchNumbers::new();
-            // The run ends: nothing more is cut.
+            // The run ends, so nothing more is cut.
             let end = TextPosition { row: part.records.num_rows(), at: 0 };
             return (BatchPiece { records: Err(failure), bytes: 0 }, end);
         }
@@ -70,16 +70,16 @@ impl Cut for CutTextSets {
     }
 }
 
-/// The sets of a batch.
+/// The sets of the batch in progress.
 struct SetSink {
-    /// Maximum number.
+    /// Maximum number of sets.
     batch: usize,
     next_id: u64,
     numbers: BatchNumbers,
     sets: SetsBuilder,
-    /// Tokens since the bytes were looked at.
+    /// Number of tokens since the last check of the bytes.
     checked: usize,
-    /// Memory of a set that exceeds a batch.
+    /// Reservation for a set that exceeds a batch.
     room: Reservation,
     failure: Option<TokenizeError>,
 }
@@ -93,7 +93,7 @@ impl SetSink {
         if bytes <= 2 * BATCH_BYTES {
             return true;
         }
-        // The table and the column of texts, which is made of it.
+        // Twice the bytes: the table of texts, and the column that is made of the table.
         let reserved = match bytes < SET_BYTES_MAX {
             true => self.room.resize(2 * bytes).map_err(TokenizeError::SetMemory),
             false => Err(TokenizeError::SetTooLarge { bytes_max: SET_BYTES_MAX }),

@@ -6,7 +6,7 @@ use super::{CROWDED, CellTable, UNITS_MAX, hits_of, narrow, no_hits, units};
 use crate::state::{Reader, RestoreError, Writer};
 
 impl<K: CellKey> CellTable<K> {
-    /// Lets alpha be `most`, which is at most the line, rounded up to units.
+    /// Sets alpha to `most`, which is at most the line, rounded up to units.
     pub(in crate::summary) fn set_alpha(&mut self, place: usize, most: u64) {
         debug_assert!(most <= self.line, "{most} is above the line {}", self.line);
         self.set_units(place, narrow(units(most, self.scale)));
@@ -55,7 +55,7 @@ impl<K: CellKey> CellTable<K> {
     ) -> Result<(), RestoreError> {
         let name = "the place of an item";
         let no_hits = no_hits(is_exact);
-        // The limit was higher before a change of units.
+        // The limit may have been higher before a change of units.
         let hits_max = UNITS_MAX.max(no_hits).abs_diff(no_hits);
         let place = self.place(key);
         let index = place / LANES;
