@@ -63,7 +63,7 @@ impl BindError {
         Err(first)
     }
 
-    /// The mistakes one by one, each without others.
+    /// The mistakes one by one, each without the other mistakes.
     #[must_use]
     pub fn flatten(mut self) -> Vec<Self> {
         let others = std::mem::take(&mut self.others);

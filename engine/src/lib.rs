@@ -1,4 +1,4 @@
-//! The dataflow runtime of Trommel: it moves batches between operators and knows none of them.
+//! The dataflow runtime of Trommel, which moves batches between operators and knows no operator.
 //!
 //! ```text
 //! JSON ── config ──┐

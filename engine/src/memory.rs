@@ -77,8 +77,8 @@ impl MemoryBudget {
     }
 
     /// Raises a limit that nobody gave by `bytes`, if these bytes would take most of the memory
-    /// that is left: a stage that was given a number of its own may use it, and leaves the other
-    /// stages their share. A limit that somebody gave stays.
+    /// that is left. So a stage may use a number of its own, and leaves the other stages their
+    /// share. A limit that somebody gave stays.
     pub fn make_room(&self, bytes: usize) {
         let left = self.left();
         if !self.0.is_given && bytes > left - left / 4 {

@@ -207,9 +207,10 @@ pub struct PartMetrics {
     pub progress: Progress,
     /// Whether the part has ended.
     pub is_finished: bool,
-    /// The operator's own numbers; while it works, as of at most some tenths of a second ago.
+    /// The operator's own numbers. While the operator works, the numbers are at most some tenths of
+    /// a second old.
     pub counters: Counters,
-    /// The inputs that a source names; as old as `counters`.
+    /// The inputs that a source names, as old as `counters`.
     pub inputs: NamedInputs,
 }
 

@@ -109,7 +109,7 @@ impl Request {
     /// Reads the parameters into a struct of the operator.
     ///
     /// # Errors
-    /// [`QueryError::Parameters`] when they do not fit.
+    /// [`QueryError::Parameters`] when the parameters do not fit.
     pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, QueryError> {
         T::deserialize(&*self.parameters)
             .map_err(|source| QueryError::Parameters { request: self.name().to_owned(), source })

@@ -1,5 +1,5 @@
-//! The report of a run as a JSON object: the command line writes it (`--report`) and answers
-//! `GET /api/metrics` with it, and a Python program reads it.
+//! The report of a run as a JSON object. The command line writes the report (`--report`) and
+//! answers `GET /api/metrics` with it, and a Python program reads it.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -80,7 +80,7 @@ impl Claim {
 pub struct ClaimConflict {
     /// The claim that was refused.
     pub claim: Claim,
-    /// The stage of the claim that came first; `None` if it is a claim of the program.
+    /// The stage of the claim that came first; `None` for a claim of the program.
     pub other_stage: Option<String>,
     /// The claim that came first.
     pub other: Claim,

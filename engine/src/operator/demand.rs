@@ -1,4 +1,4 @@
-//! The part of a stage's rows that the stages after it look at.
+//! The part of a stage's rows that later stages look at.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -291,8 +291,8 @@ pub trait Operator: Send {
 
     /// Tells the operator that all inputs of `port` have ended; inputs of other ports may go on.
     /// The runtime calls this once for each port, before [`Operator::finish`]. An operator that has
-    /// work to do then names a time for that ([`Operator::wake_at`]). An operator that keeps what
-    /// the input has told it, such as a state, keeps the `ending` with that.
+    /// work to do then names a time for that work ([`Operator::wake_at`]). An operator that keeps a
+    /// state of its input keeps the `ending` with the state.
     fn port_ended(&mut self, _port: usize, _ending: Ending) {}
 
     /// Writes the rest of the output: all inputs have ended. The runtime calls this once. Only

@@ -1,4 +1,5 @@
-//! A configured operator before it is bound to its inputs, and what the binding tells it.
+//! A configured operator before it is bound to its inputs, and the surroundings of the stage at
+//! that moment.
 
 use std::ops::RangeInclusive;
 
@@ -62,7 +63,7 @@ impl BindContext {
         self
     }
 
-    /// Says what later stages look at.
+    /// Sets the part of the first output that later stages look at.
     #[must_use]
     pub fn demand(mut self, demand: Demand) -> Self {
         self.demand = demand;

@@ -115,7 +115,7 @@ fn poll_until_end(mut poll: Poll, signals: &[ReadySignal]) -> io::Result<()> {
 
 impl ReadySignal {
     fn set(&self) {
-        // Relaxed: a mark without data; the doorbell orders it against a wait.
+        // Relaxed: the mark carries no data, and the doorbell orders the mark against a wait.
         self.is_ready.store(true, Ordering::Relaxed);
         self.bell.ring();
     }

@@ -30,7 +30,7 @@ pub(super) struct Worker {
     pub(super) current: Arc<CachePadded<AtomicUsize>>,
 }
 
-/// A running pipeline. Dropping it aborts the run without waiting for its end.
+/// A running pipeline. The drop of this value aborts the run without waiting for the end.
 pub struct Running {
     pub(super) workers: Vec<Worker>,
     /// The channel of the indices of workers that have ended.

@@ -48,9 +48,9 @@ pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
     fn monitored_max(&self) -> usize;
     /// Upper bound of [`Counts::state_bytes`], without the texts of items.
     fn state_bytes_max(&self) -> usize;
-    /// An empty summary that was made with the same numbers.
+    /// An empty summary of the same numbers of counters, bins and cells.
     fn to_empty(&self) -> Self;
-    /// Refuses a summary that was made with other numbers.
+    /// Refuses a summary of other numbers of counters, bins or cells.
     fn check_like(&self, other: &Self) -> Result<(), MergeError>;
     /// Becomes a summary of both streams.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError>;

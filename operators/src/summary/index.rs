@@ -39,7 +39,7 @@ use trommel_kernels::sieve::CellKey;
 use crate::items::Item;
 use crate::secret::random_seed;
 
-/// The end of a chain: no slot, because capacities stay below it.
+/// The end of a chain. The number is no slot, because capacities stay below it.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]

@@ -144,7 +144,7 @@ impl<K: Item> SpaceSaving<K> {
         Ok(())
     }
 
-    /// A summary of the same size and secret that monitors these instead.
+    /// A summary of the same size and secret that monitors these items instead.
     fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
         Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
     }

@@ -76,7 +76,7 @@ pub(crate) struct PaneQueue<K, S> {
     newer_sum: Bounds<K>,
     /// Panes before `newer`, the oldest at the end, without the panes of `sums`.
     older: Vec<Bounds<K>>,
-    /// Before each block of `older`: the sum of the panes up to it.
+    /// The sum of the panes before each block of `older`.
     bases: Vec<Bounds<K>>,
     /// For the block on top of `older`: the sum up to each of its panes.
     sums: Vec<Bounds<K>>,
@@ -111,7 +111,7 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
         }
         let of_pane = monitored_max.min(pane_items);
         let of_sum = monitored_max.min(pane_items.saturating_mul(panes));
-        // Sums of two lists have twice as many items before they are reduced.
+        // The sum of two lists has twice as many items before the sum is reduced.
         let sums = panes / BLOCK + BLOCK + 6;
         let items = of_pane.saturating_mul(panes).saturating_add(of_sum.saturating_mul(sums));
         live.state_bytes_max() + Bounds::<K>::bytes(items)

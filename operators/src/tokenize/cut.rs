@@ -79,7 +79,7 @@ impl TextParts {
     /// Takes a batch. The caller has taken all parts of the batch before.
     ///
     /// # Errors
-    /// If an expression has no value for a row, and the run ends with it.
+    /// If an expression has no value for a row, and such a row ends the run.
     pub(super) fn take(&mut self, records: RecordBatch) -> Result<(), OperatorError> {
         let mut faults = self.bad.faults();
         let texts = self.texts.of(&records, &mut faults)?;

@@ -62,8 +62,8 @@ impl Tokenizer {
         }
     }
 
-    /// Gives `sink` the tokens of all rows from a position on, as long as it wants more. Returns
-    /// the position at which to continue; a row past the last one if nothing is left.
+    /// Gives `sink` the tokens of all rows from a position on, as long as the sink wants more.
+    /// Returns the position at which to continue; a row past the last one if nothing is left.
     pub(crate) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,

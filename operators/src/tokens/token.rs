@@ -1,4 +1,4 @@
-//! Tokens, and what takes them.
+//! Tokens, and the sinks that take tokens.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Work in the background: its turns, and its wait for the other work of its thread.
 //!
 //! A part with [`Flow::Background`](crate::operator::Flow::Background) has work that takes long.
-//! Foreground work goes first, because its output may be what other threads wait for. Foreground
-//! work that never pauses would keep background work off for ever, so background work becomes
-//! *late* after a wait, and late work goes before one foreground turn.
+//! Foreground work goes first, because other threads may wait for its output. Foreground work that
+//! never pauses would keep background work off for ever. So background work becomes *late* after a
+//! wait, and late work goes before one foreground turn.
 
 use std::time::{Duration, Instant};
 

@@ -60,8 +60,8 @@ pub(super) struct RunningGroup {
     pub(super) allowance: Arc<Allowance>,
     /// The node whose turn was last.
     turn: usize,
-    /// The path of the present turn through the group: each node has a message of the node before
-    /// it to process, or has processed it.
+    /// The path of the present turn through the group: each node has processed, or is about to
+    /// process, a message of the node before it in the path.
     path: Vec<usize>,
     output: Output,
     pub(super) now: Instant,
@@ -222,7 +222,8 @@ impl RunningGroup {
         Ok(())
     }
 
-    /// The most downstream node of this group that has a message from `index` and can process it.
+    /// The most downstream node of this group that has a message from `index` and can process the
+    /// message.
     fn next_reader(&mut self, index: usize) -> Option<usize> {
         for position in 0..self.nodes[index].outputs.local_nodes().len() {
             let target = self.nodes[index].outputs.local_nodes()[position];

@@ -9,9 +9,10 @@
 //!                                        park ── rung, has_work, or wait_end is reached ──► next turn
 //! ```
 //!
-//! [`RunningGroup::has_work`] lists everything that can end a wait. Whoever makes it true from
-//! another thread rings the bell afterwards; [`Doorbell`](crate::channel::Doorbell) proves that
-//! such a ring is never lost between the look and the sleep.
+//! [`RunningGroup::has_work`] lists everything that can end a wait. A thread that publishes such a
+//! thing rings the bell afterwards; [`Doorbell`](crate::channel::Doorbell) proves that no such ring
+//! is lost between the look and the sleep. Only the credit of another thread has no bell: see
+//! [`CREDIT_CHECK`].
 
 use std::hint::spin_loop;
 use std::sync::Arc;

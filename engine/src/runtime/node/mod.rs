@@ -118,7 +118,7 @@ impl Node {
         RunError { stage: self.label.clone(), operator: self.operator, cause }
     }
 
-    /// The answer to a query that finds too many others waiting.
+    /// The answer to a query when too many queries wait already.
     pub(super) fn busy(&self) -> QueryError {
         QueryError::Busy { stage: self.label.clone(), limit: MAILBOX_QUERIES_MAX }
     }
@@ -161,7 +161,8 @@ impl Node {
             }
     }
 
-    /// The ending of the streams that the node sends: that of its inputs, or of the source.
+    /// The ending of the streams that the node sends: the ending of its inputs or, for a source,
+    /// the stop.
     pub(super) fn ending(&self) -> Ending {
         if self.pace.is_stopping() { Ending::Stopped } else { self.inputs.ending() }
     }

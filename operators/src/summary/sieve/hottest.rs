@@ -20,7 +20,7 @@ pub(crate) const WIDE_SHARE: u64 = 2;
 
 /// The candidates that are worth a filter, the most frequent first: none, or up to [`KEYS_MAX`]
 /// candidates that together have at least one in `share` of a window of `window` items. Each
-/// candidate comes with its count in the window; the first ones of equals are chosen.
+/// candidate comes with its count in the window. Among equals, the first candidates are chosen.
 pub(crate) fn hottest<T>(
     window: u64,
     share: u64,

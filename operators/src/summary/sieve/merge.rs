@@ -78,9 +78,9 @@ impl<K: Item> Sieve<K> {
     /// Becomes a summary of both streams, with the guarantees of one over both: errors of at most
     /// (N1 + N2) / k, and every item above that is monitored.
     ///
-    /// In which order and grouping summaries are merged does not matter for the guarantees.
-    /// Sieves with equal seeds, such as clones, give smaller errors than others. How it works and
-    /// why it is right: see the module `merge` of the sieve.
+    /// The order and grouping of merges do not matter for the guarantees. Sieves with equal seeds,
+    /// such as clones, give smaller errors than sieves with different seeds. The module `merge` of
+    /// the sieve says how merging works and why the bounds hold.
     ///
     /// # Errors
     ///

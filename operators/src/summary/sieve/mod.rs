@@ -214,10 +214,10 @@ impl<K: Item> Sieve<K> {
         SieveShape::usual(counters).state_bytes_max::<K>()
     }
 
-    /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
-    /// beside the counters, strings left out. Fewer cells are slower and give larger errors,
-    /// within the same bounds: of the same memory, twice as many counters as items that are asked
-    /// for, and five cells for each, find more of them than more counters do.
+    /// A sieve with as many cells, a power of two, as a memory of `state_bytes_max` can hold beside
+    /// the counters, without the texts of items. Fewer cells are slower and give larger errors,
+    /// within the same bounds. In the same memory, twice as many counters as requested items, with
+    /// five cells for each counter, find more of these items than more counters do.
     ///
     /// # Errors
     ///
@@ -254,8 +254,8 @@ impl<K: Item> Sieve<K> {
     /// An empty sieve of the same size with this seed: sieves with equal seeds give equal counts
     /// for equal batches.
     ///
-    /// Without it, each sieve draws a seed of its own. Who knows the seed can choose items that
-    /// make counting slow, above all texts.
+    /// Without this call, each sieve draws a seed of its own. Who knows the seed can choose items
+    /// that make counting slow, above all texts.
     ///
     /// # Examples
     ///

@@ -1,7 +1,7 @@
 //! The counters with the largest counts, for a filter that exchanges bins several times in a row.
 //!
-//! One pass over the counts finds the largest few; they serve the exchanges that follow, until a
-//! count changes.
+//! One pass over the counts finds the largest few counts, which serve the exchanges that follow,
+//! until a count changes.
 
 /// Counters found by one pass. A filter seldom exchanges more bins at a time.
 const CACHED_MAX: usize = 16;
@@ -14,7 +14,7 @@ pub(super) struct MaxCache {
 }
 
 impl MaxCache {
-    /// Takes out the count and slot of a largest counter, the lowest slot of equal ones.
+    /// Takes out the count and the slot of a largest counter; among equals, the lowest slot.
     pub(super) fn take_max(&mut self, counts: &[u64]) -> Option<(u64, u32)> {
         if self.ascending.is_empty() {
             self.scan(counts);
@@ -29,7 +29,7 @@ impl MaxCache {
         self.ascending.drain(..end);
     }
 
-    /// Forgets the counts: they have changed, or slots have moved.
+    /// Forgets the counts, because counts have changed or slots have moved.
     pub(super) fn forget(&mut self) {
         self.ascending.clear();
     }

@@ -107,8 +107,9 @@ impl Buffers {
     }
 }
 
-/// Gives `sink` the words of `texts`, which have no nulls, from a position on, as long as it wants
-/// more. Returns the position at which to continue; a row past the last one if nothing is left.
+/// Gives `sink` the words of `texts`, which have no nulls, from a position on, as long as the sink
+/// wants more. Returns the position at which to continue; a row past the last one if nothing is
+/// left.
 pub(crate) fn words_of_rows<S: TokenSink>(
     texts: &StringArray,
     mut from: TextPosition,

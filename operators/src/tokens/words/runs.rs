@@ -50,8 +50,8 @@ struct OpenRun {
 /// Calls `sink` with the words of a window until it returns false. Returns the byte at which to
 /// continue; the length of the text if nothing is left.
 ///
-/// `lower` is the lower case of `text` as far as plain blocks need it. Bytes of no word may follow
-/// it. `blocks` has its masks.
+/// `lower` is the lower case of `text` as far as plain blocks need it; bytes of no word may follow.
+/// `blocks` has the masks of the text.
 pub(super) fn words(
     text: &str,
     lower: &str,
@@ -61,7 +61,7 @@ pub(super) fn words(
 ) -> usize {
     let window = WindowText { text, lower };
     let mut run = OpenRun::default();
-    // Up to this byte, blocks are general: the first of them was.
+    // Blocks before this byte are general, since the first of these blocks was.
     let mut general_end = 0;
     let mut base = 0;
     // A block past the end closes a word that ends with the text.

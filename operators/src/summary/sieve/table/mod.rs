@@ -72,7 +72,8 @@ pub(super) struct CellTable<K> {
 }
 
 impl<K: CellKey> CellTable<K> {
-    /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0.
+    /// A table of vacant cells with an entry line of 0. The number of cells is a power of two and
+    /// at least 2.
     pub(super) fn new(cells: usize, hash: CodeHash) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");
         let mut vacant = vec![Cell { key: K::small(0), sums: [NO_HITS, 0, 0, 0, 0] }; cells];
@@ -316,7 +317,7 @@ fn units(weight: u64, scale: u32) -> u64 {
     (weight >> scale) + u64::from(is_rounded)
 }
 
-/// The sum of both, unless it is above the limit.
+/// The sum of `sum` and `added`; `None` if the sum is above the limit.
 fn sum_within(limit: i32, sum: i32, added: u64) -> Option<i32> {
     let sum = i64::from(sum).checked_add_unsigned(added)?;
     i32::try_from(sum).ok().filter(|&sum| sum <= limit)
