@@ -8,7 +8,7 @@
 //!                                                          per text
 //! ```
 //!
-//! A [`Cut`](cut::Cut) makes pieces, of any part at any time. A [`RowMaker`](cut::RowMaker) makes
+//! A [`Cut`] makes pieces, of any part at any time. A [`RowMaker`] makes
 //! rows of the pieces in their order. In a stage with one thread, one operator does both (`fused`).
 //! With more threads, several kernels cut parts side by side (`parallel`).
 //!

@@ -79,3 +79,29 @@ impl RunningGroup {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn background_work_waits_for_three_times_its_last_call_and_half_a_millisecond_at_least() {
+        let (start, long) = (Instant::now(), Duration::from_millis(10));
+        let mut turns = BackgroundTurns::new();
+        assert!(!turns.is_late(start + long), "there is no work");
+        for (call, wait) in [
+            (Duration::ZERO, Duration::from_micros(500)),
+            (Duration::from_micros(160), Duration::from_micros(500)),
+            (long, 3 * long),
+        ] {
+            turns.end_turn(call);
+            turns.note(true, start);
+            // A later turn that leaves work, too, does not restart the wait.
+            turns.note(true, start + wait / 2);
+            assert!(!turns.is_late(start + wait - Duration::from_nanos(1)), "after {call:?}");
+            assert!(turns.is_late(start + wait), "after {call:?}");
+        }
+        turns.note(false, start);
+        assert!(!turns.is_late(start + 10 * long), "the work was done");
+    }
+}
