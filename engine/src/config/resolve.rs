@@ -268,7 +268,7 @@ fn graph(
     mut raw: RawPipeline,
     document: &JsonNode,
     registry: &Registry,
-    mut supplied: Supplied,
+    supplied: Supplied,
     mistakes: &mut Vec<Mistake>,
 ) -> Graph {
     let mut graph = Graph::new();
@@ -276,31 +276,7 @@ fn graph(
     if let Some(bytes) = raw.memory_max {
         graph.memory_max(bytes);
     }
-    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
-    let mut rejecting = HashSet::new();
-    let mut specs = Vec::with_capacity(raw.stages.len());
-    for stage in &mut raw.stages {
-        let mut loaded = match supplied.take(&stage.id) {
-            Some(spec) => Ok(spec),
-            None => {
-                let entry = registry.entry(&stage.operator);
-                let with = std::mem::take(&mut stage.with);
-                entry.expect("the schema lists the operators").load(with.into())
-            }
-        };
-        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
-            && !kept.contains(&stage.id)
-            && spec.reject()
-        {
-            rejecting.insert(stage.id.clone());
-        }
-        specs.push(loaded.map_err(|error| {
-            let index = stage_index(document, &stage.id).to_string();
-            let mut steps = vec!["stages", &index, "with"];
-            steps.extend(error.path.iter().map(String::as_str));
-            mistakes.push(mistake(document, &steps, error.to_string()));
-        }));
-    }
+    let (specs, rejecting) = load_specs(&mut raw, document, registry, supplied, mistakes);
     let inputs = inputs(&raw.stages, &specs, document, mistakes);
     let mut added: HashMap<&str, StageId> = HashMap::new();
     let (mut connections, mut rejected) = (Vec::new(), Vec::new());
@@ -328,6 +304,47 @@ fn graph(
     graph
 }
 
+/// The operator of a stage, or the fact that its parameters have a mistake, which has been told.
+type LoadedSpec = Result<Box<dyn OperatorSpec>, ()>;
+
+/// Loads the operators of all stages. Returns also the ids of the stages that send rejected rows to
+/// the stage of the key `rejected`. That stage and the stages after it do not, since a graph has no
+/// cycle.
+fn load_specs(
+    raw: &mut RawPipeline,
+    document: &JsonNode,
+    registry: &Registry,
+    mut supplied: Supplied,
+    mistakes: &mut Vec<Mistake>,
+) -> (Vec<LoadedSpec>, HashSet<String>) {
+    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
+    let mut rejecting = HashSet::new();
+    let mut specs = Vec::with_capacity(raw.stages.len());
+    for stage in &mut raw.stages {
+        let mut loaded = match supplied.take(&stage.id) {
+            Some(spec) => Ok(spec),
+            None => {
+                let entry = registry.entry(&stage.operator);
+                let with = std::mem::take(&mut stage.with);
+                entry.expect("the schema lists the operators").load(with.into())
+            }
+        };
+        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
+            && !kept.contains(&stage.id)
+            && spec.reject()
+        {
+            rejecting.insert(stage.id.clone());
+        }
+        specs.push(loaded.map_err(|error| {
+            let index = stage_index(document, &stage.id).to_string();
+            let mut steps = vec!["stages", &index, "with"];
+            steps.extend(error.path.iter().map(String::as_str));
+            mistakes.push(mistake(document, &steps, error.to_string()));
+        }));
+    }
+    (specs, rejecting)
+}
+
 /// An output that a stage reads: the id of the other stage, and the index of its output port if
 /// that stage has several.
 type OutputRef<'a> = (&'a str, Option<usize>);
@@ -335,7 +352,7 @@ type OutputRef<'a> = (&'a str, Option<usize>);
 /// The inputs of each stage; `None` for a stage that is wrong or that reads a wrong stage.
 fn inputs<'a>(
     stages: &'a [RawStage],
-    specs: &[Result<Box<dyn OperatorSpec>, ()>],
+    specs: &[LoadedSpec],
     document: &JsonNode,
     mistakes: &mut Vec<Mistake>,
 ) -> Vec<Option<Vec<OutputRef<'a>>>> {

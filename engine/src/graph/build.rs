@@ -261,57 +261,30 @@ impl Binding {
         requests: &mut Vec<PartRequest>,
     ) -> Result<Option<usize>, GraphError> {
         let Stage { id, spec, inputs, cores } = stage;
-        let operator = spec.operator();
-        let output_ports = spec.output_ports();
-        let reads_stdin = spec.reads_stdin();
-        let ports = *spec.input_ports().end();
-        let Some(schemas) = self.input_schemas(&inputs).map_err(|kind| error(&id, kind))? else {
+        let at_stage = |kind: GraphErrorKind| error(&id, kind);
+        let (operator, output_ports) = (spec.operator(), spec.output_ports());
+        let (reads_stdin, ports) = (spec.reads_stdin(), *spec.input_ports().end());
+        let Some(schemas) = self.port_schemas(&inputs, ports).map_err(at_stage)? else {
             return Ok(None);
         };
-        let port_schemas = if ports == 1 { one_schema(&schemas) } else { Ok(schemas) }
-            .map_err(|k| error(&id, k))?;
-        if port_schemas.len() > ports || (port_schemas.is_empty() && ports > 0) {
-            return Ok(None);
-        }
-        let threads = if cores.is_empty() { self.threads } else { cores.len() };
-        let context = BindContext::new(cores.len())
-            .threads(threads)
-            .memory(self.memory.clone())
-            .outputs(self.claims.outputs())
-            .demand(self.demands[index].clone())
-            .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)));
+        let context = self.context(index, &inputs, &cores);
         let rereads = context.rereads;
-        let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
+        let fragment = spec.bind(&schemas, context).map_err(|bind| at_stage(bind.into()))?;
+        check_fragment(operator, output_ports, &fragment);
         if rereads || fragment.rereads {
             self.rereads.insert(index);
         }
-        let parts = fragment.parts.len();
-        assert!(parts > 0, "operator `{operator}` was bound to no parts");
-        assert!(
-            output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
-            "operator `{operator}` names other outputs than it has"
-        );
-        if cores.len() > parts {
-            let given = cores.len();
-            return Err(error(&id, GraphErrorKind::TooManyCores { operator, given, parts }));
-        }
-        for (position, part) in fragment.parts.iter().enumerate() {
-            let core = core_of(fragment.shape, parts, position, &cores);
-            requests.push(PartRequest { stage: self.stages.len(), load: part.load, core });
-        }
+        requests.extend(self.part_requests(operator, &fragment, &cores).map_err(at_stage)?);
         for claim in &fragment.claims {
-            self.claims.claim(Some(&id), claim).map_err(|conflict| error(&id, conflict.into()))?;
+            self.claims.claim(Some(&id), claim).map_err(|conflict| at_stage(conflict.into()))?;
         }
-        let inputs_read = self.link_inputs(&inputs, ports);
+        let inputs = self.link_inputs(&inputs, ports);
         let Fragment { parts, shape, outputs, early_outputs, claims, .. } = fragment;
         let (added, fed) = (self.parts.len(), sources_before(&parts, shape));
-        let own = parts.len() - fed;
-        let own_ports = (0..own).map(|part| chunk_ports(shape, own, part));
-        let chunk_ports: Vec<usize> = repeat_n(1, fed).chain(own_ports).collect();
+        let chunk_ports = all_chunk_ports(shape, parts.len(), fed);
         let exits = exits(&outputs, early_outputs, added + fed, &chunk_ports[fed..]);
         let parts = self.add_parts((&id, operator), parts, &chunk_ports, &outputs);
         self.join_parts(&parts, shape, fed);
-        let inputs = inputs_read;
         self.stages.push(StageInfo {
             id,
             operator,
@@ -324,6 +297,48 @@ impl Binding {
             claims,
         });
         Ok(Some(self.stages.len() - 1))
+    }
+
+    /// The schema of each input port; `None` if an input could not be bound, or if the number of
+    /// inputs is wrong, which has been reported.
+    fn port_schemas(
+        &self,
+        inputs: &[OutputPort],
+        ports: usize,
+    ) -> Result<Option<Vec<SchemaRef>>, GraphErrorKind> {
+        let Some(schemas) = self.input_schemas(inputs)? else { return Ok(None) };
+        let schemas = if ports == 1 { one_schema(&schemas)? } else { schemas };
+        let is_right = schemas.len() <= ports && (!schemas.is_empty() || ports == 0);
+        Ok(is_right.then_some(schemas))
+    }
+
+    /// The surroundings of the stage with this index.
+    fn context(&self, index: usize, inputs: &[OutputPort], cores: &[usize]) -> BindContext {
+        let threads = if cores.is_empty() { self.threads } else { cores.len() };
+        BindContext::new(cores.len())
+            .threads(threads)
+            .memory(self.memory.clone())
+            .outputs(self.claims.outputs())
+            .demand(self.demands[index].clone())
+            .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)))
+    }
+
+    /// The data of the parts of the next stage for their placement.
+    fn part_requests(
+        &self,
+        operator: &'static str,
+        fragment: &Fragment,
+        cores: &[usize],
+    ) -> Result<Vec<PartRequest>, GraphErrorKind> {
+        let (given, parts) = (cores.len(), fragment.parts.len());
+        if given > parts {
+            return Err(GraphErrorKind::TooManyCores { operator, given, parts });
+        }
+        let request = |(position, part): (usize, &Part)| {
+            let core = core_of(fragment.shape, parts, position, cores);
+            PartRequest { stage: self.stages.len(), load: part.load, core }
+        };
+        Ok(fragment.parts.iter().enumerate().map(request).collect())
     }
 
     /// The schema of each input; `None` if an input could not be bound.
@@ -424,6 +439,22 @@ impl Binding {
             }
         }
     }
+}
+
+/// Panics if the operator was bound against the contract of [`Fragment`].
+fn check_fragment(operator: &str, output_ports: &[&str], fragment: &Fragment) {
+    assert!(!fragment.parts.is_empty(), "operator `{operator}` was bound to no parts");
+    assert!(
+        output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
+        "operator `{operator}` names other outputs than it has"
+    );
+}
+
+/// Number of ports for chunks of each of `parts` parts, of which the first `fed` are a source
+/// before the others.
+fn all_chunk_ports(shape: Shape, parts: usize, fed: usize) -> Vec<usize> {
+    let own = parts - fed;
+    repeat_n(1, fed).chain((0..own).map(|part| chunk_ports(shape, own, part))).collect()
 }
 
 /// Number of sources, 0 or 1, before the other parts of an operator with workers.
