@@ -19,9 +19,9 @@
 //! # Guarantees
 //!
 //! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, and
-//! C = k + e. Each cell has four places, and each place has a number alpha. The *slack* L is at most
-//! N e / (k C), and the *line* l is at least L; neither ever falls. When an item of weight w > 0
-//! arrives:
+//! C = k + e. Each cell has four places, and each place has a number alpha. The *slack* L is at
+//! most N e / (k C), and the *line* l is at least L; neither ever falls. When an item of a positive
+//! weight w arrives:
 //!
 //! - if the item is monitored, w is added to its count;
 //! - else, while a counter is free, the item gets that counter, with count w and error 0;

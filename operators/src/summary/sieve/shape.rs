@@ -13,8 +13,8 @@ use crate::summary::index::ItemIndex;
 /// The fewest cells that are chosen by default.
 const CELLS_MIN: usize = 1 << 9;
 /// The most cells that are chosen by default, unless there are more counters: a table of this size
-/// fits into the second-level cache, and its pages of 4 KiB, for `u32`, into the address cache (TLB)
-/// of a core.
+/// fits into the second-level cache, and its pages of 4 KiB, for `u32`, into the address cache
+/// (TLB) of a core.
 const CELLS_MAX: usize = 1 << 14;
 
 /// The most cells at all, as a power of 2.

@@ -1,9 +1,9 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
-//! A text is read in windows, and a window in blocks of 64 bytes. Each block has masks with a bit for
-//! each byte. One mask marks the bytes of letters, digits, underscores and ideographs, another one
-//! the signs that join two letters or two digits. Words are the runs of ones in both together, which
-//! a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
+//! A text is read in windows, and a window in blocks of 64 bytes. Each block has masks with a bit
+//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs, another
+//! one the signs that join two letters or two digits. Words are the runs of ones in both together,
+//! which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
 //!
 //! ```text
 //! text      d o n ' t   s t o p ,   p r é . s   中. . 文. .   e ◌́ . x
@@ -18,10 +18,10 @@
 //! `docs/reference/word-masks.md` tells the masks line by line, with a whole block as an example.
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours. (After a
-//! run of white space there may be none: a combining mark belongs to the space before it.) So a text
-//! can be cut before white space into windows, each of which is put into lower case at once. A text
-//! without white space is cut between ideographs. The rows of a column lie one after the other, so
-//! short rows share a window, and a word ends at the end of its row.
+//! run of white space there may be none: a combining mark belongs to the space before it.) So a
+//! text can be cut before white space into windows, each of which is put into lower case at once. A
+//! text without white space is cut between ideographs. The rows of a column lie one after the
+//! other, so short rows share a window, and a word ends at the end of its row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
 //! `unicode-segmentation` has all rules, and is the reference of the tests. The masks are those of
