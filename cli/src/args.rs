@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use trommel::frequent_items::COUNTERS_MAX;
-use trommel::registry::Entry;
+use trommel::registry::RegisteredOperator;
 use trommel::{Override, Threshold};
 
 /// Finds what is frequent, similar or together in streams and files, and says how exact it is
@@ -374,7 +374,7 @@ pub(crate) struct OperatorsArguments {
 
 /// The operators by name, so that a misspelt one is corrected and shells can complete it.
 fn operator_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(trommel::registry().entries().map(Entry::name))
+    PossibleValuesParser::new(trommel::registry().entries().map(RegisteredOperator::name))
 }
 
 #[derive(Debug, Args)]

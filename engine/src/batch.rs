@@ -1,10 +1,10 @@
-//! The payload of an edge: record batches between operators, typed chunks inside one.
+//! The payload of an edge: record batches between operators, and typed chunks inside an operator.
 //!
-//! A [`Batch`] is an Arrow record batch with the number and the time it got at its source, so
-//! that latency can be measured at every stage. A [`Chunk`] is a value of a type that only the
-//! parts of one operator know (missed items, candidate pairs, a wave): it never crosses an
-//! operator's border, and its type is fixed when the parts are written, so opening it is one
-//! comparison a chunk.
+//! A [`Batch`] is an Arrow record batch with a number and a time from its source, so that every
+//! stage can measure latency. A [`Chunk`] is a value of a type that only the parts of one operator
+//! know (missed items, candidate pairs, a wave). A chunk never crosses the border of an operator.
+//! The type of a chunk is fixed when the parts are written, so opening a chunk costs one
+//! comparison.
 
 use std::any::{Any, type_name};
 use std::fmt;
@@ -12,13 +12,13 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 
-/// The position of a batch in the stream: set by the source, inherited by all batches and chunks
-/// made from it.
+/// The position of a batch in the stream. The source sets the position; all batches and chunks that
+/// are made from the batch inherit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the batch at its source, from 0.
     pub sequence: u64,
-    /// When the source began to produce it.
+    /// The time at which the source began to produce the batch.
     pub entered: Instant,
 }
 
@@ -67,20 +67,21 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Wraps `value`, which stands for `items` items and holds about `bytes` bytes. Queue limits
-    /// count the bytes.
+    /// Wraps `value`, which stands for `items` items and takes about `bytes` bytes. The limits of
+    /// queues count the bytes.
     pub fn new<T: Send + 'static>(value: T, items: usize, bytes: usize) -> Self {
         Self { value: Box::new(value), type_name: type_name::<T>(), items, bytes, origin: None }
     }
 
-    /// As [`Chunk::new`], for a boxed value: with [`Chunk::into_box`], a value can be sent back
-    /// and forth without an allocation.
+    /// As [`Chunk::new`], for a boxed value. With [`Chunk::into_box`], a value can travel back and
+    /// forth without an allocation.
     pub fn from_box<T: Send + 'static>(value: Box<T>, items: usize, bytes: usize) -> Self {
         Self { value, type_name: type_name::<T>(), items, bytes, origin: None }
     }
 
-    /// Sets the batch that it comes from, in place of the batch in hand when it is sent: for
-    /// chunks that were kept for a while, so that their latency counts from their own source.
+    /// Sets the batch that the chunk comes from, in place of the batch in hand when the chunk is
+    /// sent. For chunks that a part has kept for a while, so that their latency counts from their
+    /// own source.
     #[must_use]
     pub fn with_origin(mut self, origin: Option<Origin>) -> Self {
         self.origin = origin;
@@ -92,17 +93,17 @@ impl Chunk {
         self
     }
 
-    /// Takes the value out again.
+    /// Takes the value out.
     ///
     /// # Panics
-    /// If the chunk holds another type: the two parts of the operator then disagree, which is a bug
-    /// in it.
+    /// If the chunk holds another type: then the two parts of the operator disagree, which is a bug
+    /// of the operator.
     #[must_use]
     pub fn into_value<T: 'static>(self) -> T {
         *self.into_box()
     }
 
-    /// Takes the value out again, in its box.
+    /// Takes the value out, in its box.
     ///
     /// # Panics
     /// As [`Chunk::into_value`].
@@ -139,7 +140,7 @@ impl Payload {
     /// The rows of a batch.
     ///
     /// # Panics
-    /// If this is a chunk. The graph connects batches to the first part of an operator only, so a
+    /// If this is a chunk. The graph connects batches only to the first part of an operator, so a
     /// first part may call this without a check.
     #[must_use]
     pub fn into_records(self) -> RecordBatch {
@@ -152,8 +153,7 @@ impl Payload {
     /// The chunk.
     ///
     /// # Panics
-    /// If this is a batch. Later parts of an operator receive chunks only, from the part before
-    /// them.
+    /// If this is a batch. Later parts of an operator receive only chunks, from the part before.
     #[must_use]
     pub fn into_chunk(self) -> Chunk {
         match self {
@@ -192,7 +192,8 @@ impl Payload {
         }
     }
 
-    /// The source batch that it comes from; `None` before the first part has sent it.
+    /// The source batch that the payload comes from; `None` before the first part has sent the
+    /// payload.
     #[must_use]
     pub fn origin(&self) -> Option<Origin> {
         match self {
@@ -211,7 +212,7 @@ impl Payload {
     }
 
     /// A second reference to a batch, for a second consumer; `None` for a chunk, which has exactly
-    /// one.
+    /// one consumer.
     pub(crate) fn share(&self) -> Option<Self> {
         match self {
             Self::Batch(batch) => Some(Self::Batch(batch.clone())),

@@ -9,13 +9,14 @@ use std::time::Duration;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use thiserror::Error;
 
-use crate::claim::ClaimConflict;
+use crate::operator::claim::ClaimConflict;
 use crate::suggest::suggestion;
 
-/// The failure of an operator: any error; the runtime adds the stage.
+/// The failure of an operator: any error. The runtime adds the stage.
 pub type OperatorError = Box<dyn Error + Send + Sync>;
 
-/// The reason why an operator cannot run on its inputs, with the parameter at fault, if one is.
+/// The reason why an operator cannot run on its inputs, with the parameter at fault if there is
+/// one.
 ///
 /// # Examples
 /// ```
@@ -38,7 +39,7 @@ pub struct BindError {
 }
 
 impl BindError {
-    /// The mistakes of several checks, as one error that has them all.
+    /// The mistakes of several checks, as one error.
     ///
     /// # Errors
     /// If a check has failed.
@@ -62,7 +63,7 @@ impl BindError {
         Err(first)
     }
 
-    /// The mistakes one by one, each without others.
+    /// The mistakes one by one, each without the other mistakes.
     #[must_use]
     pub fn flatten(mut self) -> Vec<Self> {
         let others = std::mem::take(&mut self.others);
@@ -98,7 +99,7 @@ pub enum BindErrorKind {
         /// The types that the operator accepts.
         expected: &'static str,
     },
-    /// A value is out of its range, or contradicts another one.
+    /// A value is out of its range, or contradicts another value.
     #[error("{value} is not allowed here; {allowed}")]
     Value {
         /// The value.
@@ -147,7 +148,7 @@ impl From<BindErrorKind> for BindError {
     }
 }
 
-/// All mistakes of a graph that cannot be run, one entry each.
+/// All mistakes of a graph, which therefore cannot run.
 #[derive(Debug)]
 pub struct GraphErrors(pub Vec<GraphError>);
 
@@ -193,9 +194,9 @@ pub enum GraphErrorKind {
     InputCount {
         /// The operator.
         operator: &'static str,
-        /// The number that it takes, in words.
+        /// The number of inputs that the operator takes, in words.
         expected: String,
-        /// The number that was given.
+        /// The number of inputs of the stage.
         found: usize,
     },
     /// An input names an output port that the other stage does not have.
@@ -205,7 +206,7 @@ pub enum GraphErrorKind {
         input: String,
         /// The missing port, from 0.
         port: usize,
-        /// The number of its ports.
+        /// The number of output ports of the named stage.
         ports: usize,
     },
     /// Two inputs that share a port have different schemas.
@@ -222,7 +223,7 @@ pub enum GraphErrorKind {
         /// The ids of the stages in the cycle.
         path: Vec<String>,
     },
-    /// No stage reads an output of this one.
+    /// No stage reads an output of this stage.
     #[error(
         "nothing reads its output{}; connect it to an operator, `write` or `discard`",
         port.map_or_else(String::new, |port| format!(" `{port}`"))
@@ -239,7 +240,7 @@ pub enum GraphErrorKind {
         /// The affinity mask at the start of the process.
         available: Vec<usize>,
     },
-    /// More cores than the stage has parts.
+    /// The stage names more cores than it has parts.
     #[error("it was given {given} cores, but `{operator}` runs on {parts} at most here")]
     TooManyCores {
         /// The operator.
@@ -249,7 +250,8 @@ pub enum GraphErrorKind {
         /// Number of its parts.
         parts: usize,
     },
-    /// Another stage has a claim that excludes one of this stage, such as to the same file.
+    /// Another stage has a claim that excludes a claim of this stage, such as a claim to the same
+    /// file.
     #[error(transparent)]
     Claimed(#[from] Box<ClaimConflict>),
     /// The operator does not fit its inputs.
@@ -263,7 +265,7 @@ pub enum GraphErrorKind {
 pub struct RunError {
     /// Id of the stage, followed by a slash and the part if the operator has several.
     pub stage: String,
-    /// Its operator.
+    /// The operator of the stage.
     pub operator: &'static str,
     /// The cause.
     #[source]
@@ -277,21 +279,21 @@ pub enum RunErrorCause {
     /// The operator returned an error.
     #[error("{0}")]
     Failed(#[source] OperatorError),
-    /// The operator failed at something that its rows do not depend on, such as saving its state.
+    /// The operator failed at something on which its rows do not depend, such as saving its state.
     /// All rows went through.
     #[error("{0}")]
     Late(#[source] OperatorError),
     /// The operator panicked.
     #[error("panicked: {0}")]
     Panicked(String),
-    /// The operator sent other columns than it declared when it was bound.
+    /// The operator sent columns that are not the columns of its declaration.
     #[error(
         "it sent the columns {found} at output {port}; it declared {declared} when it was bound"
     )]
     Columns {
         /// The output port, from 0.
         port: usize,
-        /// The columns that it declared.
+        /// The declared columns.
         declared: String,
         /// The columns of the batch.
         found: String,
@@ -302,7 +304,8 @@ pub enum RunErrorCause {
     /// The run was aborted while the stage still had work.
     #[error("aborted before the stage had finished")]
     Aborted,
-    /// The operator did not return from a call after the run was aborted; its thread still runs.
+    /// The operator did not return from a call after the run was aborted. The thread of the
+    /// operator still runs.
     #[error("still busy {0:?} after the run was aborted; its thread was abandoned")]
     Unresponsive(Duration),
     /// The operating system refused a thread.

@@ -1,4 +1,4 @@
-//! The dataflow runtime of Trommel: it moves batches between operators and knows none of them.
+//! The dataflow runtime of Trommel, which moves batches between operators and knows no operator.
 //!
 //! ```text
 //! JSON ── config ──┐
@@ -28,10 +28,7 @@
 
 pub mod batch;
 pub mod channel;
-mod claim;
 pub mod config;
-mod counter;
-mod demand;
 pub mod error;
 pub mod graph;
 pub mod memory;

@@ -1,13 +1,13 @@
 //! The memory budget of a pipeline and its reservations.
 //!
 //! A [`MemoryBudget`] is a number of bytes that all stages of a pipeline share. State that grows
-//! with the stream, such as a dictionary or the text of monitored items, reserves before it
-//! grows, in steps of about a megabyte, and gives back when it is dropped. A reservation
-//! allocates nothing: it is bookkeeping, so that a pipeline forgets or fails with a reason
-//! instead of being killed.
+//! with the stream, such as a dictionary or the text of monitored items, reserves bytes before it
+//! grows, in steps of about a megabyte, and gives the bytes back when it is dropped. A reservation
+//! allocates nothing: a reservation is bookkeeping, so that a pipeline forgets something or fails
+//! with a reason instead of being killed.
 //!
-//! The budget has no lock: a reservation is one atomic addition that is taken back if it was too
-//! much. `Relaxed` suffices, because the number orders nothing but itself.
+//! The budget has no lock: a reservation is one atomic addition, which is made only if the sum
+//! fits. `Relaxed` suffices, because the number orders nothing but itself.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
-/// Bytes that the stages of a pipeline may take together.
+/// The bytes that the stages of a pipeline may take together.
 ///
 /// # Examples
 /// ```
@@ -38,7 +38,7 @@ pub struct MemoryBudget(Arc<Account>);
 #[derive(Debug)]
 struct Account {
     limit: AtomicUsize,
-    /// Whether somebody gave the limit as a number, so that nothing raises it.
+    /// Whether somebody gave the limit as a number, so that nothing raises the limit.
     is_given: bool,
     reserved: AtomicUsize,
 }
@@ -47,7 +47,7 @@ struct Account {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{asked} bytes more do not fit: {reserved} of {limit} bytes are taken (`memory_max`)")]
 pub struct MemoryFull {
-    /// Bytes that were asked for.
+    /// Bytes that the reservation asked for.
     pub asked: usize,
     /// Bytes that are reserved.
     pub reserved: usize,
@@ -62,8 +62,9 @@ impl MemoryBudget {
         Self::with(limit, true)
     }
 
-    /// Half of the memory that the process may use: of the machine, of its control group, or of
-    /// its address space, the least of these. The limits are read at the first call.
+    /// Half of the memory that the process may use: the least of the memory of the machine, the
+    /// limit of the control group, and the limit of the address space. The limits are read at the
+    /// first call.
     #[must_use]
     pub fn of_process() -> Self {
         static PROCESS: OnceLock<usize> = OnceLock::new();
@@ -75,9 +76,9 @@ impl MemoryBudget {
         Self(Arc::new(Account { limit, is_given, reserved }))
     }
 
-    /// Raises a limit that nobody gave by `bytes`, if they would take most of what is left: a stage
-    /// that was given a number of its own may use it, and leaves the others their share. A limit
-    /// that was given stays.
+    /// Raises a limit that nobody gave by `bytes`, if these bytes would take most of the memory
+    /// that is left. So a stage may use a number of its own, and leaves the other stages their
+    /// share. A limit that somebody gave stays.
     pub fn make_room(&self, bytes: usize) {
         let left = self.left();
         if !self.0.is_given && bytes > left - left / 4 {
@@ -113,7 +114,7 @@ impl MemoryBudget {
     /// Reserves `bytes` until the reservation is dropped.
     ///
     /// # Errors
-    /// If they do not fit.
+    /// If the bytes do not fit.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, MemoryFull> {
         let mut reservation = self.reservation();
         reservation.resize(bytes)?;
@@ -121,7 +122,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes of a [`MemoryBudget`]; given back when it is dropped.
+/// Bytes of a [`MemoryBudget`], which the drop of the reservation gives back.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
@@ -136,7 +137,7 @@ impl Default for Reservation {
 }
 
 impl Reservation {
-    /// Bytes that are reserved by it.
+    /// Number of reserved bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -145,7 +146,7 @@ impl Reservation {
     /// Changes the reservation to `bytes`.
     ///
     /// # Errors
-    /// If they do not fit; then it stays as it is.
+    /// If the bytes do not fit; then the reservation stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryFull> {
         let (limit, reserved) = (self.budget.limit(), &self.budget.0.reserved);
         if bytes <= self.bytes {
@@ -178,8 +179,8 @@ fn process_bytes() -> usize {
     usize::try_from(machine.min(address_space).min(group)).unwrap_or(usize::MAX)
 }
 
-/// The least limit of the control groups in `groups`, the text of `/proc/self/cgroup`, and of the
-/// groups around them. `root` is where they are mounted.
+/// The least limit of the control groups in `groups`, which is the text of `/proc/self/cgroup`, and
+/// of the groups around these. `root` is the folder at which the groups are mounted.
 fn group_bytes(groups: &str, root: &Path) -> u64 {
     let limits = groups.lines().flat_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -189,7 +190,7 @@ fn group_bytes(groups: &str, root: &Path) -> u64 {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return Vec::new(),
         };
-        // In a container, the path may be the one outside, which is not visible here.
+        // In a container, the path may be that outside of the container, which is not visible here.
         let path = Path::new(path.trim_start_matches('/'));
         let limit = |path: &Path| {
             let text = fs::read_to_string(folder.join(path).join(file)).ok()?;

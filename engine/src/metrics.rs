@@ -1,8 +1,8 @@
 //! Metrics: the numbers that every stage counts while it runs.
 //!
-//! Each number has one writer, the thread that runs the part, and may be read by any thread at
-//! any time. A lock guards the latency histogram; its writer takes it once in a few batches and
-//! before it waits, and readers only to copy it.
+//! Each number has one writer, the thread that runs the part, and any thread may read the number at
+//! any time. A lock guards the latency histogram. The writer takes the lock once in a few batches
+//! and before its thread waits; readers take the lock only to copy the histogram.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,13 +10,14 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::channel::EdgeState;
-use crate::counter::{add, nanoseconds};
 use crate::operator::{Counters, NamedInputs, Progress};
+use crate::sync::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, lock};
 
-/// Two significant digits: a latency is exact within 1 %, and a histogram takes some 20 KB.
+/// Significant digits of a latency. With two, a latency is exact within 1 %, and a histogram takes
+/// some 20 KB.
 const LATENCY_DIGITS: u8 = 2;
-/// Longer latencies are recorded as this: an hour.
+/// Maximum latency, an hour: a longer latency is recorded as this one.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
 /// The numbers of one part of one stage, in cache lines that no other part writes.
@@ -37,7 +38,7 @@ pub(crate) struct PartCounters {
     inputs: Mutex<NamedInputs>,
 }
 
-/// Stands for an unknown `bytes_total`.
+/// The number that stands for an unknown `bytes_total`.
 const UNKNOWN: u64 = u64::MAX;
 
 impl PartCounters {
@@ -121,12 +122,12 @@ impl PartCounters {
     }
 }
 
-/// Latencies that a part keeps before it takes the lock of its histogram: the lock costs some 10
-/// ns, and readers miss at most these batches of a busy part.
+/// Latencies that a part keeps before it takes the lock of its histogram. The lock costs some 10
+/// ns; readers miss at most this many batches of a busy part.
 const LATENCIES_KEPT: usize = 64;
 
-/// The writing end of a part's latency histogram. Kept latencies are recorded at the latest when
-/// it is dropped.
+/// The writing end of a part's latency histogram. The drop of the recorder records the kept
+/// latencies at the latest.
 pub(crate) struct LatencyRecorder {
     counters: Arc<PartCounters>,
     kept_ns: [u64; LATENCIES_KEPT],
@@ -161,7 +162,8 @@ impl Drop for LatencyRecorder {
     }
 }
 
-/// Time from the moment a batch entered at its source until a part was done with it.
+/// Time from the moment at which a batch entered at its source until a part had processed the
+/// batch.
 #[derive(Debug, Clone)]
 pub struct Latency(Histogram<u32>);
 
@@ -197,17 +199,18 @@ pub struct PartMetrics {
     pub busy: Duration,
     /// Time during which an output had no space for a sent batch.
     pub blocked: Duration,
-    /// Time for which its thread waited while it had no work, and space in its outputs.
+    /// Time for which the thread waited while the part had no work, and space in its outputs.
     pub idle: Duration,
     /// Time from source to here, a batch.
     pub latency: Latency,
     /// The progress of a source.
     pub progress: Progress,
-    /// Whether it has ended.
+    /// Whether the part has ended.
     pub is_finished: bool,
-    /// The operator's own numbers; while it works, as of at most some tenths of a second ago.
+    /// The operator's own numbers. While the operator works, the numbers are at most some tenths of
+    /// a second old.
     pub counters: Counters,
-    /// The inputs that a source names; as old as `counters`.
+    /// The inputs that a source names, as old as `counters`.
     pub inputs: NamedInputs,
 }
 
@@ -217,9 +220,9 @@ pub struct PartMetrics {
 pub struct StageMetrics {
     /// Id of the stage.
     pub id: String,
-    /// Its operator.
+    /// The operator of the stage.
     pub operator: &'static str,
-    /// Its parts, in the order of the chain; never empty.
+    /// The parts of the stage, in the order of the chain; at least one.
     pub parts: Vec<PartMetrics>,
 }
 
@@ -236,7 +239,8 @@ impl StageMetrics {
         self.parts[self.parts.len() - 1].items_out
     }
 
-    /// The operator's own number of this name, over all parts; 0 if it has none.
+    /// The sum of the operator's own numbers of this name over all parts; 0 if there is no such
+    /// number.
     #[must_use]
     pub fn counter(&self, name: &str) -> u64 {
         let counters = self.parts.iter().flat_map(|part| &part.counters);
@@ -260,13 +264,13 @@ impl StageMetrics {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EdgeMetrics {
-    /// Producing stage, followed by a slash and the part if it has several.
+    /// Producing stage, followed by a slash and the part if the stage has several.
     pub from: String,
     /// Consuming stage.
     pub to: String,
     /// Batches in the queue.
     pub depth: u64,
-    /// Maximum of batches in the queue so far.
+    /// Maximum number of batches in the queue so far.
     pub depth_max: u64,
     /// Bytes in the queue.
     pub bytes: u64,
@@ -295,7 +299,7 @@ pub struct EdgeMetrics {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Time since the start, or from start to end.
+    /// Time from the start until now, or until the end.
     pub wall: Duration,
     /// The stages, in topological order.
     pub stages: Vec<StageMetrics>,

@@ -1,16 +1,16 @@
 //! Placement: groups of parts that share a thread, and the cores that threads are pinned to.
 //!
 //! Parts are grouped into at most as many threads as the process may use cores. Consecutive parts
-//! of the graph stay together, heavy ones are spread evenly over the cores that are left, light
-//! ones join the part before them. Moderate ones are heavy if there are cores for all of them.
-//! The workers of a stage are spread over the cores that are left, and then over all of them. A
-//! stage that names cores gets threads for its parts that are pinned there; when that leaves no
-//! core, the others join the named ones.
+//! of the graph stay together. Heavy parts are spread evenly over the free cores, and light parts
+//! join the part before. Moderate parts count as heavy if there are cores for all of them. The
+//! workers of a stage are spread over the cores that are left, and then over all cores. A stage
+//! that names cores gets threads for its parts that are pinned to these cores. If the named cores
+//! leave none, the other parts join the threads of the named cores.
 //!
-//! Other threads are left to the operating system, which knows the other load of the machine: two
-//! pipelines that pinned themselves would share their first cores while others idle. Asked to pin
-//! (`pin`), each thread gets a core of its own. With at most as many threads as cores, a thread
-//! spins for a moment before it parks; with more threads, spinning is tens of times slower.
+//! The operating system places the other threads, since it knows the other load of the machine: two
+//! pipelines that pinned themselves would share their first cores while other cores idle. With
+//! `pin`, each thread is pinned to a core of its own. With at most as many threads as cores, a
+//! thread spins for a moment before it parks; with more threads, spinning is tens of times slower.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -18,14 +18,14 @@ use std::thread::available_parallelism;
 
 use crate::operator::Load;
 
-/// Limit of the core numbers that can be pinned to: the size of a fixed-size affinity mask of the
-/// operating system.
+/// Limit of the numbers of cores to which a thread can be pinned: the size of a fixed-size affinity
+/// mask of the operating system.
 const CORE_LIMIT: usize = 1024;
 
 /// The cores that this process may use: the affinity mask at the first call.
 ///
-/// Read once, because the operating system reports the mask of the *calling thread*: a thread that
-/// was pinned before would see a single core.
+/// The mask is read once, because the operating system reports the mask of the *calling thread*: a
+/// thread that was pinned before would see a single core.
 pub fn available_cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(|| {
@@ -43,7 +43,7 @@ pub fn parallelism() -> usize {
     static PARALLELISM: OnceLock<usize> = OnceLock::new();
     *PARALLELISM.get_or_init(|| {
         let cores = available_cores().len();
-        // Where the operating system does not tell, the affinity mask has to do.
+        // Where the operating system does not tell the number, the affinity mask decides.
         available_parallelism().map_or(cores, |allowed| allowed.get().min(cores))
     })
 }
@@ -67,16 +67,16 @@ pub struct PartRequest {
     pub stage: usize,
     /// Its amount of work.
     pub load: Load,
-    /// The core it was given by name.
+    /// The core that the configuration names for the part.
     pub core: Option<usize>,
 }
 
-/// One thread: the parts that it runs, in topological order, and its core.
+/// One thread: its parts, in topological order, and its core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Indices of parts.
     pub parts: Vec<usize>,
-    /// The core it is pinned to, if it is.
+    /// The core to which the thread is pinned, if it is pinned.
     pub core: Option<usize>,
 }
 
@@ -85,14 +85,14 @@ pub struct Group {
 pub struct Plan {
     /// The threads.
     pub groups: Vec<Group>,
-    /// Whether there are at most as many threads as cores; only then threads may spin.
+    /// Whether there are at most as many threads as cores. Only then may a thread spin.
     pub has_core_per_group: bool,
 }
 
 /// The cores that parts are placed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cores<'a> {
-    /// Their numbers.
+    /// The numbers of the cores.
     pub ids: &'a [usize],
     /// Number of cores that may be busy at once, at least 1.
     pub parallelism: usize,
@@ -150,8 +150,8 @@ fn named_groups(parts: &[PartRequest]) -> Vec<Group> {
     groups
 }
 
-/// Without a free core, a part that names none joins the group of the part before it; parts
-/// before the first named one join that one's group.
+/// Without a free core, a part that names no core joins the group of the part before. Parts before
+/// the first named part join the group of that part.
 fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
     let mut current = parts.iter().position(|part| part.core.is_some()).unwrap_or(0);
     for (index, part) in parts.iter().enumerate() {
@@ -167,8 +167,9 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
     }
 }
 
-/// The parts that name no core in at most `threads_max` groups: runs with about the same number of
-/// heavy parts, and the workers of each stage spread over them and the threads that are left.
+/// Puts the parts that name no core into at most `threads_max` groups: runs of consecutive parts
+/// with about the same number of heavy parts. The workers of each stage are spread over these
+/// groups and the threads that are left.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     let shared = (0..parts.len()).filter(|&i| parts[i].core.is_none());
     let (workers, others): (Vec<usize>, Vec<usize>) =
@@ -188,7 +189,7 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
             held[least] += 1;
             of_stage[least] += 1;
         };
-        // The first worker shares a thread before the others do, as on named cores.
+        // The first worker shares a thread before the other workers do, as on named cores.
         let (sharing, alone) = workers.split_at(workers.len() - own.min(workers.len()));
         alone.iter().for_each(|&worker| add(worker, first_own..first_own + own));
         sharing.iter().for_each(|&worker| add(worker, 0..first_own + own));
@@ -197,12 +198,13 @@ fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
     groups
 }
 
-/// The `shared` parts, cut into at most `threads_max` runs with about the same number of heavy
+/// Cuts the `shared` parts into at most `threads_max` runs with about the same number of heavy
 /// parts.
 fn runs(parts: &[PartRequest], shared: &[usize], threads_max: usize) -> Vec<Group> {
     let count = |load| shared.iter().filter(|&&i| parts[i].load == load).count();
     let (moderate, heavy) = (count(Load::Moderate), count(Load::Heavy));
-    // Promoted together: alone, the first ones would leave one core to all that follow.
+    // Moderate parts are promoted together: if only the first ones were, one core would be left to
+    // all parts that follow.
     let has_cores = moderate + heavy <= threads_max;
     let heavy = if has_cores { moderate + heavy } else { heavy };
     let threads = heavy.clamp(1, threads_max);

@@ -1,21 +1,21 @@
 //! Queries: questions to a running operator, answered between two batches.
 //!
 //! A query never touches the operator's state from another thread. The caller leaves a message in
-//! the mailbox of the thread that runs the stage; that thread answers it at the next batch
-//! boundary, so an answer is exact there and costs the data path one load of an empty mailbox a
-//! batch. In a chain of parts, the first part may forward the query with its own
-//! data ([`Response::Forward`]). The query then follows the chunks: the next part answers it
-//! after exactly the chunks that were sent before it. It does not pass through the data channel,
-//! so a full one does not delay it. (Roy, Teubner, Alonso: Efficient frequent item counting in
-//! multi-core hardware, §5.)
+//! the mailbox of the thread that runs the stage. That thread answers at the next batch boundary,
+//! so an answer is exact there, and costs the data path one look at an empty mailbox a batch. In a
+//! chain of parts, the first part may forward the query with its own data ([`Response::Forward`]).
+//! The query then follows the chunks: the next part answers after exactly the chunks that were sent
+//! before the query. The query does not pass through the data channel, so a full channel does not
+//! delay the query. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core hardware,
+//! §5.)
 //!
-//! While data waits, answers take at most a fifth of a thread's time; queries beyond that wait in
-//! order, up to 1,024 a stage, and are refused with [`QueryError::Busy`] then. A thread without
-//! data answers at once.
+//! While data waits, answers take at most a fifth of a thread's time. Queries beyond that wait in
+//! order, up to 1,024 a stage; further queries are refused with [`QueryError::Busy`]. A thread
+//! without data answers at once.
 //!
-//! Two kinds of answer: *fresh* ([`QueryHandle::query`]) waits for a batch boundary after the call;
-//! *latest* ([`Watch::latest`]) reads the last published answer of a standing query without
-//! waiting, and says how old it is.
+//! There are two kinds of answer. A *fresh* answer ([`QueryHandle::query`]) waits for a batch
+//! boundary after the call. The *latest* answer ([`Watch::latest`]) is the last published answer of
+//! a standing query; a program reads it without waiting, and learns how old it is.
 //!
 //! [`QueryHandle::query`]: crate::runtime::QueryHandle::query
 //! [`Watch::latest`]: crate::runtime::Watch::latest
@@ -30,7 +30,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// A named question with parameters, such as `top` with `n` = 10. Cheap to clone.
+/// A named question with parameters, such as `top` with `n` = 10. A clone is cheap.
 ///
 /// # Examples
 /// ```
@@ -72,15 +72,15 @@ impl Request {
         self
     }
 
-    /// Sets the maximum bytes of the answer; 1 GiB unless this is called. A larger answer is
-    /// refused before it is copied, where its size is known by then.
+    /// Sets the maximum bytes of the answer, which is 1 GiB otherwise. A larger answer is refused
+    /// before it is copied, where its size is known by then.
     #[must_use]
     pub fn bytes_max(mut self, bytes: u64) -> Self {
         self.bytes_max = bytes.min(ANSWER_BYTES_MAX);
         self
     }
 
-    /// Refuses an answer of so many bytes, if the caller wants less; for operators.
+    /// Refuses an answer of `bytes` bytes, if the caller wants less; for operators.
     ///
     /// # Errors
     /// [`QueryError::TooLarge`].
@@ -92,8 +92,8 @@ impl Request {
         Err(QueryError::TooLarge { request, bytes, limit })
     }
 
-    /// The value of a parameter, if it is there, and the request without it; for operators that
-    /// read it apart from the others.
+    /// The value of a parameter, if the request has it, and the request without the parameter; for
+    /// operators that read one parameter apart from the others.
     #[must_use]
     pub fn split_off(mut self, parameter: &str) -> (Option<Value>, Self) {
         let value = Arc::make_mut(&mut self.parameters).remove(parameter);
@@ -109,17 +109,17 @@ impl Request {
     /// Reads the parameters into a struct of the operator.
     ///
     /// # Errors
-    /// [`QueryError::Parameters`] when they do not fit.
+    /// [`QueryError::Parameters`] when the parameters do not fit.
     pub fn parameters<T: DeserializeOwned>(&self) -> Result<T, QueryError> {
         T::deserialize(&*self.parameters)
             .map_err(|source| QueryError::Parameters { request: self.name().to_owned(), source })
     }
 }
 
-/// The data of a part that is forwarded to the next part with a query.
+/// The data of a part, which travels to the next part with a query.
 pub type QueryPayload = Box<dyn Any + Send>;
 
-/// Makes rows from data that it owns, or fails with the reason.
+/// A function that makes rows from data of its own, or fails with the reason.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
 /// The response of an operator to a query.
@@ -139,10 +139,9 @@ pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Sen
 pub enum Response {
     /// The answer, as rows.
     Answer(RecordBatch),
-    /// The answer, computed by the thread that asked: the stage has copied the data for it and
-    /// goes on.
+    /// The answer, which the thread that asked computes: the stage has copied the data and goes on.
     Compute(Computation),
-    /// The next part answers, with this data.
+    /// The data with which the next part answers.
     Forward(QueryPayload),
 }
 
@@ -153,7 +152,7 @@ impl Response {
     /// If the computation fails.
     ///
     /// # Panics
-    /// If it is to be forwarded.
+    /// If the response is [`Self::Forward`].
     pub fn compute(self) -> Result<RecordBatch, QueryError> {
         match self {
             Self::Answer(rows) => Ok(rows),
@@ -190,7 +189,7 @@ pub enum QueryError {
     Unsupported {
         /// The unknown name.
         request: String,
-        /// The names it knows.
+        /// The names of the operator's queries.
         available: &'static [&'static str],
     },
     /// The parameters do not fit the query.
@@ -206,7 +205,7 @@ pub enum QueryError {
     TooLarge {
         /// The name of the query.
         request: String,
-        /// Bytes of the answer that were counted before it was refused.
+        /// Bytes of the answer that were counted before the refusal.
         bytes: u64,
         /// The most that an answer may have.
         limit: u64,
@@ -229,15 +228,15 @@ pub enum QueryError {
         /// Time that the caller would wait.
         limit: Duration,
     },
-    /// The operator has not come to what is asked for.
+    /// The operator has not computed what the query asks for.
     #[error("the answer to `{request}` is not there yet: {awaited}")]
     NotYet {
         /// The name of the query.
         request: String,
-        /// What has to come first.
+        /// The event that has to come first.
         awaited: &'static str,
     },
-    /// The stage has ended and answers no more.
+    /// The stage has ended, and answers no more queries.
     #[error("stage `{stage}` has finished; its results are at its outputs")]
     Finished {
         /// The stage.
@@ -245,7 +244,7 @@ pub enum QueryError {
     },
 }
 
-/// The message of a mismatch, in the words of people who write requests and not Rust.
+/// The message of a mismatch, in words for people who write requests and not Rust.
 fn in_words(source: &serde_json::Error) -> String {
     let text = source.to_string();
     let Some((found, expected)) = text.split_once(", expected ") else { return text };
@@ -269,8 +268,8 @@ fn list_queries(available: &[&str]) -> String {
 }
 
 impl QueryError {
-    /// The error for a request that an operator does not know; `available` names the ones it
-    /// does.
+    /// The error for a request that an operator does not know; `available` has the names of the
+    /// known ones.
     #[must_use]
     pub fn unsupported(request: &Request, available: &'static [&'static str]) -> Self {
         Self::Unsupported { request: request.name().to_owned(), available }

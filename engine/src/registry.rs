@@ -1,4 +1,5 @@
-//! The operators that a configuration may name: name, summary, parameters, and how to make one.
+//! The operators that a configuration may name: their names, summaries and parameters, and the
+//! functions that make them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +25,7 @@ pub trait Configured: OperatorSpec + DeserializeOwned + JsonSchema + 'static {
 
 /// One operator of a [`Registry`].
 #[derive(Clone, Copy)]
-pub struct Entry {
+pub struct RegisteredOperator {
     name: &'static str,
     summary: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
@@ -36,7 +37,7 @@ pub struct Entry {
 #[error("{source}")]
 #[non_exhaustive]
 pub struct ParameterError {
-    /// Its path among the parameters, from the outside: names and indices.
+    /// The path of the parameter, from the outside: names and indices.
     pub path: Vec<String>,
     /// The error of serde.
     pub source: serde_json::Error,
@@ -52,13 +53,13 @@ impl From<serde_path_to_error::Error<serde_json::Error>> for ParameterError {
     }
 }
 
-impl fmt::Debug for Entry {
+impl fmt::Debug for RegisteredOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("RegisteredOperator").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Entry {
+impl RegisteredOperator {
     /// The operator's name.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -126,7 +127,7 @@ impl Entry {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
-    entries: BTreeMap<&'static str, Entry>,
+    entries: BTreeMap<&'static str, RegisteredOperator>,
 }
 
 impl Registry {
@@ -136,9 +137,9 @@ impl Registry {
         Self::default()
     }
 
-    /// Adds an operator, in place of one of the same name.
+    /// Adds an operator, in place of an operator of the same name.
     pub fn register<T: Configured>(&mut self) -> &mut Self {
-        let entry = Entry {
+        let entry = RegisteredOperator {
             name: T::NAME,
             summary: T::SUMMARY,
             schema: |generator| generator.subschema_for::<T>(),
@@ -150,12 +151,12 @@ impl Registry {
 
     /// The operator of this name.
     #[must_use]
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
+    pub fn entry(&self, name: &str) -> Option<&RegisteredOperator> {
         self.entries.get(name)
     }
 
     /// All operators, by name.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &RegisteredOperator> {
         self.entries.values()
     }
 }

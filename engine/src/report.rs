@@ -1,5 +1,5 @@
-//! The report of a run as a JSON object: the command line writes it (`--report`) and answers
-//! `GET /api/metrics` with it, and a Python program reads it.
+//! The report of a run as a JSON object. The command line writes the report (`--report`) and
+//! answers `GET /api/metrics` with it, and a Python program reads it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::RunError;
 use crate::metrics::{EdgeMetrics, Latency, Metrics, PartMetrics, StageMetrics};
 
-/// The numbers of a run, in the order in which they are written. Its [`Display`](fmt::Display) is
+/// The numbers of a run, in the order of the report. The [`Display`](fmt::Display) of a report is
 /// JSON text.
 ///
 /// # Examples
@@ -54,41 +54,41 @@ struct StageReport<'a> {
     latency_ms: LatencyReport,
     /// The operator's own numbers.
     #[serde(flatten)]
-    counters: BTreeMap<String, Number>,
+    counters: BTreeMap<String, ReportNumber>,
     /// Inputs that were left out, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<&'a str>,
     /// Byte positions up to which followed files have been read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    positions: Vec<Position<'a>>,
+    positions: Vec<InputPosition<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartReport<'a>>,
 }
 
-/// A number of an operator, in the unit at the end of its name.
+/// A number of an operator, in the unit that the end of its name says.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Number {
+enum ReportNumber {
     Count(u64),
     /// Seconds, or a share.
     Fraction(f64),
 }
 
-/// A counter as it is shown: times in seconds, shares as fractions.
+/// The name and the number of a counter in the report: times in seconds, shares as fractions.
 #[expect(clippy::cast_precision_loss, reason = "times and shares are not exact")]
-fn shown(name: &str, count: u64) -> (String, Number) {
+fn shown(name: &str, count: u64) -> (String, ReportNumber) {
     if let Some(name) = name.strip_suffix("_ns") {
-        (format!("{name}_seconds"), Number::Fraction(count as f64 / 1e9))
+        (format!("{name}_seconds"), ReportNumber::Fraction(count as f64 / 1e9))
     } else if let Some(name) = name.strip_suffix("_ppm") {
-        (name.to_owned(), Number::Fraction(count as f64 / 1e6))
+        (name.to_owned(), ReportNumber::Fraction(count as f64 / 1e6))
     } else {
-        (name.to_owned(), Number::Count(count))
+        (name.to_owned(), ReportNumber::Count(count))
     }
 }
 
-/// A file that is followed; one that was renamed keeps the name that it was opened by.
+/// A followed file. A renamed file keeps the name by which it was opened.
 #[derive(Debug, Serialize)]
-struct Position<'a> {
+struct InputPosition<'a> {
     path: &'a str,
     bytes: u64,
 }
@@ -121,7 +121,7 @@ struct EdgeReport<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// The report of the pipeline of this name; with the first cause, if the run failed.
+    /// The report of the pipeline of this name, with the first cause if the run failed.
     #[must_use]
     pub fn new(pipeline: &'a str, metrics: &'a Metrics, error: Option<&RunError>) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl<'a> StageReport<'a> {
             left_out: inputs().flat_map(|inputs| &inputs.left_out).map(AsRef::as_ref).collect(),
             positions: inputs()
                 .flat_map(|inputs| &inputs.positions)
-                .map(|(path, bytes)| Position { path, bytes: *bytes })
+                .map(|(path, bytes)| InputPosition { path, bytes: *bytes })
                 .collect(),
             parts: parts.iter().map(PartReport::new).collect(),
         }
@@ -238,9 +238,9 @@ mod tests {
     fn a_counter_is_shown_in_the_unit_that_its_name_ends_with() {
         assert_eq!(
             shown("kernel_ns", 1_500_000_000),
-            ("kernel_seconds".into(), Number::Fraction(1.5))
+            ("kernel_seconds".into(), ReportNumber::Fraction(1.5))
         );
-        assert_eq!(shown("overlap_ppm", 250_000), ("overlap".into(), Number::Fraction(0.25)));
-        assert_eq!(shown("waves", 7), ("waves".into(), Number::Count(7)));
+        assert_eq!(shown("overlap_ppm", 250_000), ("overlap".into(), ReportNumber::Fraction(0.25)));
+        assert_eq!(shown("waves", 7), ("waves".into(), ReportNumber::Count(7)));
     }
 }

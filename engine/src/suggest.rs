@@ -1,6 +1,6 @@
 //! Suggestions for misspelt names.
 
-/// The name most similar to `wrong`, if one is similar at all.
+/// The name that is most similar to `wrong`, if a name is similar at all.
 pub fn suggestion<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names

@@ -1,7 +1,7 @@
-//! The doorbell: one thread waits for messages, space and queries from all others at once.
+//! The doorbell: one thread waits for messages, space and queries of all other threads at once.
 //!
-//! States of the waiter and the steps between them (checked by the loom models here and in the
-//! module above):
+//! States of the waiter, and the steps between these states (the loom models here and in the module
+//! above check them):
 //!
 //! ```text
 //! awake ── answer_door(): is_waiting := true ──► about to wait ── work is there ──► awake (is_waiting := false)
@@ -10,10 +10,10 @@
 //!                                               parked ── ring(): is_waiting is true, so unpark ──► awake
 //! ```
 //!
-//! The waiter publishes `is_waiting` and *then* looks for work; a ringer publishes work and *then*
-//! looks at `is_waiting`. With a sequentially consistent fence between the two steps on both sides,
-//! at least one of them sees the other. Ringing a thread that is awake costs a fence and a load;
-//! only a parked one costs a system call.
+//! The waiter publishes `is_waiting` and *then* looks for work. A ringer publishes work and *then*
+//! looks at `is_waiting`. Between the two steps, each side has a sequentially consistent fence, so
+//! at least one side sees the other. A ring costs a fence and a load while the thread is awake, and
+//! a system call only when the thread is parked.
 
 use std::time::Duration;
 
@@ -34,23 +34,22 @@ impl Doorbell {
         Self { is_waiting: CachePadded::new(AtomicBool::new(false)), parker: Parker::new() }
     }
 
-    /// Makes the calling thread the one that waits.
+    /// Makes the calling thread the owner, which waits.
     pub(crate) fn own(&self) {
         self.parker.own();
     }
 
-    /// Wakes the owner if it waits. The caller must have published its work before.
+    /// Wakes the owner if the owner waits. The caller must have published its work before.
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);
-        // Relaxed: the fences here and in `answer_door` order this load against the publication
-        // before it.
+        // Relaxed: the fences here and in `answer_door` order this load after the publication.
         if self.is_waiting.load(Ordering::Relaxed) {
             self.parker.unpark();
         }
     }
 
-    /// Waits until rung, at most for `timeout`; does not wait if `has_work` returns true. May
-    /// return early. Only the owner may call this.
+    /// Waits until another thread rings, at most for `timeout`; does not wait if `has_work` returns
+    /// true. The wait may end early. Only the owner may call this.
     pub(crate) fn answer_door(&self, has_work: impl FnOnce() -> bool, timeout: Option<Duration>) {
         self.is_waiting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -1,10 +1,10 @@
 //! A bounded queue of control messages with many senders, which closes with its reader.
 //!
-//! A caller waits for the answer to its message, so no message may stay unread: when the reader
-//! ends, the messages in the queue are dropped, and later ones are returned to their senders. A
-//! channel of crossbeam keeps unread messages as long as a sender lives, and the caller would
-//! wait for ever. Messages are rare, so the queue is locked for each of them; the reader checks
-//! one flag while there are none.
+//! A caller waits for the answer to its message, so no message may stay unread. When the reader
+//! ends, the messages in the queue are dropped, and later messages are returned to their senders. A
+//! channel of crossbeam keeps unread messages as long as a sender lives, and the caller would wait
+//! for ever. Messages are rare, so each message locks the queue; the reader checks one flag while
+//! there are no messages.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,24 +12,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::sync::lock;
 
-struct Queue<T> {
+struct MailboxQueue<T> {
     /// `None` once the reader has ended.
     messages: Mutex<Option<VecDeque<T>>>,
     has_mail: AtomicBool,
     limit: usize,
 }
 
-impl<T> Queue<T> {
+impl<T> MailboxQueue<T> {
     fn lock(&self) -> MutexGuard<'_, Option<VecDeque<T>>> {
         lock(&self.messages)
     }
 }
 
 /// The reading end.
-pub(crate) struct Mailbox<T>(Arc<Queue<T>>);
+pub(crate) struct Mailbox<T>(Arc<MailboxQueue<T>>);
 
 /// A sending end.
-pub(crate) struct MailboxSender<T>(Arc<Queue<T>>);
+pub(crate) struct MailboxSender<T>(Arc<MailboxQueue<T>>);
 
 impl<T> Clone for MailboxSender<T> {
     fn clone(&self) -> Self {
@@ -37,7 +37,7 @@ impl<T> Clone for MailboxSender<T> {
     }
 }
 
-/// Why a message comes back.
+/// The reason why a mailbox returns a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused<T> {
     /// The mailbox is full.
@@ -48,7 +48,7 @@ pub(crate) enum Refused<T> {
 
 /// A mailbox for up to `limit` waiting messages, and a sender into it.
 pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
-    let queue = Arc::new(Queue {
+    let queue = Arc::new(MailboxQueue {
         messages: Mutex::new(Some(VecDeque::new())),
         has_mail: AtomicBool::new(false),
         limit,
@@ -57,8 +57,8 @@ pub(crate) fn mailbox<T>(limit: usize) -> (MailboxSender<T>, Mailbox<T>) {
 }
 
 impl<T> MailboxSender<T> {
-    /// Leaves a message; the caller then rings the reader's bell. In a full mailbox, messages
-    /// that are no longer `wanted` make room.
+    /// Puts a message into the mailbox; the caller then rings the reader's bell. In a full mailbox,
+    /// messages that are no longer `wanted` make room.
     pub(crate) fn put(&self, message: T, wanted: impl Fn(&T) -> bool) -> Result<(), Refused<T>> {
         let mut unwanted = VecDeque::new();
         let mut guard = self.0.lock();
@@ -71,7 +71,7 @@ impl<T> MailboxSender<T> {
             return Err(Refused::Full(message));
         }
         queue.push_back(message);
-        // Relaxed: the lock orders the message, and the doorbell the flag against a wait.
+        // Relaxed: the lock orders the message, and the doorbell orders the flag against a wait.
         self.0.has_mail.store(true, Ordering::Relaxed);
         drop(guard);
         // Dropped outside of the lock: a message may do anything then.

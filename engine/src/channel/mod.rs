@@ -1,15 +1,15 @@
-//! Edges between threads: bounded queues that never block, and the doorbell on which a thread
-//! waits for all of its queues.
+//! Edges between threads: bounded queues that never block, and the doorbell on which a thread waits
+//! for all its queues.
 //!
-//! A stage thread watches several queues: its inputs, the space in its outputs, its mailbox. It
-//! never blocks on one of them but only *tries* to send and to receive. When no try succeeds, it
-//! waits on its one doorbell, which every thread rings that changes one of these queues. So a
-//! query reaches a thread that waits for space, and threads cannot deadlock by waiting in the
+//! A stage thread watches several queues: its inputs, the space in its outputs, its mailbox. The
+//! thread never blocks on one queue but only *tries* to send and to receive. When no try succeeds,
+//! the thread waits on its one doorbell, which every thread rings that changes one of these queues.
+//! So a query reaches a thread that waits for space, and threads cannot deadlock by waiting in the
 //! wrong order.
 //!
-//! An edge has one producer and one consumer. It is bounded in messages and in bytes; a message
-//! larger than the byte limit passes alone. A message that does not fit stays with the producer,
-//! which produces no more until it is sent.
+//! An edge has one producer and one consumer. The edge has a limit of messages and a limit of
+//! bytes; a message that is larger than the byte limit passes alone. A message that does not fit
+//! stays with the producer, which produces no more until the message is sent.
 
 mod doorbell;
 mod mailbox;
@@ -26,19 +26,19 @@ pub(crate) use doorbell::Doorbell;
 pub(crate) use mailbox::{Mailbox, MailboxSender, Refused, mailbox};
 
 use crate::batch::Payload;
-use crate::counter::{add, nanoseconds};
 use crate::operator::Ending;
+use crate::sync::counter::{add, nanoseconds};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fence};
 
 /// A message of an edge.
 #[derive(Debug)]
 pub(crate) enum Message {
     Payload(Payload),
-    /// The end marker, sent last. An edge that closes without it was cut off.
+    /// The end marker, which is sent last. An edge that closes without an end marker was cut off.
     End(Ending),
 }
 
-/// A message with its size, which is measured once.
+/// A message with its size, so that the size is computed once.
 #[derive(Debug)]
 struct Envelope {
     message: Message,
@@ -78,8 +78,8 @@ impl Default for QueueLimits {
     }
 }
 
-/// The numbers of an edge that both ends and the metrics read. Each number has one writer, and
-/// numbers of different writers are in different cache lines, so that reading does not slow the
+/// The numbers of an edge, which both ends and the metrics read. Each number has one writer.
+/// Numbers of different writers are in different cache lines, so that a read does not slow the
 /// other end down.
 #[derive(Debug)]
 pub(crate) struct EdgeState {
@@ -88,30 +88,30 @@ pub(crate) struct EdgeState {
     marks: CachePadded<Marks>,
 }
 
-/// Written by the producer.
+/// The numbers that the producer writes.
 #[derive(Debug)]
 struct Sent {
     bytes: AtomicU64,
     messages: AtomicU64,
     depth_max: AtomicU64,
-    /// Time for which a message of the producer did not fit.
+    /// Time during which a message of the producer did not fit.
     blocked_ns: AtomicU64,
 }
 
-/// Written by the consumer.
+/// The numbers that the consumer writes.
 #[derive(Debug)]
 struct Received {
     bytes: AtomicU64,
     messages: AtomicU64,
 }
 
-/// Read all the time and seldom written.
+/// Marks that both ends read often and write seldom.
 #[derive(Debug)]
 struct Marks {
-    /// The producer's end was dropped: no more messages will come.
+    /// Whether the producer's end was dropped: no more messages come.
     is_closed: AtomicBool,
-    /// A message of the producer did not fit; it wants to be woken when half of the queue is free
-    /// again.
+    /// Whether a message of the producer did not fit, so that the producer wants a ring when half
+    /// of the queue is free again.
     wants_space: AtomicBool,
 }
 
@@ -135,8 +135,8 @@ impl EdgeState {
         }
     }
 
-    /// Messages and bytes in the queue. The loads are not one snapshot, which is good enough for
-    /// display.
+    /// Messages and bytes in the queue. The loads make no consistent snapshot, which is good enough
+    /// for display.
     pub(crate) fn waiting(&self) -> (u64, u64) {
         let messages = self.sent.messages.load(Ordering::Relaxed);
         let bytes = self.sent.bytes.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ pub(crate) struct EdgeSender {
     limits: QueueLimits,
     consumer: Arc<Doorbell>,
     pending: VecDeque<Envelope>,
-    /// The time from which on the wait for space is not counted yet.
+    /// The beginning of the part of the wait for space that is not counted yet.
     blocked_since: Option<Instant>,
     pushed: u64,
 }
@@ -197,15 +197,15 @@ pub(crate) fn edge(
 }
 
 impl EdgeSender {
-    /// Sends `message`, or keeps it until [`EdgeSender::flush`] finds space; true if no message
-    /// is kept.
+    /// Sends `message`, or keeps the message until [`EdgeSender::flush`] finds space; true if no
+    /// message is kept.
     pub(crate) fn push(&mut self, message: Message) -> bool {
         self.pushed += 1;
         self.pending.push_back(message.into());
         self.flush()
     }
 
-    /// Sends kept messages as far as they fit; true if none is left.
+    /// Sends kept messages as far as the queue has space; true if no message is left.
     pub(crate) fn flush(&mut self) -> bool {
         if self.pending.is_empty() {
             return true;
@@ -215,9 +215,9 @@ impl EdgeSender {
             return true;
         }
         self.blocked_since.get_or_insert_with(Instant::now);
-        // The consumer may have emptied the queue between the attempt and this mark, and would
-        // not wake us then: so the mark is set before a second attempt, and the consumer reads it
-        // after it has taken a message (both sides fence).
+        // The consumer may have emptied the queue between the attempt and this mark, and would not
+        // wake us then. So the mark is set before a second attempt, and the consumer reads the mark
+        // after the consumer has taken a message (both sides fence).
         self.state.marks.wants_space.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let has_space = self.try_flush();
@@ -261,9 +261,8 @@ impl EdgeSender {
     fn try_send(&mut self, envelope: Envelope) -> Result<(), Envelope> {
         let bytes = envelope.bytes;
         let sent = self.state.sent.bytes.load(Ordering::Relaxed);
-        // Acquire is not needed: an old value only makes the queue look fuller than it is. The
-        // subtraction saturates, because the consumer may have counted a message that is not
-        // counted here yet.
+        // Relaxed: an old value only makes the queue look fuller than it is. The subtraction
+        // saturates, because the consumer may have counted a message that is not counted here yet.
         let waiting = sent.saturating_sub(self.state.taken.bytes.load(Ordering::Relaxed));
         if waiting > 0 && waiting + bytes > self.limits.bytes {
             return Err(envelope);
@@ -273,8 +272,8 @@ impl EdgeSender {
                 add(&self.state.sent.bytes, bytes);
                 let sent = add(&self.state.sent.messages, 1);
                 let taken = self.state.taken.messages.load(Ordering::Relaxed);
-                // The consumer takes a message before it counts it, so the difference may exceed
-                // the limit.
+                // The consumer takes a message before it counts the message, so the difference may
+                // exceed the limit.
                 let most = self.limits.batches.max(1) as u64;
                 let depth = sent.saturating_sub(taken).min(most);
                 if depth > self.state.sent.depth_max.load(Ordering::Relaxed) {
@@ -283,7 +282,8 @@ impl EdgeSender {
                 Ok(())
             }
             Err(TrySendError::Full(envelope)) => Err(envelope),
-            // Only a failure or an abort drops the consumer early; the run is about to end.
+            // Only a failure, an abort, or the end of a part that takes replies drops the consumer
+            // early. Nobody needs the message any more.
             Err(TrySendError::Disconnected(_)) => Ok(()),
         }
     }
@@ -293,9 +293,9 @@ impl EdgeSender {
         !self.pending.is_empty()
     }
 
-    /// Whether a flush could get further than the last one did. Until then the mark of the last
-    /// flush must stay set: a consumer that makes space removes the mark, even if the space is
-    /// too small for the kept message, and would not ring again.
+    /// Whether a flush could get further than the last flush did. Until then, the mark of the last
+    /// flush must stay set: a consumer that makes space removes the mark, even if the space is too
+    /// small for the kept message, and would not ring again.
     pub(crate) fn has_space(&self) -> bool {
         if !self.state.marks.wants_space.load(Ordering::Relaxed) {
             return true;
@@ -314,12 +314,12 @@ impl EdgeSender {
     }
 }
 
-/// The result of a try to receive.
+/// The result of an attempt to receive.
 #[derive(Debug)]
 pub(crate) enum Taken {
     Message(Message),
     Nothing,
-    /// Closed without an end marker.
+    /// The edge has closed without an end marker.
     Truncated,
 }
 
@@ -340,9 +340,9 @@ impl EdgeReceiver {
         }
     }
 
-    /// Wakes a blocked producer once half of the queue is free, rather than for every message.
+    /// Wakes a blocked producer when half of the queue is free, rather than for every message.
     fn offer_space(&self, taken_messages: u64, taken_bytes: u64) {
-        // Saturating: a message is in the queue before it is counted as sent.
+        // Saturating: a message is in the queue before the producer counts the message as sent.
         let sent = &self.state.sent.messages;
         let messages = sent.load(Ordering::Relaxed).saturating_sub(taken_messages);
         let bytes = self.state.sent.bytes.load(Ordering::Relaxed).saturating_sub(taken_bytes);
@@ -352,13 +352,14 @@ impl EdgeReceiver {
         }
     }
 
-    /// Closes an edge whose messages are no longer wanted: waiting and later messages are
-    /// dropped, and a producer that waits for space goes on.
+    /// Closes an edge whose messages nobody wants any more. Waiting and later messages are dropped,
+    /// and a producer that waits for space goes on.
     pub(crate) fn close(self) {
         let Self { queue, state, producer, .. } = self;
         drop(queue);
-        // A producer that found the queue full has set its mark before its second attempt, so
-        // either that attempt saw the closed queue or we see the mark (both sides fence).
+        // A producer that found the queue full has set its mark before its second attempt. So
+        // either that attempt saw the closed queue, or this thread sees the mark (both sides
+        // fence).
         fence(Ordering::SeqCst);
         state.marks.wants_space.store(false, Ordering::Relaxed);
         producer.ring();
@@ -373,8 +374,8 @@ impl EdgeReceiver {
 
 impl Drop for EdgeSender {
     fn drop(&mut self) {
-        // Release: pairs with the acquire in `is_ready`, so that all sent messages are seen
-        // first.
+        // Release: this store pairs with the acquire in `is_ready`, so that the consumer sees all
+        // sent messages first.
         self.state.marks.is_closed.store(true, Ordering::Release);
         self.consumer.ring();
     }

@@ -1,6 +1,6 @@
 //! A channel for one value, to a thread that waits for it.
 //!
-//! The receiver reads a single flag, so that while it spins the sender's core keeps the cache
+//! The receiver reads a single flag. So while the receiver spins, the sender's core keeps the cache
 //! line of the value; a bounded channel of capacity one costs both threads several cache misses
 //! more. The value is published before the flag, and the flag before the wake-up, whose token
 //! cannot be lost.
@@ -18,13 +18,13 @@ use crate::sync::lock;
 /// Time that a receiver spins before it parks: longer than a parked sender takes to wake up, so
 /// that only one of the two has to be woken.
 const LOOK: Duration = Duration::from_micros(200);
-/// Reads of the flag between two yields of the core, which the sender may need.
+/// Reads of the flag between two yields of the core. The sender may need the core.
 const LOOKS_PER_YIELD: usize = 256;
 
 struct Handover<T> {
     value: Mutex<Option<T>>,
     receiver: Thread,
-    /// Set once the value is sent or the sender is dropped.
+    /// Whether the value has been sent or the sender dropped.
     is_settled: CachePadded<AtomicBool>,
 }
 
@@ -40,13 +40,13 @@ impl<T> Handover<T> {
     }
 }
 
-/// The sending end; dropped without a value, it closes the channel.
+/// The sending end. A sender that is dropped without a value closes the channel.
 pub(crate) struct Sender<T>(Arc<Handover<T>>);
 
-/// The receiving end; stays on the thread that made the channel.
+/// The receiving end, which stays on the thread that made the channel.
 pub(crate) struct Receiver<T>(Arc<Handover<T>>);
 
-/// Why there is no value.
+/// The reason why there is no value.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RecvError {
     /// The sender was dropped.
@@ -55,7 +55,7 @@ pub(crate) enum RecvError {
     TimedOut,
 }
 
-/// A channel for one value, to be received by the calling thread.
+/// A channel for one value, which the calling thread receives.
 pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let handover = Arc::new(Handover {
         value: Mutex::new(None),
@@ -66,7 +66,7 @@ pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Whether the receiver is still there.
+    /// Whether the receiver still exists.
     pub(crate) fn is_wanted(&self) -> bool {
         // The receiver holds the other reference.
         Arc::strong_count(&self.0) > 1
@@ -85,8 +85,8 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the value, at most for `limit`. With `may_spin`, spins for a while before it
-    /// parks.
+    /// Waits for the value, at most for `limit`. With `may_spin`, the receiver spins for a while
+    /// before it parks.
     pub(crate) fn recv(&self, limit: Duration, may_spin: bool) -> Result<T, RecvError> {
         let start = Instant::now();
         while may_spin && start.elapsed() < LOOK.min(limit) {

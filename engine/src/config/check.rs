@@ -1,21 +1,21 @@
 //! Checks a document against the JSON Schema of pipelines, and reports all mistakes.
 //!
 //! The schema is generated from the parameter structs of the operators, so the checks, the
-//! published schema and the documentation cannot differ. Only the keywords that such structs
-//! produce are understood; a test makes sure that the schema of the registered operators contains
-//! no others.
+//! published schema and the documentation cannot differ. The checker understands only the keywords
+//! that such structs produce; a test makes sure that the schema of the registered operators has no
+//! others.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::document::{JsonNode, Key, Kind, Place};
+use super::document::{JsonKey, JsonKind, JsonNode, JsonPlace};
 use crate::suggest::suggestion;
 
-/// A mistake, before it has got its file, line and column.
+/// A mistake, before its file, line and column are known.
 #[derive(Debug)]
 pub(crate) struct Mistake {
-    pub(crate) place: Place,
+    pub(crate) place: JsonPlace,
     /// JSON path, such as `stages[1].with.n`.
     pub(crate) path: String,
     pub(crate) message: String,
@@ -55,7 +55,7 @@ pub(crate) struct Checker<'a> {
     mistakes: Vec<Mistake>,
 }
 
-/// All values in `document` that do not fit `schema`.
+/// The mistakes of all values in `document` that do not fit `schema`.
 pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
     let empty = Map::new();
     let definitions = schema["$defs"].as_object().unwrap_or(&empty);
@@ -65,7 +65,7 @@ pub(crate) fn check(document: &JsonNode, schema: &Value) -> Vec<Mistake> {
 }
 
 impl<'a> Checker<'a> {
-    fn report(&mut self, place: &Place, path: &str, message: String) {
+    fn report(&mut self, place: &JsonPlace, path: &str, message: String) {
         let path = if path.is_empty() { "the document".to_owned() } else { path.to_owned() };
         self.mistakes.push(Mistake { place: place.clone(), path, message });
     }
@@ -95,18 +95,18 @@ impl<'a> Checker<'a> {
             return;
         }
         match &node.kind {
-            Kind::Object(members) => self.object(node, members, schema, path),
-            Kind::Array(elements) => self.array(node, elements, schema, path),
-            Kind::Number(text) => self.number(node, text, schema, path),
-            Kind::Text(text) => self.text(node, text, schema, path),
-            Kind::Bool(_) | Kind::Null => {}
+            JsonKind::Object(members) => self.object(node, members, schema, path),
+            JsonKind::Array(elements) => self.array(node, elements, schema, path),
+            JsonKind::Number(text) => self.number(node, text, schema, path),
+            JsonKind::Text(text) => self.text(node, text, schema, path),
+            JsonKind::Bool(_) | JsonKind::Null => {}
         }
     }
 
-    /// An optional value: checked against the branch that is not `null`, unless the value is.
+    /// Checks an optional value against the branch that is not `null`, unless the value is `null`.
     fn any_of(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         let is_null = |branch: &&Value| branch["type"] == "null";
-        if matches!(node.kind, Kind::Null) && branches.iter().any(|b| is_null(&b)) {
+        if matches!(node.kind, JsonKind::Null) && branches.iter().any(|b| is_null(&b)) {
             return;
         }
         if let Some(branch) = branches.iter().find(|b| !is_null(b)) {
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The values that `schema` lists, if it lists values.
+    /// The values that `schema` lists; `None` if it lists no values.
     fn choices(&self, schema: &'a Value) -> Option<Vec<&'a str>> {
         if let Some(constant) = schema["const"].as_str() {
             return Some(vec![constant]);
@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// One of several names, or an object.
+    /// Checks a value that is one of several names, or an object.
     fn name_or_object(
         &mut self,
         node: &JsonNode,
@@ -151,7 +151,7 @@ impl<'a> Checker<'a> {
         object: &'a Value,
         path: &str,
     ) {
-        if matches!(node.kind, Kind::Object(_)) {
+        if matches!(node.kind, JsonKind::Object(_)) {
             return self.value(node, object, path);
         }
         let names = names.iter().filter_map(|name| self.choices(self.resolve(name)));
@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// An object with a tag, such as `operator`, that selects one of several schemas.
+    /// Checks an object with a tag, such as `operator`, that selects one of several schemas.
     fn variant(&mut self, node: &JsonNode, branches: &'a [Value], path: &str) {
         if !self.has_type(node, &Value::from("object"), path) {
             return;
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks `type`, which is a name or a list of names; reports a mismatch and returns false.
+    /// Checks `type`, which is a name or a list of names. Reports a mismatch and returns false.
     fn has_type(&mut self, node: &JsonNode, types: &Value, path: &str) -> bool {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name],
@@ -202,7 +202,7 @@ impl<'a> Checker<'a> {
             _ => return true,
         };
         let fits = names.iter().any(|&name| match (&node.kind, name) {
-            (Kind::Number(text), "integer") => is_integer(text),
+            (JsonKind::Number(text), "integer") => is_integer(text),
             _ => type_name(&node.kind) == name,
         });
         if !fits {
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
     fn object(
         &mut self,
         node: &JsonNode,
-        members: &[(Key, JsonNode)],
+        members: &[(JsonKey, JsonNode)],
         schema: &'a Value,
         path: &str,
     ) {
@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
     }
 
     fn number(&mut self, node: &JsonNode, text: &str, schema: &'a Value, path: &str) {
-        let range = Range::of(schema);
+        let range = NumberRange::of(schema);
         if !range.contains(text) {
             let message = format!("{text} is out of range; allowed: {}", range.describe());
             self.report(&node.place, path, message);
@@ -286,21 +286,21 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The member whose constant value distinguishes the branches.
+/// The name of the member whose constant value distinguishes the branches.
 fn tag_of(branches: &[Value]) -> Option<&str> {
     let properties = branches.first()?["properties"].as_object()?;
     properties.iter().find(|(_, schema)| schema["const"].is_string()).map(|(name, _)| name.as_str())
 }
 
 /// The range of numbers that a schema allows.
-struct Range {
+struct NumberRange {
     low: Option<String>,
     is_low_exclusive: bool,
     high: Option<String>,
     is_high_exclusive: bool,
 }
 
-impl Range {
+impl NumberRange {
     fn of(schema: &Value) -> Self {
         let limit = |name: &str| schema[name].as_number().map(ToString::to_string);
         let (low, high) = (limit("minimum"), limit("maximum"));
@@ -348,7 +348,7 @@ impl Range {
     }
 }
 
-/// Compares two numbers as written: exactly if both are integers, otherwise as floats.
+/// Compares two numbers as written: exactly if both are integers, and otherwise as floats.
 fn compare(left: &str, right: &str) -> Option<std::cmp::Ordering> {
     match (left.parse::<i128>(), right.parse::<i128>()) {
         (Ok(left), Ok(right)) => Some(left.cmp(&right)),
@@ -360,14 +360,14 @@ fn is_integer(text: &str) -> bool {
     text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit())
 }
 
-fn type_name(kind: &Kind) -> &'static str {
+fn type_name(kind: &JsonKind) -> &'static str {
     match kind {
-        Kind::Null => "null",
-        Kind::Bool(_) => "boolean",
-        Kind::Number(_) => "number",
-        Kind::Text(_) => "string",
-        Kind::Array(_) => "array",
-        Kind::Object(_) => "object",
+        JsonKind::Null => "null",
+        JsonKind::Bool(_) => "boolean",
+        JsonKind::Number(_) => "number",
+        JsonKind::Text(_) => "string",
+        JsonKind::Array(_) => "array",
+        JsonKind::Object(_) => "object",
     }
 }
 
@@ -379,16 +379,16 @@ fn article(name: &str) -> String {
     }
 }
 
-/// The value as in the file, or its type if it is long.
+/// The value as in the file, or the type of a long value.
 fn shown(node: &JsonNode) -> String {
     match &node.kind {
-        Kind::Null => "null".to_owned(),
-        Kind::Bool(value) => value.to_string(),
-        Kind::Number(text) => text.clone(),
-        Kind::Text(text) if text.chars().count() <= 60 => format!("{text:?}"),
-        Kind::Text(_) => "this text".to_owned(),
-        Kind::Array(_) => "this array".to_owned(),
-        Kind::Object(_) => "this object".to_owned(),
+        JsonKind::Null => "null".to_owned(),
+        JsonKind::Bool(value) => value.to_string(),
+        JsonKind::Number(text) => text.clone(),
+        JsonKind::Text(text) if text.chars().count() <= 60 => format!("{text:?}"),
+        JsonKind::Text(_) => "this text".to_owned(),
+        JsonKind::Array(_) => "this array".to_owned(),
+        JsonKind::Object(_) => "this object".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
-//! A JSON text as a tree in which every value knows its place.
+//! A JSON text as a tree in which every value knows its place in the file.
 //!
 //! serde_json forgets positions, silently keeps the last of two equal keys and turns 2^64 into a
-//! float; jsonc-parser's tree keeps all three, so the text is read with that, in strict mode.
+//! float. The tree of jsonc-parser keeps all three, so that crate reads the text, in strict mode.
 
 use std::iter;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 
 /// The place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum JsonPlace {
     /// Byte range in the file.
     File(Range<usize>),
     /// The override of this index.
@@ -22,32 +22,32 @@ pub(crate) enum Place {
 
 /// A key of an object.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
+pub(crate) struct JsonKey {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: JsonPlace,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct JsonNode {
-    pub(crate) place: Place,
-    pub(crate) kind: Kind,
+    pub(crate) place: JsonPlace,
+    pub(crate) kind: JsonKind,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum JsonKind {
     Null,
     Bool(bool),
-    /// As written, so that no number is rounded before it has been checked.
+    /// A number as written, so that no number is rounded before the checks.
     Number(String),
     Text(String),
     Array(Vec<JsonNode>),
-    /// In the order of the file, equal keys included.
-    Object(Vec<(Key, JsonNode)>),
+    /// Members in the order of the file, equal keys included.
+    Object(Vec<(JsonKey, JsonNode)>),
 }
 
-/// The reason why a text is not JSON, and the place.
+/// The reason why a text is not JSON, and the place of the fault.
 pub(crate) struct SyntaxError {
-    pub(crate) place: Place,
+    pub(crate) place: JsonPlace,
     pub(crate) message: String,
 }
 
@@ -69,14 +69,14 @@ pub(crate) fn parse(text: &str) -> Result<JsonNode, SyntaxError> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
         let range = error.range();
         SyntaxError {
-            place: Place::File(range.start..range.end),
+            place: JsonPlace::File(range.start..range.end),
             message: error.kind().to_string(),
         }
     })?;
     match parsed.value {
         Some(value) => Ok(node(&value)),
         None => Err(SyntaxError {
-            place: Place::File(0..0),
+            place: JsonPlace::File(0..0),
             message: "the file is empty; expected an object".to_owned(),
         }),
     }
@@ -84,58 +84,58 @@ pub(crate) fn parse(text: &str) -> Result<JsonNode, SyntaxError> {
 
 fn node(value: &ast::Value) -> JsonNode {
     let kind = match value {
-        ast::Value::NullKeyword(_) => Kind::Null,
-        ast::Value::BooleanLit(literal) => Kind::Bool(literal.value),
-        ast::Value::NumberLit(literal) => Kind::Number(literal.value.to_owned()),
-        ast::Value::StringLit(literal) => Kind::Text(literal.value.clone().into_owned()),
-        ast::Value::Array(array) => Kind::Array(array.elements.iter().map(node).collect()),
-        ast::Value::Object(object) => {
-            Kind::Object(object.properties.iter().map(|p| (key(&p.name), node(&p.value))).collect())
-        }
+        ast::Value::NullKeyword(_) => JsonKind::Null,
+        ast::Value::BooleanLit(literal) => JsonKind::Bool(literal.value),
+        ast::Value::NumberLit(literal) => JsonKind::Number(literal.value.to_owned()),
+        ast::Value::StringLit(literal) => JsonKind::Text(literal.value.clone().into_owned()),
+        ast::Value::Array(array) => JsonKind::Array(array.elements.iter().map(node).collect()),
+        ast::Value::Object(object) => JsonKind::Object(
+            object.properties.iter().map(|p| (key(&p.name), node(&p.value))).collect(),
+        ),
     };
     JsonNode { place: place(value.range()), kind }
 }
 
-fn key(name: &ObjectPropName) -> Key {
-    Key { name: name.as_str().to_owned(), place: place(name.range()) }
+fn key(name: &ObjectPropName) -> JsonKey {
+    JsonKey { name: name.as_str().to_owned(), place: place(name.range()) }
 }
 
-fn place(range: jsonc_parser::common::Range) -> Place {
-    Place::File(range.start..range.end)
+fn place(range: jsonc_parser::common::Range) -> JsonPlace {
+    JsonPlace::File(range.start..range.end)
 }
 
 impl JsonNode {
-    /// A value that is not in the file but in override `index`.
+    /// A value of override `index`, which is not in the file.
     pub(crate) fn from_override(index: usize, value: &Value) -> Self {
         let inner = |value| Self::from_override(index, value);
         let kind = match value {
-            Value::Null => Kind::Null,
-            Value::Bool(value) => Kind::Bool(*value),
-            Value::Number(value) => Kind::Number(value.to_string()),
-            Value::String(value) => Kind::Text(value.clone()),
-            Value::Array(values) => Kind::Array(values.iter().map(inner).collect()),
-            Value::Object(members) => Kind::Object(
+            Value::Null => JsonKind::Null,
+            Value::Bool(value) => JsonKind::Bool(*value),
+            Value::Number(value) => JsonKind::Number(value.to_string()),
+            Value::String(value) => JsonKind::Text(value.clone()),
+            Value::Array(values) => JsonKind::Array(values.iter().map(inner).collect()),
+            Value::Object(members) => JsonKind::Object(
                 members
                     .iter()
                     .map(|(name, value)| {
-                        let place = Place::Override(index);
-                        (Key { name: name.clone(), place }, inner(value))
+                        let place = JsonPlace::Override(index);
+                        (JsonKey { name: name.clone(), place }, inner(value))
                     })
                     .collect(),
             ),
         };
-        Self { place: Place::Override(index), kind }
+        Self { place: JsonPlace::Override(index), kind }
     }
 
-    /// The member of this name, if this is an object that has it.
+    /// The member of this name; `None` if this is no object or has no such member.
     pub(crate) fn member(&self, name: &str) -> Option<&JsonNode> {
         self.members().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
     /// The members of an object.
-    pub(crate) fn members(&self) -> impl Iterator<Item = &(Key, JsonNode)> {
+    pub(crate) fn members(&self) -> impl Iterator<Item = &(JsonKey, JsonNode)> {
         match &self.kind {
-            Kind::Object(members) => members.iter(),
+            JsonKind::Object(members) => members.iter(),
             _ => [].iter(),
         }
     }
@@ -143,7 +143,7 @@ impl JsonNode {
     /// The elements of an array.
     pub(crate) fn elements(&self) -> &[JsonNode] {
         match &self.kind {
-            Kind::Array(elements) => elements,
+            JsonKind::Array(elements) => elements,
             _ => &[],
         }
     }
@@ -151,7 +151,7 @@ impl JsonNode {
     /// The text of a string.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
+            JsonKind::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -162,24 +162,24 @@ impl JsonNode {
         iter::successors(Some(self), move |node| {
             let step = rest.next()?;
             match &node.kind {
-                Kind::Array(elements) => elements.get(step.parse::<usize>().ok()?),
+                JsonKind::Array(elements) => elements.get(step.parse::<usize>().ok()?),
                 _ => node.member(step),
             }
         })
     }
 
-    /// The value without places. Of equal keys the last one stays, and numbers are rounded to
-    /// their types: check before.
+    /// The value without places. The last one of equal keys stays, and numbers are rounded to their
+    /// types, so the caller checks the document before.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Null => Value::Null,
-            Kind::Bool(value) => Value::Bool(*value),
-            Kind::Number(text) => number(text).map_or(Value::Null, Value::Number),
-            Kind::Text(text) => Value::String(text.clone()),
-            Kind::Array(elements) => {
+            JsonKind::Null => Value::Null,
+            JsonKind::Bool(value) => Value::Bool(*value),
+            JsonKind::Number(text) => number(text).map_or(Value::Null, Value::Number),
+            JsonKind::Text(text) => Value::String(text.clone()),
+            JsonKind::Array(elements) => {
                 Value::Array(elements.iter().map(JsonNode::to_value).collect())
             }
-            Kind::Object(members) => Value::Object(
+            JsonKind::Object(members) => Value::Object(
                 members
                     .iter()
                     .map(|(key, value)| (key.name.clone(), value.to_value()))

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::check::Mistake;
-use super::document::Place;
+use super::document::JsonPlace;
 use super::overrides::Override;
 
 /// A mistake in a configuration.
@@ -13,15 +13,15 @@ use super::overrides::Override;
 pub struct ConfigError {
     /// The file, or the override that gave the value.
     pub file: String,
-    /// Line in the file, from 1; 0 for an override.
+    /// Line in the file, counted from 1; 0 for an override.
     pub line: usize,
-    /// Column in the line, in characters, from 1; 0 for an override.
+    /// Column in the line, in characters, counted from 1; 0 for an override.
     pub column: usize,
     /// JSON path of the value, such as `stages[1].with.n`.
     pub path: String,
-    /// The mistake, and the values that are allowed.
+    /// The mistake, and the allowed values.
     pub message: String,
-    /// A part of the line; for display.
+    /// A part of the line, for display.
     excerpt: Option<Excerpt>,
 }
 
@@ -29,14 +29,14 @@ pub struct ConfigError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Excerpt {
     text: String,
-    /// Characters before the marked ones.
+    /// Number of characters before the marked ones.
     before: usize,
     /// Number of marked characters.
     marked: usize,
 }
 
 impl Excerpt {
-    /// The surroundings of `marked` characters of `line` after `before` others.
+    /// The surroundings of `marked` characters of `line`, which follow `before` other characters.
     fn new(line: &str, before: usize, marked: usize) -> Self {
         let fits = before + marked < EXCERPT_CHARS_MAX;
         let left_out = if fits { 0 } else { before.saturating_sub(EXCERPT_CONTEXT) };
@@ -89,7 +89,7 @@ impl fmt::Display for ConfigErrors {
 
 impl Error for ConfigErrors {}
 
-/// The text, for turning byte offsets into lines.
+/// The text of a configuration, for turning byte offsets into lines.
 pub(super) struct SourceText<'a> {
     pub(super) text: &'a str,
     pub(super) file: &'a str,
@@ -98,7 +98,7 @@ pub(super) struct SourceText<'a> {
 
 /// Maximum characters of a line that an error shows.
 const EXCERPT_CHARS_MAX: usize = 120;
-/// Characters before the marked ones that an error shows of a longer line.
+/// Number of characters before the marked ones that an error shows of a longer line.
 const EXCERPT_CONTEXT: usize = 40;
 
 impl<'a> SourceText<'a> {
@@ -108,8 +108,8 @@ impl<'a> SourceText<'a> {
 
     pub(super) fn errors(&self, mut mistakes: Vec<Mistake>) -> ConfigErrors {
         mistakes.sort_by_key(|m| match &m.place {
-            Place::File(range) => (0, range.start),
-            Place::Override(index) => (1, *index),
+            JsonPlace::File(range) => (0, range.start),
+            JsonPlace::Override(index) => (1, *index),
         });
         ConfigErrors(mistakes.into_iter().map(|mistake| self.error(mistake)).collect())
     }
@@ -117,8 +117,8 @@ impl<'a> SourceText<'a> {
     fn error(&self, mistake: Mistake) -> ConfigError {
         let Mistake { place, path, message } = mistake;
         let range = match place {
-            Place::File(range) => range,
-            Place::Override(index) => {
+            JsonPlace::File(range) => range,
+            JsonPlace::Override(index) => {
                 let file = format!("--set {}", self.overrides[index].text());
                 return ConfigError { file, line: 0, column: 0, path, message, excerpt: None };
             }

@@ -4,9 +4,9 @@
 //! text ── document ──► tree with places ── check ──► fits the schema ── raw ──► structs ── resolve ──► Topology
 //! ```
 //!
-//! Every step reports all mistakes that it finds, and the next one goes on with the stages that
-//! have none and whose inputs have none; each error has file, line, column, JSON path, the value
-//! and the allowed ones. The schema is generated from the structs (see [`schema`]).
+//! Every step reports all mistakes that it finds. The next step goes on with the stages that have
+//! no mistakes and whose inputs have none; each error has file, line, column, JSON path, the value
+//! and the allowed values. The schema is generated from the structs (see [`schema`]).
 
 mod check;
 mod document;

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::document::{JsonNode, Key, Kind, Place};
+use super::document::{JsonKey, JsonKind, JsonNode, JsonPlace};
 
-/// Replaces or adds one value. The path is written as in errors, `stages[1].with.n`; a stage may
-/// also be named by its id, `stages.top.with.n`.
+/// Replaces or adds one value. The path is written as in errors, `stages[1].with.n`; the id of a
+/// stage may stand for its index, `stages.top.with.n`.
 ///
 /// # Examples
 /// ```
@@ -35,7 +35,7 @@ pub struct OverrideError {
 impl std::str::FromStr for Override {
     type Err = OverrideError;
 
-    /// Reads `PATH=VALUE`. The value is JSON, or a string if it is not JSON.
+    /// Reads `PATH=VALUE`. A value that is not JSON is a string.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = || OverrideError { text: text.to_owned() };
         let (path, value) = text.split_once('=').ok_or_else(error)?;
@@ -54,7 +54,7 @@ impl Override {
         &self.text
     }
 
-    /// Puts the value of override `index` into `document`, with the objects on its path.
+    /// Puts the value of override `index` into `document`, and adds the objects on its path.
     ///
     /// # Errors
     /// The step of the path that names no element of an array.
@@ -68,27 +68,27 @@ impl Override {
     }
 }
 
-/// The element or member that `step` names. A missing member is added to an object; another value
+/// The element or member that `step` names. A missing member is added to an object; any other value
 /// is replaced by an object first.
 fn enter<'a>(node: &'a mut JsonNode, step: &str, index: usize) -> Result<&'a mut JsonNode, String> {
     match &mut node.kind {
-        Kind::Array(_) | Kind::Object(_) => {}
-        other => *other = Kind::Object(Vec::new()),
+        JsonKind::Array(_) | JsonKind::Object(_) => {}
+        other => *other = JsonKind::Object(Vec::new()),
     }
     match &mut node.kind {
-        Kind::Array(elements) => {
+        JsonKind::Array(elements) => {
             let named = |e: &JsonNode| e.member("id").and_then(JsonNode::text) == Some(step);
             let position = step.parse().ok().or_else(|| elements.iter().position(named));
             position
                 .and_then(|position: usize| elements.get_mut(position))
                 .ok_or_else(|| format!("there is no element `{step}` here"))
         }
-        Kind::Object(members) => {
+        JsonKind::Object(members) => {
             let known = members.iter().position(|(key, _)| key.name == step);
             let position = known.unwrap_or_else(|| {
-                let place = Place::Override(index);
-                let key = Key { name: step.to_owned(), place: place.clone() };
-                members.push((key, JsonNode { place, kind: Kind::Null }));
+                let place = JsonPlace::Override(index);
+                let key = JsonKey { name: step.to_owned(), place: place.clone() };
+                members.push((key, JsonNode { place, kind: JsonKind::Null }));
                 members.len() - 1
             });
             Ok(&mut members[position].1)

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::placement::Placement;
-use crate::registry::{Entry, Registry};
+use crate::registry::{RegisteredOperator, Registry};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -71,7 +71,7 @@ pub fn schema(registry: &Registry) -> Value {
     schema_beside(registry, &[])
 }
 
-/// The schema with stages of the operators `supplied`, which have no parameters.
+/// The schema, in which the operators `supplied` have no parameters.
 pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let registered = registry.entries().filter(|entry| !supplied.contains(&entry.name()));
@@ -103,7 +103,7 @@ pub(super) fn schema_beside(registry: &Registry, supplied: &[&str]) -> Value {
     schema
 }
 
-/// Leaves out what rustdoc alone shows: examples in Rust, and the targets of links.
+/// Leaves out what only rustdoc shows: examples in Rust, and the targets of links.
 fn describe_for_json(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -156,7 +156,7 @@ fn unlinked(text: &str) -> String {
     plain + rest
 }
 
-fn stage_schema(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+fn stage_schema(entry: &RegisteredOperator, generator: &mut SchemaGenerator) -> Value {
     let with = entry.schema(generator);
     let definition = with.get("$ref").and_then(Value::as_str).map(str::to_owned);
     let needs_parameters = definition

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::check::{Mistake, check};
-use super::document::{self, JsonNode, Place};
+use super::document::{self, JsonNode, JsonPlace};
 use super::error::{ConfigErrors, SourceText};
 use super::overrides::Override;
 use super::raw::{RawPipeline, RawStage, schema_beside};
@@ -18,20 +18,20 @@ use crate::registry::Registry;
 use crate::runtime::{RunOptions, Running};
 use crate::suggest::suggestion;
 
-/// A pipeline that was read from JSON: checked, bound, ready to start.
+/// A pipeline that was read from JSON, checked and bound, and is ready to start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pipeline {
-    /// Its name; the file's if it has none.
+    /// The name of the pipeline, or of the file if the pipeline has no name.
     pub name: String,
-    /// Its stages.
+    /// The stages of the pipeline.
     pub topology: Topology,
-    /// The options to run it with.
+    /// The options of the run.
     pub options: RunOptions,
 }
 
 impl Pipeline {
-    /// Starts the pipeline with the options it was configured with.
+    /// Starts the pipeline with its options.
     ///
     /// # Errors
     /// As [`Topology::start`].
@@ -40,8 +40,8 @@ impl Pipeline {
     }
 }
 
-/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of
-/// it.
+/// Reads a pipeline from JSON text. Errors call the text `file`; `overrides` replace values of the
+/// text.
 ///
 /// # Examples
 /// ```
@@ -57,7 +57,7 @@ impl Pipeline {
 /// ```
 ///
 /// # Errors
-/// All mistakes in the text, as far as one does not hide another.
+/// All mistakes in the text that no other mistake hides.
 pub fn load(
     text: &str,
     file: &str,
@@ -70,7 +70,7 @@ pub fn load(
 /// As [`load`], with operators of the program for some of the stages.
 ///
 /// # Errors
-/// As [`load`], and if a stage and the operator that is supplied for it do not fit.
+/// As [`load`], and if a supplied operator does not fit its stage.
 pub fn load_supplied(
     text: &str,
     file: &str,
@@ -101,7 +101,8 @@ fn load_source(
     let graph = graph(raw, &document, registry, supplied, &mut mistakes);
     let built = graph.build();
     if let Err(GraphErrors(errors)) = &built {
-        // A stage that was left out may be the reader of an output, or the only stage.
+        // A stage that was left out may be the reader of an output, or the only stage, so these two
+        // mistakes are told only of a whole graph.
         let is_whole = mistakes.is_empty();
         let is_told = |error: &&GraphError| match error.kind {
             GraphErrorKind::UnusedOutput { .. } | GraphErrorKind::Empty => is_whole,
@@ -122,8 +123,8 @@ fn raw_pipeline(document: Value) -> RawPipeline {
     serde_json::from_value(document).expect("the schema of pipelines describes the same structs")
 }
 
-/// The stages without `mistakes` whose inputs have none either. Mistakes that only binding finds
-/// are told of these.
+/// The stages without `mistakes` whose inputs have no mistakes either. Mistakes that only the
+/// binding finds are told of these stages.
 fn stages_without(document: &JsonNode, mistakes: &[Mistake]) -> Vec<Value> {
     let all = stages(document);
     let ids: HashSet<&str> = all.iter().filter_map(id).collect();
@@ -146,8 +147,8 @@ fn stages_without(document: &JsonNode, mistakes: &[Mistake]) -> Vec<Value> {
     right.map(|(stage, _)| stage.to_value()).collect()
 }
 
-/// Marks the stages that read, over others or directly, a wrong one or one that is not there.
-/// `stages` are ids and the ids of inputs.
+/// Marks the stages that read a wrong or missing stage, directly or through other stages. `stages`
+/// has the id of each stage and the ids of its inputs.
 fn mark_readers(stages: &[(&str, Vec<&str>)], is_wrong: &mut [bool]) {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (index, (id, _)) in stages.iter().enumerate() {
@@ -180,7 +181,7 @@ fn read_document(source: &SourceText) -> Result<JsonNode, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     for (index, change) in source.overrides.iter().enumerate() {
         if let Err(message) = change.apply(index, &mut document) {
-            let (place, path) = (Place::Override(index), "no such path".to_owned());
+            let (place, path) = (JsonPlace::Override(index), "no such path".to_owned());
             mistakes.push(Mistake { place, path, message });
         }
     }
@@ -247,7 +248,7 @@ fn check_supplied(document: &JsonNode, supplied: &Supplied, mistakes: &mut Vec<M
     }
 }
 
-/// A mistake at the value that `steps` lead to, or at the last existing value on the way.
+/// A mistake at the value to which `steps` lead, or at the last existing value on the way.
 fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     let nodes: Vec<&JsonNode> = document.descend(steps).collect();
     let mut path = String::new();
@@ -261,13 +262,13 @@ fn mistake(document: &JsonNode, steps: &[&str], message: String) -> Mistake {
     Mistake { place: nodes[nodes.len() - 1].place.clone(), path, message }
 }
 
-/// Describes the graph of the stages that can be loaded and whose inputs can be, too. Those of the
-/// others that are wrong are added to `mistakes`.
+/// Describes the graph of the stages that can be loaded and whose inputs can be loaded, too. The
+/// mistakes of the other stages are added to `mistakes`.
 fn graph(
     mut raw: RawPipeline,
     document: &JsonNode,
     registry: &Registry,
-    mut supplied: Supplied,
+    supplied: Supplied,
     mistakes: &mut Vec<Mistake>,
 ) -> Graph {
     let mut graph = Graph::new();
@@ -275,31 +276,7 @@ fn graph(
     if let Some(bytes) = raw.memory_max {
         graph.memory_max(bytes);
     }
-    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
-    let mut rejecting = HashSet::new();
-    let mut specs = Vec::with_capacity(raw.stages.len());
-    for stage in &mut raw.stages {
-        let mut loaded = match supplied.take(&stage.id) {
-            Some(spec) => Ok(spec),
-            None => {
-                let entry = registry.entry(&stage.operator);
-                let with = std::mem::take(&mut stage.with);
-                entry.expect("the schema lists the operators").load(with.into())
-            }
-        };
-        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
-            && !kept.contains(&stage.id)
-            && spec.reject()
-        {
-            rejecting.insert(stage.id.clone());
-        }
-        specs.push(loaded.map_err(|error| {
-            let index = stage_index(document, &stage.id).to_string();
-            let mut steps = vec!["stages", &index, "with"];
-            steps.extend(error.path.iter().map(String::as_str));
-            mistakes.push(mistake(document, &steps, error.to_string()));
-        }));
-    }
+    let (specs, rejecting) = load_specs(&mut raw, document, registry, supplied, mistakes);
     let inputs = inputs(&raw.stages, &specs, document, mistakes);
     let mut added: HashMap<&str, StageId> = HashMap::new();
     let (mut connections, mut rejected) = (Vec::new(), Vec::new());
@@ -327,16 +304,58 @@ fn graph(
     graph
 }
 
-/// An input: the id of a stage, and the index of its output port if it has several.
-type Input<'a> = (&'a str, Option<usize>);
+/// The operator of a stage, or the fact that its parameters have a mistake, which has been told.
+type LoadedSpec = Result<Box<dyn OperatorSpec>, ()>;
 
-/// The inputs of each stage; `None` for a stage that is wrong, or that reads such a stage.
+/// Loads the operators of all stages. Returns also the ids of the stages that send rejected rows to
+/// the stage of the key `rejected`. That stage and the stages after it do not, since a graph has no
+/// cycle.
+fn load_specs(
+    raw: &mut RawPipeline,
+    document: &JsonNode,
+    registry: &Registry,
+    mut supplied: Supplied,
+    mistakes: &mut Vec<Mistake>,
+) -> (Vec<LoadedSpec>, HashSet<String>) {
+    let kept = raw.rejected.as_deref().map(|to| fed_by(to, &raw.stages)).unwrap_or_default();
+    let mut rejecting = HashSet::new();
+    let mut specs = Vec::with_capacity(raw.stages.len());
+    for stage in &mut raw.stages {
+        let mut loaded = match supplied.take(&stage.id) {
+            Some(spec) => Ok(spec),
+            None => {
+                let entry = registry.entry(&stage.operator);
+                let with = std::mem::take(&mut stage.with);
+                entry.expect("the schema lists the operators").load(with.into())
+            }
+        };
+        if let (Some(_), Ok(spec)) = (&raw.rejected, &mut loaded)
+            && !kept.contains(&stage.id)
+            && spec.reject()
+        {
+            rejecting.insert(stage.id.clone());
+        }
+        specs.push(loaded.map_err(|error| {
+            let index = stage_index(document, &stage.id).to_string();
+            let mut steps = vec!["stages", &index, "with"];
+            steps.extend(error.path.iter().map(String::as_str));
+            mistakes.push(mistake(document, &steps, error.to_string()));
+        }));
+    }
+    (specs, rejecting)
+}
+
+/// An output that a stage reads: the id of the other stage, and the index of its output port if
+/// that stage has several.
+type OutputRef<'a> = (&'a str, Option<usize>);
+
+/// The inputs of each stage; `None` for a stage that is wrong or that reads a wrong stage.
 fn inputs<'a>(
     stages: &'a [RawStage],
-    specs: &[Result<Box<dyn OperatorSpec>, ()>],
+    specs: &[LoadedSpec],
     document: &JsonNode,
     mistakes: &mut Vec<Mistake>,
-) -> Vec<Option<Vec<Input<'a>>>> {
+) -> Vec<Option<Vec<OutputRef<'a>>>> {
     let ids: HashSet<&str> = stages.iter().map(|stage| stage.id.as_str()).collect();
     let loaded = stages.iter().zip(specs).filter_map(|(s, spec)| Some((s, spec.as_ref().ok()?)));
     let ports: HashMap<&str, &[&str]> =

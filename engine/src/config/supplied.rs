@@ -8,8 +8,8 @@ use crate::operator::OperatorSpec;
 use crate::suggest::suggestion;
 
 /// Operators that the program makes for stages of a configuration, such as sources over its own
-/// data and sinks that call its functions. The configuration names the operator of such a stage,
-/// without parameters, and gives it inputs and cores as any other.
+/// data and sinks that call its functions. The configuration names the operator of such a stage
+/// without parameters, and gives the stage inputs and cores as it gives any other.
 ///
 /// # Examples
 /// ```
@@ -46,7 +46,7 @@ impl Supplied {
         Self::default()
     }
 
-    /// Makes `spec` the operator of the stage `id`, in place of one that it has.
+    /// Makes `spec` the operator of the stage `id`, in place of an earlier one.
     #[must_use]
     pub fn stage(self, id: impl Into<String>, spec: impl OperatorSpec + 'static) -> Self {
         self.boxed(id, Box::new(spec))
@@ -59,7 +59,7 @@ impl Supplied {
         self
     }
 
-    /// The names of the operators, each once.
+    /// The names of the operators, each name once.
     pub(super) fn operators(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.stages.values().map(|spec| spec.operator()).collect();
         names.sort_unstable();
@@ -72,7 +72,8 @@ impl Supplied {
         self.stages.remove(id)
     }
 
-    /// The reason why the operator of a stage of the document does not fit, if it does not.
+    /// The reason why the operator of a stage of the document does not fit; `None` if the operator
+    /// fits.
     pub(super) fn fault(&self, stage: &JsonNode) -> Option<String> {
         let id = stage.member("id").and_then(JsonNode::text)?;
         let written = stage.member("operator").and_then(JsonNode::text)?;
@@ -90,7 +91,7 @@ impl Supplied {
         }
     }
 
-    /// The reason why a supplied operator has no place among the stages `ids`, for each.
+    /// For each supplied operator that belongs to none of the stages `ids`, the reason.
     pub(super) fn homeless(&self, ids: &[&str]) -> Vec<String> {
         let lost = self.stages.iter().filter(|(id, _)| !ids.contains(&id.as_str()));
         lost.map(|(id, spec)| {

@@ -6,9 +6,9 @@ use std::iter::repeat_n;
 use arrow_schema::SchemaRef;
 
 use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
-use crate::claim::Ledger;
 use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
 use crate::memory::MemoryBudget;
+use crate::operator::claim::Ledger;
 use crate::operator::{BindContext, Body, Demand, Fragment, Part, Shape};
 use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
 
@@ -30,8 +30,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Every mistake that could be found, each with its stage. A stage whose inputs are wrong is
-    /// not bound.
+    /// All mistakes that could be found, each with its stage. A stage whose inputs are wrong is not
+    /// bound.
     pub fn build(self) -> Result<Topology, GraphErrors> {
         build(self)
     }
@@ -130,9 +130,9 @@ enum Visit {
     Done,
 }
 
-/// Depth-first with a stack on the heap, so that a long chain of stages cannot exhaust the
-/// thread's. Returns the first cycle: naming each of many would take time by the square of the
-/// number of stages.
+/// Visits a stage and its inputs depth-first. The stack is on the heap, so that a long chain of
+/// stages cannot exhaust the stack of the thread. Returns the first cycle: to name each of many
+/// cycles would take time by the square of the number of stages.
 fn visit(
     stages: &[Stage],
     root: usize,
@@ -182,12 +182,12 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
         let has_one_port = *spec.input_ports().end() == 1;
         for (position, input) in inputs.iter().enumerate().filter(|(_, input)| input.port == 0) {
             let demand = match has_one_port {
-                // Streams that meet in a port have to have the same columns.
+                // All columns: streams that meet in a port must have the same columns.
                 true if inputs.len() > 1 => Demand::all(),
                 true => spec.demand(0, &output),
                 false => spec.demand(position, &output),
             };
-            // A stage with several readers makes what any of them looks at.
+            // A stage with several readers makes all that one of the readers looks at.
             let of_input = &mut demands[input.stage.0];
             *of_input = Some(match of_input.take() {
                 Some(others) => others.or(demand),
@@ -198,21 +198,22 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
     demands.into_iter().map(|demand| demand.unwrap_or_else(Demand::all)).collect()
 }
 
-/// The topology while stages are bound one after the other.
+/// The topology, while stages are bound one after the other.
 struct Binding {
-    /// Of each stage of the graph, its index among the bound ones; `None` if it could not be bound.
+    /// For each stage of the graph, the index of the stage among the bound ones; `None` if the
+    /// stage could not be bound.
     bound: Vec<Option<usize>>,
     stages: Vec<StageInfo>,
     parts: Vec<PlacedPart>,
     links: Vec<Link>,
     replies: Vec<ReplyPath>,
     memory: MemoryBudget,
-    /// Stages of the graph whose rows come again in a later run.
+    /// Indices of the stages whose rows come again in a later run.
     rereads: HashSet<usize>,
     claims: Ledger,
-    /// Of each stage of the graph, what later ones look at.
+    /// For each stage of the graph, the part of its rows that later stages look at.
     demands: Vec<Demand>,
-    /// Threads for the parts of a stage that names no core.
+    /// Number of threads for the parts of a stage that names no core.
     threads: usize,
     has_failures: bool,
 }
@@ -251,8 +252,8 @@ impl Binding {
         self.has_failures |= self.bound[index].is_none();
     }
 
-    /// Binds a stage; `None` when one of its inputs could not be bound, which has been reported
-    /// there.
+    /// Binds a stage; `None` if one of its inputs could not be bound, which has already been
+    /// reported for the input.
     fn try_bind(
         &mut self,
         index: usize,
@@ -260,57 +261,30 @@ impl Binding {
         requests: &mut Vec<PartRequest>,
     ) -> Result<Option<usize>, GraphError> {
         let Stage { id, spec, inputs, cores } = stage;
-        let operator = spec.operator();
-        let output_ports = spec.output_ports();
-        let reads_stdin = spec.reads_stdin();
-        let ports = *spec.input_ports().end();
-        let Some(schemas) = self.input_schemas(&inputs).map_err(|kind| error(&id, kind))? else {
+        let at_stage = |kind: GraphErrorKind| error(&id, kind);
+        let (operator, output_ports) = (spec.operator(), spec.output_ports());
+        let (reads_stdin, ports) = (spec.reads_stdin(), *spec.input_ports().end());
+        let Some(schemas) = self.port_schemas(&inputs, ports).map_err(at_stage)? else {
             return Ok(None);
         };
-        let port_schemas = if ports == 1 { one_schema(&schemas) } else { Ok(schemas) }
-            .map_err(|k| error(&id, k))?;
-        if port_schemas.len() > ports || (port_schemas.is_empty() && ports > 0) {
-            return Ok(None);
-        }
-        let threads = if cores.is_empty() { self.threads } else { cores.len() };
-        let context = BindContext::new(cores.len())
-            .threads(threads)
-            .memory(self.memory.clone())
-            .outputs(self.claims.outputs())
-            .demand(self.demands[index].clone())
-            .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)));
+        let context = self.context(index, &inputs, &cores);
         let rereads = context.rereads;
-        let fragment = spec.bind(&port_schemas, context).map_err(|e| error(&id, e.into()))?;
+        let fragment = spec.bind(&schemas, context).map_err(|bind| at_stage(bind.into()))?;
+        check_fragment(operator, output_ports, &fragment);
         if rereads || fragment.rereads {
             self.rereads.insert(index);
         }
-        let parts = fragment.parts.len();
-        assert!(parts > 0, "operator `{operator}` was bound to no parts");
-        assert!(
-            output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
-            "operator `{operator}` names other outputs than it has"
-        );
-        if cores.len() > parts {
-            let given = cores.len();
-            return Err(error(&id, GraphErrorKind::TooManyCores { operator, given, parts }));
-        }
-        for (position, part) in fragment.parts.iter().enumerate() {
-            let core = core_of(fragment.shape, parts, position, &cores);
-            requests.push(PartRequest { stage: self.stages.len(), load: part.load, core });
-        }
+        requests.extend(self.part_requests(operator, &fragment, &cores).map_err(at_stage)?);
         for claim in &fragment.claims {
-            self.claims.claim(Some(&id), claim).map_err(|conflict| error(&id, conflict.into()))?;
+            self.claims.claim(Some(&id), claim).map_err(|conflict| at_stage(conflict.into()))?;
         }
-        let inputs_read = self.link_inputs(&inputs, ports);
+        let inputs = self.link_inputs(&inputs, ports);
         let Fragment { parts, shape, outputs, early_outputs, claims, .. } = fragment;
         let (added, fed) = (self.parts.len(), sources_before(&parts, shape));
-        let own = parts.len() - fed;
-        let own_ports = (0..own).map(|part| chunk_ports(shape, own, part));
-        let chunk_ports: Vec<usize> = repeat_n(1, fed).chain(own_ports).collect();
+        let chunk_ports = all_chunk_ports(shape, parts.len(), fed);
         let exits = exits(&outputs, early_outputs, added + fed, &chunk_ports[fed..]);
         let parts = self.add_parts((&id, operator), parts, &chunk_ports, &outputs);
         self.join_parts(&parts, shape, fed);
-        let inputs = inputs_read;
         self.stages.push(StageInfo {
             id,
             operator,
@@ -323,6 +297,48 @@ impl Binding {
             claims,
         });
         Ok(Some(self.stages.len() - 1))
+    }
+
+    /// The schema of each input port; `None` if an input could not be bound, or if the number of
+    /// inputs is wrong, which has been reported.
+    fn port_schemas(
+        &self,
+        inputs: &[OutputPort],
+        ports: usize,
+    ) -> Result<Option<Vec<SchemaRef>>, GraphErrorKind> {
+        let Some(schemas) = self.input_schemas(inputs)? else { return Ok(None) };
+        let schemas = if ports == 1 { one_schema(&schemas)? } else { schemas };
+        let is_right = schemas.len() <= ports && (!schemas.is_empty() || ports == 0);
+        Ok(is_right.then_some(schemas))
+    }
+
+    /// The surroundings of the stage with this index.
+    fn context(&self, index: usize, inputs: &[OutputPort], cores: &[usize]) -> BindContext {
+        let threads = if cores.is_empty() { self.threads } else { cores.len() };
+        BindContext::new(cores.len())
+            .threads(threads)
+            .memory(self.memory.clone())
+            .outputs(self.claims.outputs())
+            .demand(self.demands[index].clone())
+            .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)))
+    }
+
+    /// The data of the parts of the next stage for their placement.
+    fn part_requests(
+        &self,
+        operator: &'static str,
+        fragment: &Fragment,
+        cores: &[usize],
+    ) -> Result<Vec<PartRequest>, GraphErrorKind> {
+        let (given, parts) = (cores.len(), fragment.parts.len());
+        if given > parts {
+            return Err(GraphErrorKind::TooManyCores { operator, given, parts });
+        }
+        let request = |(position, part): (usize, &Part)| {
+            let core = core_of(fragment.shape, parts, position, cores);
+            PartRequest { stage: self.stages.len(), load: part.load, core }
+        };
+        Ok(fragment.parts.iter().enumerate().map(request).collect())
     }
 
     /// The schema of each input; `None` if an input could not be bound.
@@ -347,7 +363,7 @@ impl Binding {
         Ok(Some(schemas))
     }
 
-    /// Links the inputs to the part that will be added next; returns their names as in a
+    /// Links the inputs to the part that is added next; returns the names of the inputs as in a
     /// configuration.
     fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
         let to = self.parts.len();
@@ -363,7 +379,7 @@ impl Binding {
         read
     }
 
-    /// Adds the parts of a stage; returns their indices.
+    /// Adds the parts of a stage; returns the indices of the parts.
     fn add_parts(
         &mut self,
         (id, operator): (&str, &'static str),
@@ -383,7 +399,7 @@ impl Binding {
         (first..self.parts.len()).collect()
     }
 
-    /// Joins the parts of a stage, of which the first `fed` ones are a source before the others.
+    /// Connects the parts of a stage. The first `fed` parts are a source before the others.
     fn join_parts(&mut self, parts: &[usize], shape: Shape, fed: usize) {
         let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
         for pair in parts[..=fed].windows(2) {
@@ -398,7 +414,7 @@ impl Binding {
                 self.replies.push(ReplyPath { from: last, to: first, has_queries: false });
             }
             (Shape::Chain | Shape::Workers, parts) => {
-                // Each part but the last one; an operator of one part has no links.
+                // Each part has a link to the next part; an operator of one part has no links.
                 for (&part, &next) in parts.iter().zip(&parts[1..]) {
                     self.links.push(link(part, 0, next));
                     self.replies.push(ReplyPath { from: next, to: part, has_queries: true });
@@ -408,7 +424,7 @@ impl Binding {
     }
 
     fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so that its inputs would be reported for
+        // A stage that could not be bound reads nothing, so the check would blame the inputs for
         // its mistake.
         if self.has_failures {
             return;
@@ -425,13 +441,30 @@ impl Binding {
     }
 }
 
-/// Number of parts, 0 or 1, that are a source before the parts of an operator with workers.
+/// Panics if the operator was bound against the contract of [`Fragment`].
+fn check_fragment(operator: &str, output_ports: &[&str], fragment: &Fragment) {
+    assert!(!fragment.parts.is_empty(), "operator `{operator}` was bound to no parts");
+    assert!(
+        output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
+        "operator `{operator}` names other outputs than it has"
+    );
+}
+
+/// Number of ports for chunks of each of `parts` parts, of which the first `fed` are a source
+/// before the others.
+fn all_chunk_ports(shape: Shape, parts: usize, fed: usize) -> Vec<usize> {
+    let own = parts - fed;
+    repeat_n(1, fed).chain((0..own).map(|part| chunk_ports(shape, own, part))).collect()
+}
+
+/// Number of sources, 0 or 1, before the other parts of an operator with workers.
 fn sources_before(parts: &[Part], shape: Shape) -> usize {
     let is_fed = shape == Shape::Workers && matches!(parts[0].body, Body::Source(_));
     usize::from(is_fed)
 }
 
-/// Number of ports for chunks to later parts, of one of `parts` parts.
+/// Number of ports by which the part with index `part`, of `parts` parts, sends chunks to later
+/// parts.
 fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
     match shape {
         _ if part + 1 == parts => 0,
@@ -441,8 +474,9 @@ fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
     }
 }
 
-/// The part that each output of a stage leaves, and its port for that, which comes after its ports
-/// for chunks. The `early` last outputs leave the first part, which has the index `first`.
+/// For each output of a stage, the part that the rows leave, and the port of the part, which comes
+/// after its ports for chunks. The last `early` outputs leave the first part, which has the index
+/// `first`.
 fn exits(
     outputs: &[SchemaRef],
     early: usize,
@@ -450,7 +484,7 @@ fn exits(
     chunk_ports: &[usize],
 ) -> Vec<(usize, usize)> {
     let late = outputs.len() - early;
-    // An operator of one part has no ports for chunks, so that both cases are the same.
+    // An operator of one part has no ports for chunks, so both cases are the same.
     let exit = |port: usize| match port < late {
         true => (first + chunk_ports.len() - 1, port),
         false => (first, chunk_ports[0] + port),
@@ -458,7 +492,7 @@ fn exits(
     (0..outputs.len()).map(exit).collect()
 }
 
-/// The core of a part of a stage that names `cores`; further parts join the last one. The first
+/// The core of a part of a stage that names `cores`. Further parts join the last core. The first
 /// worker shares the core of the first part, which has little to do.
 fn core_of(shape: Shape, parts: usize, position: usize, cores: &[usize]) -> Option<usize> {
     let place = match shape {

@@ -10,8 +10,8 @@ use std::fmt;
 
 use arrow_schema::SchemaRef;
 
-use crate::claim::Ledger;
 use crate::memory::MemoryBudget;
+use crate::operator::claim::Ledger;
 use crate::operator::{Body, Claim, ClaimConflict, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
@@ -20,7 +20,7 @@ use crate::placement::{Placement, Plan};
 pub struct StageId(usize);
 
 impl StageId {
-    /// Output `port` of this stage, from 0. A bare `StageId` means port 0.
+    /// Output `port` of this stage, counted from 0. A bare `StageId` means port 0.
     #[must_use]
     pub fn port(self, port: usize) -> OutputPort {
         OutputPort { stage: self, port }
@@ -85,7 +85,7 @@ impl Graph {
         Self::default()
     }
 
-    /// Adds a stage that has no inputs yet. `id` names it in queries, metrics and errors.
+    /// Adds a stage that has no inputs yet. `id` names the stage in queries, metrics and errors.
     pub fn add(&mut self, id: impl Into<String>, spec: impl OperatorSpec + 'static) -> StageId {
         self.add_boxed(id.into(), Box::new(spec))
     }
@@ -107,8 +107,8 @@ impl Graph {
         StageId(self.stages.len() - 1)
     }
 
-    /// Makes `output` the next input of stage `to`: its next port, or, for an operator with one
-    /// port, one more stream into that port.
+    /// Makes `output` the next input of stage `to`: the input of its next port or, for an operator
+    /// with one port, one more stream into that port.
     ///
     /// # Examples
     /// ```
@@ -131,8 +131,8 @@ impl Graph {
         self
     }
 
-    /// Gives the parts of `stage` threads on these cores: part *i* runs on core *i*, further parts
-    /// on the last one.
+    /// Gives the parts of `stage` threads on these cores: part *i* runs on core *i*, and further
+    /// parts run on the last core.
     pub fn cores(&mut self, stage: StageId, cores: impl Into<Vec<usize>>) -> &mut Self {
         self.stages[stage.0].cores = cores.into();
         self
@@ -159,8 +159,8 @@ impl Graph {
         self
     }
 
-    /// Pins every thread to a core of its own, not only the threads of named cores. Pays on a
-    /// machine without other load; by default the operating system places the threads.
+    /// Pins every thread to a core of its own, not only the threads of named cores. Pinning pays on
+    /// a machine without other load; by default the operating system places the threads.
     pub fn pin(&mut self, pin: bool) -> &mut Self {
         self.pin = pin;
         self
@@ -178,24 +178,24 @@ impl Graph {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StageInfo {
-    /// Its id.
+    /// The id of the stage.
     pub id: String,
-    /// Its operator.
+    /// The operator of the stage.
     pub operator: &'static str,
-    /// Its inputs: stages, or `stage.port` of stages with several outputs.
+    /// The inputs of the stage: stages, or `stage.port` of stages with several outputs.
     pub inputs: Vec<String>,
     /// Schema of each output port.
     pub outputs: Vec<SchemaRef>,
-    /// Names of the output ports, if there are several; a first one without a name is read by the
-    /// id of the stage.
+    /// Names of the output ports, if there are several. The id of the stage names a first output
+    /// without a name.
     pub output_ports: &'static [&'static str],
-    /// Whether it reads standard input.
+    /// Whether the stage reads standard input.
     pub reads_stdin: bool,
-    /// Its parts, as indices into [`Topology::parts`].
+    /// The parts of the stage, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// The part that each output leaves, and its port for that.
+    /// For each output, the part that its rows leave, and the port of the part.
     pub(crate) exits: Vec<(usize, usize)>,
-    /// Things outside of the pipeline that it reads and writes.
+    /// Things outside of the pipeline that the stage reads and writes.
     pub claims: Vec<Claim>,
 }
 
@@ -210,22 +210,23 @@ impl StageInfo {
     }
 }
 
-/// A part of a [`Topology`], with its place in it.
+/// A part of a [`Topology`], with its stage.
 #[derive(Debug)]
 pub(crate) struct PlacedPart {
-    /// Its stage's id.
+    /// Id of the stage.
     pub(crate) stage: String,
-    /// The same, followed by a slash and the part's name if there are several.
+    /// Id of the stage, followed by a slash and the part's name if there are several parts.
     pub(crate) label: String,
     pub(crate) operator: &'static str,
     pub(crate) part: Part,
-    /// The columns of the output ports of the stage, if it sends rows to one of them.
+    /// The columns of the output ports of the stage, if the part sends rows.
     pub(crate) declared: Vec<SchemaRef>,
-    /// Ports for chunks to later parts of the stage, which come before those for rows.
+    /// Number of ports for chunks to later parts of the stage. These ports come before the ports
+    /// for rows.
     pub(crate) chunk_ports: usize,
 }
 
-/// Data flows from an output port of one part to an input port of another.
+/// The way of data from an output port of one part to an input port of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) from: usize,
@@ -234,12 +235,12 @@ pub(crate) struct Link {
     pub(crate) to_port: usize,
 }
 
-/// Replies travel back from one part of an operator to an earlier one.
+/// The way of replies from one part of an operator back to an earlier part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReplyPath {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Whether queries are forwarded the other way.
+    /// Whether queries travel the other way.
     pub(crate) has_queries: bool,
 }
 
@@ -278,13 +279,12 @@ impl Topology {
     }
 
     /// The labels of all parts, in topological order: the stage's id, followed by a slash and the
-    /// part if it has several.
+    /// part if the stage has several.
     pub fn parts(&self) -> impl ExactSizeIterator<Item = &str> {
         self.parts.iter().map(|p| p.label.as_str())
     }
 
-    /// The parts whose work may go to a device, by their index in [`Self::parts`], and the
-    /// device.
+    /// The parts whose work may go to a device, by their index in [`Self::parts`], with the device.
     pub fn devices(&self) -> impl Iterator<Item = (usize, String)> + '_ {
         self.parts.iter().enumerate().filter_map(|(index, placed)| match &placed.part.body {
             Body::Operator(operator) => Some((index, operator.device()?)),
@@ -292,8 +292,8 @@ impl Topology {
         })
     }
 
-    /// Claims something for the program that runs the pipeline, such as the file of a report. A
-    /// source that finds its files by patterns leaves out those that the program writes.
+    /// Claims a thing for the program that runs the pipeline, such as the file of a report. A
+    /// source that finds its files by patterns leaves out files that the program writes.
     ///
     /// # Examples
     /// ```
@@ -316,7 +316,7 @@ impl Topology {
     /// ```
     ///
     /// # Errors
-    /// If a stage, or the program itself, has a claim that excludes it.
+    /// If a stage, or the program itself, has a claim that excludes this one.
     pub fn claim(&mut self, claim: &Claim) -> Result<(), Box<ClaimConflict>> {
         self.claims.claim(None, claim)
     }
@@ -327,7 +327,7 @@ impl Topology {
         &self.memory
     }
 
-    /// Which parts share a thread, and on which core it runs.
+    /// The parts of each thread, and the core of the thread.
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan

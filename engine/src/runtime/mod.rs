@@ -1,55 +1,40 @@
 //! Runs a topology: starts its threads, answers for them, and brings them to an end.
 //!
-//! This is the only place where threads are made. Each runs one group of parts (see
-//! [`crate::placement`]) and waits only for its doorbell; one more waits for the descriptors of
-//! all sources (`poller`). The stage loop is in `group`, the next step of a part in `node`, the
-//! phases of a run in `shared`, the answers to queries in `serve`.
+//! This is the only place where threads are made. Each thread runs one group of parts (see
+//! [`crate::placement`]) and waits only for its doorbell. One more thread waits for the descriptors
+//! of all sources and sinks.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `start` | makes nodes of a topology, connects them, and starts the threads |
+//! | `group` | the stage loop of one thread |
+//! | `node` | a part in its group: its inputs, its outputs, and its next step |
+//! | `queries` | queries on their way, and the callers' handles |
+//! | `poller` | the thread that waits for descriptors |
+//! | `shared` | the phase of a run and the cause of its failure |
+//! | `running` | the owner of a run, who waits for its end |
+//! | `waits` | the length of each wait, with its reason |
 
-mod allowance;
-mod control;
 mod group;
-mod inputs;
 mod node;
-mod outputs;
-mod pace;
 mod poller;
 mod queries;
-mod serve;
+mod running;
 mod shared;
 mod start;
-mod step;
 #[cfg(test)]
 mod tests;
-mod tickets;
+mod waits;
 
 use std::fmt;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use crossbeam_channel::{Receiver, RecvTimeoutError};
-use crossbeam_utils::CachePadded;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-
-use poller::Poller;
-pub use queries::{Latest, QueryHandle, Watch};
-use shared::{Phase, Shared};
-
+pub use self::queries::{Latest, QueryHandle, Watch};
+pub use self::running::Running;
+use self::shared::{Phase, Shared};
 use crate::channel::QueueLimits;
-use crate::error::{RunError, RunErrorCause};
-use crate::memory::Reservation;
 use crate::metrics::{Metrics, PartCounters, StageMetrics, WatchedEdge};
-use crate::query::{QueryError, Request};
-
-/// Wait after the operating system has refused to wait for a descriptor.
-const RETRY: Duration = Duration::from_millis(50);
-/// Time that an aborted run waits for an operator that does not return, before its thread is
-/// abandoned.
-const ABORT_GRACE: Duration = Duration::from_secs(5);
 
 /// Options for the run of a topology.
 ///
@@ -83,18 +68,11 @@ impl RunOptions {
     }
 }
 
-/// The names and numbers of the parts of a stage.
+/// The counters of the parts of a stage, with the names of the parts.
 struct StageNumbers {
     id: String,
     operator: &'static str,
     parts: Vec<(String, Arc<PartCounters>)>,
-}
-
-/// One thread of the run.
-struct Worker {
-    handle: Option<JoinHandle<()>>,
-    labels: Vec<(String, &'static str)>,
-    current: Arc<CachePadded<AtomicUsize>>,
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
@@ -131,11 +109,12 @@ pub struct RunHandle {
 pub enum RunPhase {
     /// The sources produce.
     Running,
-    /// The sources have been stopped; all items that were taken from the inputs are processed.
+    /// The sources have been stopped; the run still processes all items that were taken from the
+    /// inputs.
     Draining,
-    /// As [`Self::Draining`], because no sink needs input any more; no one has asked for it.
+    /// The run drains because no sink needs input any more; nobody has asked for the drain.
     Sated,
-    /// Every stage ends at its next batch boundary.
+    /// Every thread ends after its present call.
     Aborted,
     /// All threads have ended.
     Ended,
@@ -169,8 +148,8 @@ impl RunHandle {
         }
     }
 
-    /// The numbers so far; after the end, also of a run that failed, the totals. The numbers of
-    /// different stages are not from the same instant.
+    /// The numbers so far. After the end, also of a run that failed, the numbers are totals.
+    /// Numbers of different stages are not from the same instant.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         Metrics {
@@ -180,284 +159,29 @@ impl RunHandle {
         }
     }
 
-    /// Drains the run: sources take no more from their inputs, all items that they took are
-    /// processed, and operators finish. Further calls change nothing.
+    /// Drains the run: the sources take no more from their inputs, the stages process all items
+    /// that were taken, and the operators finish. Further calls change nothing.
     pub fn stop(&self) {
         self.shared.advance(Phase::Draining);
     }
 
-    /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. Of
-    /// several limits, the earliest counts.
+    /// As [`RunHandle::stop`], and aborts when the pipeline has not drained within `limit`. The
+    /// earliest of several limits counts.
     pub fn stop_within(&self, limit: Duration) {
         self.shared.set_deadline(limit);
         self.stop();
     }
 
-    /// Lets every sink open the files that grow again by their names, also while no rows come: for
-    /// programs that rename logs and then want them closed.
+    /// Lets every sink open its growing files again, by their names, also while no rows come: for
+    /// programs that rename logs and then want the old files closed.
     pub fn reopen(&self) {
         self.shared.reopen();
     }
 
-    /// Ends the run at the next batch boundary of every stage; batches in flight are dropped, and
+    /// Ends the run after the present call of every stage. Batches in flight are dropped, and
     /// [`Running::join`] returns an error.
     pub fn abort(&self) {
         self.shared.advance(Phase::Aborted);
-    }
-}
-
-/// A running pipeline. Dropping it aborts the run without waiting for its end.
-pub struct Running {
-    workers: Vec<Worker>,
-    /// Receives the index of each worker that has ended.
-    ended: Receiver<usize>,
-    /// Readable when a worker has ended.
-    end_event: Arc<OwnedFd>,
-    workers_running: usize,
-    /// Ends with the last worker.
-    poller: Option<Arc<Poller>>,
-    /// Memory of the queues; given back when the run is over.
-    _memory: Option<Reservation>,
-    handle: RunHandle,
-}
-
-impl fmt::Debug for Running {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running")
-            .field("handle", &self.handle)
-            .field("workers_running", &self.workers_running)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Running {
-    /// Asks `stage` and waits for its answer, which is exact at a batch boundary after this call.
-    ///
-    /// # Examples
-    /// ```
-    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
-    /// # use pipeline::*;
-    /// # use trommel_engine::graph::Graph;
-    /// # use trommel_engine::runtime::RunOptions;
-    /// # let mut graph = Graph::new();
-    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
-    /// # graph.add_after(numbers, "sum", Sum(0));
-    /// use trommel_engine::query::Request;
-    ///
-    /// let running = graph.build()?.start(RunOptions::new())?;
-    /// let answer = running.query("sum", &Request::new("sum"))?;
-    /// assert_eq!(answer.num_rows(), 1);
-    /// let unknown = running.query("sum", &Request::new("mean")).unwrap_err();
-    /// assert_eq!(unknown.to_string(), "the operator has no query `mean`; it answers sum");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
-    /// has finished.
-    pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
-        self.handle.queries.query(stage, request)
-    }
-
-    /// Registers a standing query, whose last answer can be read at any time without waiting.
-    ///
-    /// # Examples
-    /// ```
-    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
-    /// # use pipeline::*;
-    /// # use trommel_engine::graph::Graph;
-    /// # use trommel_engine::runtime::RunOptions;
-    /// # let mut graph = Graph::new();
-    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
-    /// # graph.add_after(numbers, "sum", Sum(0));
-    /// # use trommel_engine::query::Request;
-    /// let running = graph.build()?.start(RunOptions::new())?;
-    /// let watch = running.watch("sum", Request::new("sum"))?;
-    /// let latest = loop {
-    ///     if let Some(latest) = watch.latest() {
-    ///         break latest;
-    ///     }
-    ///     std::thread::yield_now();
-    /// };
-    /// let answer = latest.answer().expect("the stage knows the request");
-    /// println!("{answer:?}, {:?} ago", latest.age());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Running::query`]; for a request that the stage does not know, [`Watch::latest`] has
-    /// the error.
-    pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
-        self.handle.queries.watch(stage, request)
-    }
-
-    /// A handle for other threads, which may outlive this one.
-    #[must_use]
-    pub fn handle(&self) -> RunHandle {
-        self.handle.clone()
-    }
-
-    /// A handle for queries from other threads, which may outlive this one.
-    #[must_use]
-    pub fn queries(&self) -> QueryHandle {
-        self.handle.queries.clone()
-    }
-
-    /// See [`RunHandle::metrics`].
-    #[must_use]
-    pub fn metrics(&self) -> Metrics {
-        self.handle.metrics()
-    }
-
-    /// See [`RunHandle::stop`].
-    ///
-    /// # Examples
-    /// ```
-    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
-    /// # use pipeline::*;
-    /// # use trommel_engine::graph::Graph;
-    /// # use trommel_engine::runtime::RunOptions;
-    /// # let mut graph = Graph::new();
-    /// # let numbers = graph.add("numbers", Numbers(0, u64::MAX));
-    /// # graph.add_after(numbers, "sum", Sum(0));
-    /// let running = graph.build()?.start(RunOptions::new())?;
-    /// running.stop();
-    /// let metrics = running.join()?;
-    /// let (sent, summed) = (metrics.stage("numbers").unwrap(), metrics.stage("sum").unwrap());
-    /// assert_eq!(sent.items_out(), summed.items_in(), "no item is lost");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn stop(&self) {
-        self.handle.stop();
-    }
-
-    /// See [`RunHandle::stop_within`].
-    pub fn stop_within(&self, limit: Duration) {
-        self.handle.stop_within(limit);
-    }
-
-    /// See [`RunHandle::abort`].
-    pub fn abort(&self) {
-        self.handle.abort();
-    }
-
-    /// Waits for the end of the pipeline, at most for `limit`; true if it has ended. The limit of
-    /// a [drain](RunHandle::stop_within) holds while a thread waits here, even if no stage returns
-    /// from its call.
-    ///
-    /// # Examples
-    /// ```
-    /// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
-    /// # use pipeline::*;
-    /// # use trommel_engine::graph::Graph;
-    /// # use trommel_engine::runtime::RunOptions;
-    /// # let mut graph = Graph::new();
-    /// # let numbers = graph.add("numbers", Numbers(0, 100_000));
-    /// # graph.add_after(numbers, "sum", Sum(0));
-    /// use std::time::Duration;
-    ///
-    /// let mut running = graph.build()?.start(RunOptions::new())?;
-    /// while !running.wait(Duration::from_millis(1)) {
-    ///     println!("{} items", running.metrics().stage("sum").unwrap().items_in());
-    /// }
-    /// running.join()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn wait(&mut self, limit: Duration) -> bool {
-        let until = Instant::now().checked_add(limit);
-        while self.workers_running > 0 {
-            let deadline = self.handle.shared.keep_deadline();
-            let ended = match until.into_iter().chain(deadline).min() {
-                Some(until) => self.ended.recv_deadline(until),
-                None => self.ended.recv().map_err(RecvTimeoutError::from),
-            };
-            match ended {
-                Ok(worker) => self.note_end(worker),
-                Err(_) if until.is_some_and(|until| until <= Instant::now()) => return false,
-                Err(_) => {}
-            }
-        }
-        true
-    }
-
-    /// As [`Running::wait`], and returns false as soon as `descriptor`, such as the pipe of a
-    /// signal handler, is readable or closed by its writer.
-    pub fn wait_beside(&mut self, descriptor: BorrowedFd<'_>, limit: Duration) -> bool {
-        let until = Instant::now().checked_add(limit);
-        loop {
-            // Before the channel is read, so that the end of a worker is found in one of the two.
-            let _ = rustix::io::read(&self.end_event, &mut [0; 8]);
-            while let Ok(worker) = self.ended.try_recv() {
-                self.note_end(worker);
-            }
-            if self.workers_running == 0 {
-                return true;
-            }
-            let deadline = self.handle.shared.keep_deadline();
-            let next = until.into_iter().chain(deadline).min();
-            let left = next.map(|next| next.saturating_duration_since(Instant::now()));
-            // A time that does not fit means no limit.
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut both = [self.end_event.as_fd(), descriptor]
-                .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
-            match poll(&mut both, timeout.as_ref()) {
-                Ok(0) if until.is_some_and(|until| until <= Instant::now()) => return false,
-                Ok(_) if !both[1].revents().is_empty() => return false,
-                Ok(_) | Err(Errno::INTR) => {}
-                // Short of memory: the next call tries again.
-                Err(_) => return self.wait(limit.min(RETRY)),
-            }
-        }
-    }
-
-    fn note_end(&mut self, worker: usize) {
-        if let Some(handle) = self.workers[worker].handle.take()
-            && let Err(payload) = handle.join()
-        {
-            let (stage, operator) = self.workers[worker].labels[0].clone();
-            let cause = RunErrorCause::panicked(&*payload);
-            self.handle.shared.fail(RunError { stage, operator, cause });
-        }
-        self.workers_running -= 1;
-        if self.workers_running == 0 {
-            self.handle.shared.commit();
-            self.handle.shared.end();
-            // Ours is the last reference, so this joins the poller's thread.
-            self.poller = None;
-        }
-    }
-
-    /// Waits for the end of the pipeline; returns its numbers.
-    ///
-    /// # Errors
-    /// The first cause of a failure, with its stage; or that the run was aborted before it had
-    /// finished.
-    pub fn join(mut self) -> Result<Metrics, RunError> {
-        while !self.wait(Duration::from_millis(100)) {
-            if self.handle.shared.phase() == Phase::Aborted && !self.wait(ABORT_GRACE) {
-                let hanging = self.hanging_worker();
-                return Err(self.handle.shared.take_first_cause().unwrap_or(hanging));
-            }
-        }
-        match self.handle.shared.take_first_cause() {
-            Some(error) => Err(error),
-            None => Ok(self.metrics()),
-        }
-    }
-
-    fn hanging_worker(&self) -> RunError {
-        let worker = self.workers.iter().find(|w| w.handle.is_some());
-        let worker = worker.expect("a worker has not ended");
-        let (stage, operator) = worker.labels[worker.current.load(Ordering::Relaxed)].clone();
-        RunError { stage, operator, cause: RunErrorCause::Unresponsive(ABORT_GRACE) }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if self.workers_running > 0 {
-            self.abort();
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The poller: one thread that waits for the descriptors of all sources and sinks of a run.
 //!
-//! A source without data, or a sink without room, names a descriptor. Its stage thread registers
-//! the descriptor here and goes on with other work, or parks. When the descriptor is readable or
-//! writable, or the other end hangs up, the poller marks the node and rings the bell of its thread.
-//! The thread of the poller starts with the first registration and costs nothing while no
+//! A source without data, or a sink without room, names a descriptor. Its thread registers the
+//! descriptor here and goes on with other work, or parks. When the descriptor is readable or
+//! writable, or the other end hangs up, the poller marks the node and rings the bell of the node's
+//! thread. The thread of the poller starts with the first registration and costs nothing while no
 //! descriptor changes.
 
 use std::io;
@@ -18,20 +18,20 @@ use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use crate::channel::Doorbell;
 use crate::sync::lock;
 
-/// The token of the waker, which ends the thread. Nodes have the tokens from 0.
+/// The token of the waker, which ends the thread. The tokens of nodes count from 0.
 const END: Token = Token(usize::MAX);
-/// Events taken from the operating system at a time.
+/// Maximum number of events that one call of the operating system returns.
 const EVENTS: usize = 64;
 
 /// Whether the descriptor of a node has become ready, and the bell of the node's thread.
-struct Signal {
+struct ReadySignal {
     is_ready: AtomicBool,
     bell: Arc<Doorbell>,
 }
 
 /// The poller of a run.
 pub(super) struct Poller {
-    signals: Arc<[Signal]>,
+    signals: Arc<[ReadySignal]>,
     thread: Mutex<Option<PollerThread>>,
 }
 
@@ -42,9 +42,9 @@ struct PollerThread {
 }
 
 impl Poller {
-    /// A poller for nodes whose threads wait on these bells, one bell a node.
+    /// A poller for nodes. `bells` has the bell of the thread of each node.
     pub(super) fn new(bells: impl IntoIterator<Item = Arc<Doorbell>>) -> Arc<Self> {
-        let signal = |bell| Signal { is_ready: AtomicBool::new(false), bell };
+        let signal = |bell| ReadySignal { is_ready: AtomicBool::new(false), bell };
         let signals = bells.into_iter().map(signal).collect();
         Arc::new(Self { signals, thread: Mutex::new(None) })
     }
@@ -64,7 +64,7 @@ impl Poller {
     fn deregister(&self, descriptor: RawFd) {
         let thread = lock(&self.thread);
         if let Some(thread) = &*thread {
-            // Fails only if the node closed the descriptor, which deregistered it.
+            // This fails only if the node has closed the descriptor, which ended the registration.
             let _ = thread.registry.deregister(&mut SourceFd(&descriptor));
         }
     }
@@ -76,28 +76,28 @@ impl Drop for Poller {
         if let Some(PollerThread { waker, handle, .. }) = thread
             && waker.wake().is_ok()
         {
-            // A panic there has been reported by the hook, and no node waits any more.
+            // The panic hook has reported a panic of that thread, and no node waits any more.
             let _ = handle.join();
         }
     }
 }
 
-fn start(signals: Arc<[Signal]>) -> io::Result<PollerThread> {
+fn start(signals: Arc<[ReadySignal]>) -> io::Result<PollerThread> {
     let poll = Poll::new()?;
     let registry = poll.registry().try_clone()?;
     let waker = Waker::new(&registry, END)?;
     let run = move || {
         if let Err(error) = poll_until_end(poll, &signals) {
             tracing::error!(%error, "cannot wait for descriptors");
-            // The nodes find out when they register again.
-            signals.iter().for_each(Signal::set);
+            // The nodes learn of the failure when they register again.
+            signals.iter().for_each(ReadySignal::set);
         }
     };
     let handle = thread::Builder::new().name("trommel poller".to_owned()).spawn(run)?;
     Ok(PollerThread { registry, waker, handle })
 }
 
-fn poll_until_end(mut poll: Poll, signals: &[Signal]) -> io::Result<()> {
+fn poll_until_end(mut poll: Poll, signals: &[ReadySignal]) -> io::Result<()> {
     let mut events = Events::with_capacity(EVENTS);
     loop {
         match poll.poll(&mut events, None) {
@@ -113,9 +113,9 @@ fn poll_until_end(mut poll: Poll, signals: &[Signal]) -> io::Result<()> {
     }
 }
 
-impl Signal {
+impl ReadySignal {
     fn set(&self) {
-        // Relaxed: a mark without data; the doorbell orders it against a wait.
+        // Relaxed: the mark carries no data, and the doorbell orders the mark against a wait.
         self.is_ready.store(true, Ordering::Relaxed);
         self.bell.ring();
     }
@@ -129,12 +129,13 @@ pub(super) struct Readiness {
 }
 
 impl Readiness {
-    /// The readiness of the node that has this index among the bells of `poller`.
+    /// The readiness of the node with this index among the bells of `poller`.
     pub(super) fn new(poller: &Arc<Poller>, index: usize) -> Self {
         Self { poller: Arc::clone(poller), index, watched: None }
     }
 
-    /// Waits for `descriptor` from now on; false if it never blocks, such as a regular file.
+    /// Waits for `descriptor` from now on; false if the descriptor never blocks, such as that of a
+    /// regular file.
     pub(super) fn watch(
         &mut self,
         descriptor: BorrowedFd<'_>,
@@ -165,7 +166,7 @@ impl Readiness {
         }
     }
 
-    fn signal(&self) -> &Signal {
+    fn signal(&self) -> &ReadySignal {
         &self.poller.signals[self.index]
     }
 }

@@ -1,5 +1,5 @@
-//! State that all threads of one run share: the phase of the run, the first cause of its failure,
-//! all doorbells.
+//! The state that all threads of one run share: the phase of the run, the first cause of its
+//! failure, and all doorbells.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence};
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::channel::Doorbell;
-use crate::counter::nanoseconds;
 use crate::error::{RunError, RunErrorCause};
 use crate::operator::Commit;
+use crate::sync::counter::nanoseconds;
 use crate::sync::lock;
 
-/// Phases of a run. They only advance.
+/// Phases of a run, in their order. A run never goes back to an earlier phase.
 ///
 /// ```text
 /// Running ── stop() ──► Draining ── abort(), deadline ──► Aborted
@@ -21,13 +21,13 @@ use crate::sync::lock;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Running,
-    /// Sources have stopped; batches in flight are processed.
+    /// The sources have stopped; the stages process the batches in flight.
     Draining,
-    /// Every stage ends at its next batch boundary.
+    /// Every thread ends after its present call.
     Aborted,
 }
 
-/// Results that are to be made permanent when the run has ended well.
+/// Results that wait for the good end of the run to become permanent.
 #[derive(Default)]
 struct Commits {
     waiting: Vec<(String, &'static str, Commit)>,
@@ -44,23 +44,23 @@ impl Commits {
     }
 }
 
-/// Stands for "no deadline".
+/// The number that stands for no deadline.
 const NEVER: u64 = u64::MAX;
 
 pub(crate) struct Shared {
     phase: AtomicU8,
     started: Instant,
-    /// Nanoseconds after the start at which draining becomes aborting.
+    /// The deadline of a drain, in nanoseconds after the start.
     deadline_ns: AtomicU64,
     first_cause: Mutex<Option<RunError>>,
     ended_at: OnceLock<Instant>,
-    /// Commits to be called when the run has ended well.
+    /// Calls that make results permanent when the run has ended well.
     commits: Mutex<Commits>,
     /// Sinks that still need input.
     needy_sinks: AtomicUsize,
-    /// Whether the run drains because no sink does.
+    /// Whether the run drains because no sink needs input.
     is_sated: AtomicBool,
-    /// Requests to open files again, counted.
+    /// Number of requests to open files again.
     reopenings: AtomicUsize,
     bells: Vec<Arc<Doorbell>>,
 }
@@ -86,7 +86,7 @@ impl Shared {
         let _first_end_stays = self.ended_at.set(Instant::now());
     }
 
-    /// Time since the start, or from start to end.
+    /// Time from the start until now, or until the end.
     pub(crate) fn wall(&self) -> Duration {
         let until = self.ended_at.get().copied().unwrap_or_else(Instant::now);
         until.duration_since(self.started)
@@ -105,7 +105,7 @@ impl Shared {
         }
     }
 
-    /// Advances to `phase`, unless the run is there or further already.
+    /// Advances to `phase`, unless the run has reached this phase or a later one.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.fetch_max(phase as u8, Ordering::Relaxed);
         if phase == Phase::Aborted {
@@ -145,9 +145,9 @@ impl Shared {
         }
     }
 
-    /// Aborts a drain whose deadline has passed; the deadline that is still to come, if the run
-    /// drains. Every thread that waits calls this: a stage that does not return from its call
-    /// cannot.
+    /// Aborts a drain whose deadline has passed. Returns the deadline that is still to come, if the
+    /// run drains. Every thread that waits calls this, because a stage that does not return from
+    /// its call cannot.
     pub(crate) fn keep_deadline(&self) -> Option<Instant> {
         let deadline = self.deadline().filter(|_| self.phase() == Phase::Draining)?;
         if deadline > Instant::now() {
@@ -165,13 +165,13 @@ impl Shared {
     pub(crate) fn commit_at_end(&self, stage: String, operator: &'static str, commit: Commit) {
         let mut commits = self.commits();
         commits.waiting.push((stage, operator, commit));
-        // Under the lock: an abort either finds the commit or is seen here.
+        // The phase is read under the lock: an abort either finds the commit or is seen here.
         if self.phase() == Phase::Aborted {
             commits.discard();
         }
     }
 
-    /// Every thread has ended: makes the results permanent, unless the run has failed.
+    /// Makes the results permanent, unless the run has failed. Every thread has ended.
     pub(crate) fn commit(&self) {
         let Commits { waiting, discarded } = mem::take(&mut *self.commits());
         if let Some((stage, operator)) = discarded {
@@ -184,25 +184,27 @@ impl Shared {
         }
     }
 
-    /// A sink needs no more input, or has ended. When it was the last one, the run drains.
+    /// Notes that a sink needs no more input, or has ended. When this was the last sink with a
+    /// need, the run drains.
     pub(crate) fn release_sink(&self) {
         // Relaxed: the number carries no data.
         if self.needy_sinks.fetch_sub(1, Ordering::Relaxed) == 1 && self.phase() == Phase::Running {
             self.is_sated.store(true, Ordering::Relaxed);
-            // A thread that sees the phase sees the reason: pairs with the fence of `is_sated`.
+            // A thread that sees the phase sees the reason, too: this fence pairs with the fence of
+            // `is_sated`.
             fence(Ordering::Release);
             self.advance(Phase::Draining);
         }
     }
 
-    /// Whether the run drains because no sink needs input; to be called after [`Self::phase`].
+    /// Whether the run drains because no sink needs input. The caller reads [`Self::phase`] before.
     pub(crate) fn is_sated(&self) -> bool {
         fence(Ordering::Acquire);
         self.is_sated.load(Ordering::Relaxed)
     }
 
-    /// Ends the run because of `error`. Only the first error is kept, because later ones are
-    /// consequences; but an error that did not end the run is replaced.
+    /// Ends the run because of `error`. Only the first error is kept, because later errors are
+    /// consequences. An error that did not end the run is replaced, though.
     pub(crate) fn fail(&self, error: RunError) {
         self.keep(error);
         self.advance(Phase::Aborted);

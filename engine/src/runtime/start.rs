@@ -1,4 +1,4 @@
-//! The start of a run: makes nodes of a topology, joins them by local targets or edges, and
+//! The start of a run: makes nodes of a topology, connects the nodes by local targets or edges, and
 //! starts a thread for each group.
 
 use std::collections::BTreeSet;
@@ -11,15 +11,16 @@ use std::thread;
 use crossbeam_channel::{Sender, bounded};
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::allowance::Allowance;
-use super::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::group::RunningGroup;
 use super::node::Node;
-use super::outputs::Target;
+use super::node::outputs::OutputTarget;
 use super::poller::{Poller, Readiness};
-use super::queries::{Asked, QueryHandle};
+use super::queries::allowance::Allowance;
+use super::queries::control::{Address, Control, MAILBOX_QUERIES_MAX};
+use super::queries::{QueriedStage, QueryHandle};
+use super::running::{Running, Worker};
 use super::shared::Shared;
-use super::{RunHandle, RunOptions, Running, StageNumbers, Worker};
+use super::{RunHandle, RunOptions, StageNumbers};
 use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
 use crate::graph::{Link, PlacedPart, ReplyPath, StageInfo, Topology};
@@ -27,18 +28,18 @@ use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
 
-/// Replies that may wait for a part. A part that awaits an answer gets one at a time; but chunks
-/// to be recycled wait until the part takes them.
+/// Maximum number of replies that wait for a part. A part that awaits an answer gets one at a time;
+/// but chunks to be recycled wait until the part takes them.
 const REPLIES_MAX: usize = 2 * crate::operator::REPLIES_IN_FLIGHT_MAX;
 
-/// Queues take at most this part of the memory that is left to a pipeline.
+/// The queues take at most one part in this many of the memory that is left to the pipeline.
 const QUEUES_PART: usize = 4;
 
 impl Topology {
     /// Starts the threads of this pipeline.
     ///
     /// # Errors
-    /// If the operating system refuses a thread; the threads already started are ended.
+    /// If the operating system refuses a thread. The threads that were already started end.
     pub fn start(self, options: RunOptions) -> Result<Running, RunError> {
         start(self, options)
     }
@@ -65,7 +66,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     }
     let poller = wiring.add_poller();
     wiring.share_allowances(&stages);
-    let asked = |stage: &StageInfo| Asked {
+    let asked = |stage: &StageInfo| QueriedStage {
         id: stage.id.clone(),
         address: wiring.address(stage.parts[0]),
         queries: wiring.node(stage.parts[0]).queries(),
@@ -129,8 +130,8 @@ fn spawn(
     let handle = thread::Builder::new()
         .name(format!("trommel {first}"))
         .spawn(move || {
-            // Locals are dropped in reverse order, so the end is announced after the group's
-            // edges are closed, even if closing them panics.
+            // Locals are dropped in reverse order. So the end is announced after the edges of the
+            // group are closed, even if closing an edge panics.
             let _announcement = Announcement { ended, end_event, index };
             let mut group = group;
             pin(core);
@@ -140,7 +141,7 @@ fn spawn(
     Ok(Worker { handle: Some(handle), labels, current })
 }
 
-/// Announces the end of a worker, when it is dropped.
+/// Announces the end of a worker when the value is dropped.
 struct Announcement {
     ended: Sender<usize>,
     end_event: Arc<OwnedFd>,
@@ -151,7 +152,8 @@ impl Drop for Announcement {
     fn drop(&mut self) {
         // There is no receiver when the run was dropped before its end.
         let _ = self.ended.send(self.index);
-        // A write fails only at the greatest number, which is readable too.
+        // A write fails only at the greatest number, and a descriptor with that number is readable,
+        // too.
         let _ = rustix::io::write(&self.end_event, &1_u64.to_ne_bytes());
     }
 }
@@ -179,7 +181,7 @@ fn work(group: &mut RunningGroup) {
     shared.fail(error);
 }
 
-/// The ends by which a thread is reached.
+/// The ends by which others reach a thread.
 struct ThreadEnds {
     bell: Arc<Doorbell>,
     mail: MailboxSender<Control>,
@@ -194,7 +196,7 @@ impl ThreadEnds {
     }
 }
 
-/// The threads of a run while they are put together.
+/// The nodes and threads of a run while they are connected.
 struct Wiring {
     /// Group of each part, and its index in the group.
     places: Vec<(usize, usize)>,
@@ -207,7 +209,7 @@ struct Wiring {
 }
 
 impl Wiring {
-    /// Number of sinks that need input; to be called when all parts are joined.
+    /// Number of sinks that need input. The caller has connected all parts before.
     fn needy_sinks(&mut self) -> usize {
         let nodes = self.nodes.iter_mut().flatten();
         nodes.map(|node| node.note_need()).filter(|&needs_input| needs_input).count()
@@ -230,7 +232,7 @@ impl Wiring {
             counters: Vec::new(),
             options,
         };
-        // Parts come in topological order, so each group has its parts in that order.
+        // Parts come in topological order, so the parts of each group are in that order.
         for (index, placed) in parts.into_iter().enumerate() {
             let counters = Arc::new(PartCounters::new());
             wiring.counters.push((placed.part.name.to_string(), Arc::clone(&counters)));
@@ -240,8 +242,8 @@ impl Wiring {
         wiring
     }
 
-    /// Lowers the byte limit of a queue so that all queues take at most a part of the memory that
-    /// is left to the pipeline, and reserves that.
+    /// Lowers the byte limit of each queue so that all queues together take at most a part of the
+    /// memory that is left to the pipeline, and reserves that memory.
     fn limit_queues(&mut self, links: &[Link], memory: &MemoryBudget) -> Option<Reservation> {
         let is_queue = |link: &&Link| self.places[link.from].0 != self.places[link.to].0;
         let queues = links.iter().filter(is_queue).count();
@@ -298,11 +300,11 @@ impl Wiring {
         }
     }
 
-    /// Joins one part to another.
+    /// Connects an output of one part to an input of another.
     fn join(&mut self, link: Link) {
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
-            let target = Target::Local { node: to.1, port: link.to_port, pushed: 0 };
+            let target = OutputTarget::Local { node: to.1, port: link.to_port, pushed: 0 };
             self.node(link.from).outputs.add_target(link.from_port, target);
             self.node(link.to).inputs.add_local(link.to_port);
             return;
@@ -311,23 +313,23 @@ impl Wiring {
         let (sender, receiver, state) = edge(self.options.queue, producer, consumer);
         let [from, to] = [link.from, link.to].map(|part| self.node(part).label().to_owned());
         self.edges.push(WatchedEdge { from, to, state });
-        self.node(link.from).outputs.add_target(link.from_port, Target::Remote(sender));
+        self.node(link.from).outputs.add_target(link.from_port, OutputTarget::Remote(sender));
         self.node(link.to).inputs.add_edge(link.to_port, receiver);
     }
 
-    /// Joins a part to the earlier one that takes its replies.
+    /// Connects a part to the earlier part that takes its replies.
     fn join_back(&mut self, path: ReplyPath) {
         let (from, to) = (self.places[path.from], self.places[path.to]);
         if from.0 == to.0 {
-            let target = Target::Local { node: to.1, port: 0, pushed: 0 };
+            let target = OutputTarget::Local { node: to.1, port: 0, pushed: 0 };
             self.node(path.from).outputs.set_reply_target(target);
             return;
         }
         let [producer, consumer] = [from.0, to.0].map(|group| Arc::clone(&self.bells[group]));
-        // Room for all replies: parts that wait for each other would never go on.
+        // The edge has room for all replies: two parts that wait for each other would never go on.
         let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
         let (sender, receiver, _) = edge(limits, producer, consumer);
-        self.node(path.from).outputs.set_reply_target(Target::Remote(sender));
+        self.node(path.from).outputs.set_reply_target(OutputTarget::Remote(sender));
         self.node(path.to).inputs.set_reply_edge(receiver);
         if path.has_queries {
             let address = self.address(path.from);

@@ -36,7 +36,7 @@ impl<K: Item> Bounds<K> {
         Self { monitored, unmonitored: summary.count_min(), observed: summary.observed() }
     }
 
-    /// The items with bounds of their own, ascending.
+    /// The items with bounds of their own, in ascending order.
     pub(crate) fn monitored(&self) -> &[Counted<K>] {
         &self.monitored
     }
@@ -62,7 +62,7 @@ impl<K: Item> Bounds<K> {
         let mut theirs = other.monitored.iter().peekable();
         let mut sums = Vec::with_capacity(ours.len() + theirs.len());
         let (our_most, their_most) = (self.unmonitored, other.unmonitored);
-        // Both lists ascend, so that one pass meets every item once and in order.
+        // Both lists ascend, so one pass meets every item once and in order.
         for counted in ours {
             while let Some(their) = theirs.next_if(|their| their.item < counted.item) {
                 sums.push(their.clone().plus(our_most, our_most));
@@ -78,8 +78,8 @@ impl<K: Item> Bounds<K> {
         self.observed = self.observed.saturating_add(other.observed);
     }
 
-    /// Keeps the `most` items with the largest upper bounds, at least 1; of equal ones the first.
-    /// The others lose their own bounds.
+    /// Keeps the `most` items with the largest upper bounds, at least 1. Among equal bounds, the
+    /// first items stay. The dropped items lose their own bounds.
     pub(crate) fn keep(&mut self, most: usize) {
         if self.monitored.len() <= most {
             return;

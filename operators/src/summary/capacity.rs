@@ -1,9 +1,9 @@
 //! The sizes that a summary can have.
 
-/// The most counters a summary can have: 2^26, more than 2 GiB of them.
+/// Maximum number of counters of a summary: 2^26, which take more than 2 GiB.
 pub const COUNTERS_MAX: usize = 1 << 26;
 
-/// Why a summary cannot have the size that was asked for.
+/// The reason why a summary cannot have the requested size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapacityError {
@@ -22,7 +22,7 @@ pub enum CapacityError {
         /// The number that was asked for.
         bins: usize,
     },
-    /// All counters are bins of the filter, none is left after it.
+    /// All counters are bins of the filter, so no counter is left after the filter.
     #[error("{counters} counters leave none after {bins} filter bins: at least {} are needed", bins + 1)]
     NoBackCounters {
         /// The counters that were asked for, bins included.

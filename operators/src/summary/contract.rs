@@ -12,10 +12,10 @@ use crate::shared::state::RestoreError;
 
 /// Counts of the items of a stream.
 ///
-/// With N the weight observed, `count - error <= true count <= count` for monitored items, and
-/// the true count of all others is at most [`Self::count_min`].
+/// With N the observed weight, `count - error <= true count <= count` for monitored items, and the
+/// true count of each other item is at most [`Self::count_min`].
 pub(crate) trait Counts<K: Item>: Send + 'static {
-    /// Says when the batches that follow entered the stream.
+    /// Tells the time at which the following batches entered the stream.
     fn enter(&mut self, _at: Instant) {}
     /// Counts each item once, or with its weight.
     fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>);
@@ -25,44 +25,45 @@ pub(crate) trait Counts<K: Item>: Send + 'static {
     fn count_min(&self) -> u64;
     /// N.
     fn observed(&self) -> u64;
-    /// Bytes of memory, itself included.
+    /// Bytes of memory, the summary itself included.
     fn state_bytes(&self) -> usize;
 }
 
 /// A summary of a stream in bounded memory.
 ///
-/// With k the counters, every implementor promises beside the bounds of [`Counts`]: an item that is
-/// not monitored was seen at most [`Self::unmonitored`] times; neither an error nor such a bound is
-/// above N / k. Code that uses only this trait keeps the promises.
+/// With k the counters, every implementor promises the bounds of [`Counts`] and two more: an item
+/// that is not monitored was seen at most [`Self::unmonitored`] times, and neither an error nor
+/// such a bound is above N / k. Code that uses only this trait keeps the promises.
 pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
     /// The counter of an item, if it is monitored.
     fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
-    /// The most that an item that is not monitored can have been seen.
+    /// Upper bound of the true count of an item that is not monitored.
     fn unmonitored(&self) -> impl Fn(&K) -> u64;
-    /// The secret of the keys that it asks batches for, if it asks for all keys of a batch.
+    /// The secret of the keys that the summary asks batches for, if the summary asks for all keys
+    /// of a batch.
     fn key_secret(&self) -> Option<&K::Secret> {
         None
     }
     /// The most items that are monitored.
     fn monitored_max(&self) -> usize;
-    /// The most that [`Counts::state_bytes`] becomes, strings left out.
+    /// Upper bound of [`Counts::state_bytes`], without the texts of items.
     fn state_bytes_max(&self) -> usize;
-    /// An empty summary that was made with the same numbers.
+    /// An empty summary of the same numbers of counters, bins and cells.
     fn to_empty(&self) -> Self;
-    /// Refuses a summary that was made with other numbers.
+    /// Refuses a summary of other numbers of counters, bins or cells.
     fn check_like(&self, other: &Self) -> Result<(), MergeError>;
     /// Becomes a summary of both streams.
     fn merge(&mut self, other: &Self) -> Result<(), MergeError>;
-    /// Divides all counts by 2^bits, upper bounds rounded up and lower ones down.
+    /// Divides all counts by 2^bits. Upper bounds are rounded up, and lower bounds down.
     fn scale_down(&mut self, bits: u32);
 }
 
-/// A summary that can be written down.
+/// A summary that can become bytes.
 pub(crate) trait Stored<K: StoredItem>: Summary<K> {
-    /// Everything that its future depends on, as bytes.
+    /// Everything on which the future of the summary depends, as bytes.
     fn snapshot(&self) -> Vec<u8>;
-    /// The summary that was written down, if it takes no more memory than that, on the instruction
-    /// set of this one.
+    /// The summary of `state`, on the instruction set of this summary, if the restored one takes at
+    /// most `state_bytes_max` bytes of memory.
     fn restored(&self, state: &[u8], state_bytes_max: usize) -> Result<Self, RestoreError>;
 }
 
@@ -100,8 +101,8 @@ counts!(SpaceSaving);
 counts!(Filter);
 counts!(Sieve);
 
-/// Why two summaries cannot be merged, or one cannot replace the other: they were made with
-/// different numbers, so that the result would not keep the bounds of both.
+/// The reason why two summaries cannot be merged, or one cannot replace the other: the summaries
+/// were made with different numbers, so the result would not keep the bounds of both.
 ///
 /// # Examples
 ///

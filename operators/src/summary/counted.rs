@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use crate::shared::items::StoredItem;
 use crate::shared::state::{Reader, RestoreError, Writer};
 
-/// An item with bounds on how often it was seen: `count - error <= true count <= count`.
+/// An item with bounds of its true count: `count - error <= true count <= count`.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ pub struct Counted<K> {
     pub item: K,
     /// The upper bound: never below the true count.
     pub count: u64,
-    /// The most by which `count` exceeds the true count; 0 if it is exact.
+    /// Upper bound of the excess of `count` over the true count; 0 if the count is exact.
     pub error: u64,
 }
 
@@ -78,8 +78,8 @@ impl<K: Clone> Counted<&K> {
     }
 }
 
-/// The most ranks that a stage finds by itself: in a heap that stays in the first-level cache. More
-/// are sorted, for a query by the thread that asked.
+/// Maximum number of ranks that a stage finds by itself, in a heap that stays in the first-level
+/// cache. For more ranks, all items are sorted; for a query, the thread that asked sorts.
 pub(crate) const HEAP_MAX: usize = 1024;
 
 /// The `n` largest of distinct counted items: count descending, ties by item ascending.
@@ -117,7 +117,7 @@ pub(crate) fn top_borrowed<'a, K: Ord>(
         ranked.sort_unstable();
         return ranked.into_iter().map(|ranked| ranked.0).collect();
     }
-    let mut best = Best { ranked: BinaryHeap::new(), n, count_min: 0 };
+    let mut best = BestRanks { ranked: BinaryHeap::new(), n, count_min: 0 };
     // `for_each` runs a chain of iterators as one loop after the other.
     counted.into_iter().for_each(|counted| {
         if counted.count >= best.count_min {
@@ -152,17 +152,18 @@ fn select<'a, K: Ord>(
 }
 
 /// The best ranks so far.
-struct Best<'a, K> {
+struct BestRanks<'a, K> {
     /// At most `n`, the last rank on top.
     ranked: BinaryHeap<Ranked<'a, K>>,
     n: usize,
-    /// Of the last rank, once there are `n`: nearly all others fail this one comparison.
+    /// The count of the last rank, once there are `n`. Nearly all other items fail the comparison
+    /// with this count.
     count_min: u64,
 }
 
-impl<'a, K: Ord> Best<'a, K> {
-    /// Not inlined, so that the loop around it is small enough to be: four times faster over a
-    /// thousand counters.
+impl<'a, K: Ord> BestRanks<'a, K> {
+    /// The function is not inlined, so that the loop around it is small enough for inlining: that
+    /// is four times faster over a thousand counters.
     #[inline(never)]
     fn admit(&mut self, counted: Counted<&'a K>) {
         let candidate = Ranked(counted);

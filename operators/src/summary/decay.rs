@@ -1,7 +1,7 @@
-//! Counts that fade: an occurrence of a half-life ago counts half.
+//! Counts that fade: an occurrence that is a half-life old counts half.
 //!
 //! Source: Cormode, Shkapenyuk, Srivastava, Xu, *Forward Decay: A Practical Time Decay Model for
-//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Counts are not touched when they
+//! Streaming Systems*, ICDE 2009, §3 and §5 (heavy hitters). Counts stay as they are while they
 //! age. Instead, later items weigh more, and an answer divides by the present weight of an item;
 //! only the ratio of two weights matters.
 //!
@@ -14,10 +14,10 @@
 //! W(j) = c[j mod 64] * 2^(j div 64 - b)        c[r] = 2^(16 + r / 64), rounded to a whole number
 //! ```
 //!
-//! for a b that is the same for all counts. So the curve is a staircase that halves exactly in a
+//! The number b is the same for all counts. So the curve is a staircase that halves exactly in a
 //! half-life, and that follows 2^(-age / half-life) within a step (1.1 %) and a rounding (below
-//! 0.001 %). Weights are whole numbers, and the *decayed count* of an item is exactly the sum of
-//! the W of its occurrences, times their weights, divided by the present W.
+//! 0.001 %). Weights are whole numbers. The *decayed count* of an item is exactly the sum of the W
+//! of its occurrences, times their weights, divided by the present W.
 //!
 //! When the weight would reach 2^24, all counts are divided by a power of 2, so that b rises: once
 //! in 8 half-lives, however long the stream is.
@@ -27,17 +27,17 @@
 //! With N and the true counts decayed, k counters: `count - error <= true count <= count`; errors
 //! and the counts of unmonitored items are at most N / k + 2. Counts are whole numbers.
 //!
-//! 1. *Between divisions* the summary sees a weighted stream, and keeps its bounds: its N and its
-//!    true counts are the decayed ones times the present W.
-//! 2. *A division* rounds upper bounds up and lower ones down, so that they stay bounds; errors and
-//!    the line stay within N / k + 4 units ([`merge`](super::merge), [`sieve`](super::sieve)). N is
-//!    rounded up, and at most 2 units too large after any number of divisions.
+//! 1. *Between divisions*, the summary sees a weighted stream and keeps its bounds: its N and its
+//!    true counts are the decayed numbers times the present W.
+//! 2. *A division* rounds upper bounds up and lower bounds down, so that they stay bounds. Errors
+//!    and the line stay within N / k + 4 units ([`merge`](super::merge), [`sieve`](super::sieve)).
+//!    N is rounded up, and is at most 2 units too large after any number of divisions.
 //! 3. *An answer* divides by W and rounds outwards, which adds less than 1 to the count and less
 //!    than 2 to the error. W is at least 2^16 units, so the units of (2) are less than a 10,000th
 //!    in all.
 //!
-//! Sums have 64 bits: they saturate at a decayed weight of 2^40 in the window of the half-life, and
-//! the bounds end there. A half-life of up to 2^38 items that weigh 1 stays below.
+//! Sums have 64 bits. A sum saturates at a decayed weight of 2^40 in the window of the half-life,
+//! and the bounds end there. A half-life of up to 2^38 items that weigh 1 stays below that weight.
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ pub(crate) struct Decayed<S> {
 }
 
 impl<S> Decayed<S> {
-    /// Around an empty summary.
+    /// A summary of counts that fade, around an empty summary.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -107,7 +107,8 @@ impl<S> Decayed<S> {
         }
     }
 
-    /// The step of the item at this position of the stream, and where the next step begins.
+    /// The step of the item at this position of the stream, and the position at which the next step
+    /// begins.
     fn step_at(&self, position: u64, time: u64) -> (u64, u64) {
         let HalfLife::Items(half_life) = self.half_life else { return (time, u64::MAX) };
         let (position, half_life) = (u128::from(position), u128::from(half_life));
@@ -117,7 +118,7 @@ impl<S> Decayed<S> {
         (narrow(step), narrow(next))
     }
 
-    /// The step of this time; it does not go back.
+    /// The step of this time. Steps do not go back.
     fn step_of(&mut self, entered: Instant) -> u64 {
         let HalfLife::Time(half_life) = self.half_life else { return 0 };
         let start = *self.start.get_or_insert(entered);
@@ -132,7 +133,7 @@ impl<S> Decayed<S> {
         self.curve[remainder] << (step / STEPS - self.base)
     }
 
-    /// Lets b be `base`, if that makes weights too large otherwise.
+    /// Sets b to `base`, if weights would become too large otherwise.
     fn rebase<K: Item>(&mut self, base: u64)
     where
         S: Summary<K>,
@@ -144,8 +145,8 @@ impl<S> Decayed<S> {
         }
     }
 
-    /// Writes down the weights of the next items, up to `len`, as long as b can stay, and passes
-    /// over them; the step of the last one.
+    /// Appends the weights of the next items to `buffer`, up to `len` weights and as long as b can
+    /// stay, and passes over these items. Returns the step of the last item.
     fn fill(&mut self, buffer: &mut Vec<u64>, len: usize, time: u64) -> u64 {
         let mut last = self.step;
         while buffer.len() < len {

@@ -1,15 +1,15 @@
-//! Where each monitored item is: a hash table with chains, sized once.
+//! The slot of each monitored item: a hash table with chains, of a fixed size.
 //!
 //! ```text
 //! heads: u32[h]   h = the power of two >= 4 k, so that most chains are empty or one node long
 //! nodes: { item, next: u32 }[k], in slots 0.. without gaps
 //! ```
 //!
-//! Replacing an item is the hot operation (with little skew it happens for nearly every one), and
-//! it costs a walk along two short chains: no tombstone, no rehash, no allocation. New items go
-//! to the end of their chain: they are seldom the frequent ones, which so come to the front as
-//! the nodes before them are replaced (measured: 2 to 3 times the throughput at Zipf 1.5 and 2
-//! against new items in front).
+//! The replacement of an item is the hot operation: with little skew, nearly every item replaces
+//! another. A replacement costs a walk along two short chains, and no tombstone, no rehash and no
+//! allocation. A new item goes to the end of its chain. New items are seldom the frequent ones, so
+//! frequent items come to the front as the nodes before them are replaced (measured: 2 to 3 times
+//! the throughput at Zipf 1.5 and 2 of a version with new items in front).
 //!
 //! # Length of chains
 //!
@@ -17,20 +17,21 @@
 //! Dietzfelbinger, Hagerup, Katajainen, Penttonen, *A Reliable Randomized Algorithm for the
 //! Closest-Pair Problem*, Journal of Algorithms 25, 1997), or of the sum of two products, for which
 //! the proof is with the [hash of cells](trommel_kernels::sieve::CodeHash). Two different keys that
-//! were chosen without knowledge of the numbers share one of h chains with a probability of at most
-//! 2 / h. They decide nothing but the order of chains, which no answer depends on, and are written
-//! to no snapshot. So the items that are in the index at some time do not depend on them, and an
-//! item meets at most 2 k / h <= 1/2 others in its chain in expectation, for every stream.
+//! were chosen without knowledge of the random numbers share one of h chains with a probability of
+//! at most 2 / h. The random numbers decide nothing but the order of chains, on which no answer
+//! depends, and no snapshot has them. So the items that are in the index at some time do not depend
+//! on the random numbers, and an item meets at most 2 k / h <= 1/2 other items in its chain in
+//! expectation, for every stream.
 //!
-//! Some numbers are bad for some sets of items: one in a hundred turns consecutive integers into
-//! chains that are 5 to 10 times too long. So linking counts the nodes that it passes. When they
-//! are more than the items that were looked up, which has a probability of at most 1/2 by
-//! Markov's inequality, numbers are drawn again and all items are linked again, at O(1) a node
+//! Some random numbers are bad for some sets of items: one in a hundred turns consecutive integers
+//! into chains that are 5 to 10 times too long. So linking counts the nodes that it passes. If
+//! these are more than the items that were looked up, which by Markov's inequality has a
+//! probability of at most 1/2, new numbers are drawn and all items are linked again, at O(1) a node
 //! passed. So linking costs O(1) an item, amortized, for every stream and after at most two draws
 //! in expectation.
 //!
-//! That is about keys. Two long texts have equal keys with a probability of about 2^-64 if they
-//! were chosen without knowledge of the secret of the keys; for that there is no proof.
+//! This bound is about keys. Two long texts that were chosen without knowledge of the secret of the
+//! keys have equal keys with a probability of about 2^-64; for that there is no proof.
 
 use trommel_kernels::prefetch;
 use trommel_kernels::sieve::CellKey;
@@ -38,11 +39,11 @@ use trommel_kernels::sieve::CellKey;
 use crate::shared::items::Item;
 use crate::shared::names::secret::random_seed;
 
-/// The end of a chain: no slot, because capacities stay below it.
+/// The end of a chain. The number is no slot, because capacities stay below it.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
-struct Node<K> {
+struct ChainNode<K> {
     item: K,
     next: u32,
 }
@@ -57,7 +58,7 @@ pub(super) struct ItemIndex<K: Item> {
     /// 64 - log2(heads): the head of a chain is the top bits of a product.
     shift: u32,
     heads: Vec<u32>,
-    nodes: Vec<Node<K>>,
+    nodes: Vec<ChainNode<K>>,
     /// Since the multipliers were drawn: items that were looked up, and nodes that were passed to
     /// link items.
     items: usize,
@@ -79,8 +80,8 @@ impl<K: Item> ItemIndex<K> {
         }
     }
 
-    /// An index of distinct items from elsewhere, in slots in their order; O(items), however many
-    /// of them collide.
+    /// An index of distinct items from elsewhere, whose slots have the order of the items.
+    /// O(items), whatever number of items collide.
     pub(super) fn of(
         capacity: usize,
         secret: K::Secret,
@@ -89,14 +90,14 @@ impl<K: Item> ItemIndex<K> {
         let mut index = Self::new(capacity, secret);
         for mut item in items {
             item.rekey(&index.secret);
-            index.nodes.push(Node { item, next: NONE });
+            index.nodes.push(ChainNode { item, next: NONE });
         }
         index.link_all();
         index
     }
 
     /// Draws the multipliers again if chains are too long. Before the next call, at most `items`
-    /// will be looked up.
+    /// items are looked up.
     #[inline]
     pub(super) fn refresh(&mut self, items: usize) {
         self.items = self.items.saturating_add(items);
@@ -116,7 +117,7 @@ impl<K: Item> ItemIndex<K> {
     /// Links all nodes while no chain has any.
     fn link_all(&mut self) {
         (self.items, self.passed) = (0, 0);
-        // From the last on, each node becomes the first of its chain: no chain is walked.
+        // From the last node on, each node becomes the first of its chain, so no chain is walked.
         for slot in (0..self.nodes.len()).rev() {
             let head = self.head(self.nodes[slot].item.key());
             let first = &mut self.heads[head as usize];
@@ -181,7 +182,7 @@ impl<K: Item> ItemIndex<K> {
         self.prefetch_head(self.head(self.nodes[slot as usize].item.key()));
     }
 
-    /// The slot of an item, if it is there.
+    /// The slot of an item, if the index has the item.
     pub(super) fn slot_of(&self, item: K::Ref<'_>) -> Option<u32> {
         let key = self.key_of(item);
         self.find(item, key, self.head(key))
@@ -200,15 +201,17 @@ impl<K: Item> ItemIndex<K> {
         None
     }
 
-    /// Adds an item that is not there and has its key; its slot is the former length.
+    /// Adds an item with its key, which the index does not have. The slot of the item is the former
+    /// length.
     pub(super) fn push(&mut self, item: K) {
         let slot = narrow(self.nodes.len());
         let head = self.head(item.key());
-        self.nodes.push(Node { item, next: NONE });
+        self.nodes.push(ChainNode { item, next: NONE });
         self.link(slot, head);
     }
 
-    /// Puts an item that is not there into the place of another. `head` is the chain of `key`.
+    /// Puts an item that the index does not have into the slot of another item. `head` is the chain
+    /// of `key`.
     #[inline]
     pub(super) fn assign(&mut self, slot: u32, item: K::Ref<'_>, key: K::Key, head: u32) {
         self.unlink(slot);
@@ -216,8 +219,8 @@ impl<K: Item> ItemIndex<K> {
         self.link(slot, head);
     }
 
-    /// Puts an item from elsewhere, which is not there, into the place of another, which it
-    /// returns.
+    /// Puts an item from elsewhere, which the index does not have, into the slot of another item.
+    /// Returns the other item.
     pub(super) fn replace(&mut self, slot: u32, mut item: K) -> K {
         self.unlink(slot);
         item.rekey(&self.secret);
@@ -227,7 +230,7 @@ impl<K: Item> ItemIndex<K> {
         old
     }
 
-    /// Takes an item out; the item of the last slot moves into its place.
+    /// Takes an item out. The item of the last slot moves into the free slot.
     pub(super) fn swap_remove(&mut self, slot: u32) -> K {
         self.unlink(slot);
         let last = narrow(self.nodes.len() - 1);
@@ -237,19 +240,19 @@ impl<K: Item> ItemIndex<K> {
         self.nodes.swap_remove(slot as usize).item
     }
 
-    /// Bytes on the heap of an index with this capacity, without those of its items.
+    /// Bytes on the heap of an index with this capacity, without the bytes of its items.
     pub(super) fn bytes(capacity: usize) -> usize {
-        heads(capacity) * size_of::<u32>() + capacity * size_of::<Node<K>>()
+        heads(capacity) * size_of::<u32>() + capacity * size_of::<ChainNode<K>>()
     }
 
     /// Bytes on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.heads.capacity() * size_of::<u32>()
-            + self.nodes.capacity() * size_of::<Node<K>>()
+            + self.nodes.capacity() * size_of::<ChainNode<K>>()
             + self.items().map(Item::heap_bytes).sum::<usize>()
     }
 
-    /// Puts the node in `slot`, which is in no chain, at the end of its own, `head`.
+    /// Puts the node in `slot`, which is in no chain, at the end of its chain `head`.
     #[inline(always)]
     fn link(&mut self, slot: u32, head: u32) {
         self.nodes[slot as usize].next = NONE;

@@ -9,44 +9,47 @@
 //!
 //! # How
 //!
-//! A summary i bounds the count of *every* item: by [`Counted`] if it is monitored, and otherwise
-//! by 0 and u_i, where u_i is the smallest count. The bounds of both streams together are the sums
-//! of the bounds of each ([`combine`]). The k items with the largest upper bounds stay monitored.
+//! A summary i bounds the count of *every* item: by [`Counted`] if the item is monitored, and
+//! otherwise by 0 and u_i, where u_i is the smallest count. The bounds of both streams together are
+//! the sums of the bounds of each ([`combine`]). The k items with the largest upper bounds stay
+//! monitored.
 //!
 //! # Guarantees
 //!
-//! For [`SpaceSaving`] and [`Filter`]. Of summary i, let N_i be the weight and u_i the smallest
-//! of the k counts, where a free counter has count 0; let N = N_1 + N_2, as long as that does not
-//! saturate. For the proof of [the module](super) to hold from then on, a summary has to fulfil:
-//! bounds are true, errors are at most N_i / k, no unmonitored item was seen more than u_i times,
-//! and **the counts sum to at most N_i** (equality is not used), so that u_i <= N_i / k.
+//! This is about [`SpaceSaving`] and [`Filter`]. Let N_i be the weight of summary i, and u_i the
+//! smallest of its k counts, where a free counter has count 0; let N = N_1 + N_2, as long as this
+//! sum does not saturate. For the proof of [the module](super) to hold from then on, a summary must
+//! have four properties: bounds are true, errors are at most N_i / k, no unmonitored item was seen
+//! more than u_i times, and **the counts sum to at most N_i** (equality is not used), so that u_i
+//! <= N_i / k.
 //!
-//! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each is the sum of
-//!    two, none of which is above N_i / k.
-//! 2. *The k largest counts sum to at most N.* Of a count c of summary i, call c - u_i its excess;
-//!    the excesses of i sum to at most N_i - k u_i, because either all k counters are taken or u_i
-//!    is 0. A combined count is u_1 + u_2 and the excesses of the item in both; so k of them sum to
-//!    at most k (u_1 + u_2) + N_1 - k u_1 + N_2 - k u_2 = N.
+//! 1. *Bounds are true*, as sums of true bounds. *Errors are at most N / k*: each error is the sum
+//!    of two numbers, of which none is above N_i / k.
+//! 2. *The k largest counts sum to at most N.* Call c - u_i the excess of a count c of summary i.
+//!    The excesses of i sum to at most N_i - k u_i, because either all k counters are taken or u_i
+//!    is 0. A combined count is u_1 + u_2 and the excesses of the item in both. So k combined
+//!    counts sum to at most k (u_1 + u_2) + N_1 - k u_1 + N_2 - k u_2 = N.
 //! 3. *No unmonitored item was seen more than the smallest count.* While a counter is free, nothing
-//!    was dropped and neither summary had all its counters taken. Otherwise: an item that was
-//!    monitored in neither was seen at most u_1 + u_2 times, which no combined count is below; one
-//!    that was dropped had no larger combined count than each item that stays.
-//! 4. *With at most k distinct items in both streams, all counts are exact*, if they were: an item
-//!    to which u_i > 0 is added is one more than the k items of summary i.
+//!    was dropped and neither summary had all its counters taken. Otherwise, an item that was
+//!    monitored in neither summary was seen at most u_1 + u_2 times, and no combined count is below
+//!    that. A dropped item had no larger combined count than each item that stays.
+//! 4. *With at most k distinct items in both streams, all counts are exact*, if the counts of both
+//!    summaries were: an item to which u_i > 0 is added would be one more than the k items of
+//!    summary i.
 //!
-//! All this is true of the result again, so it is true after every sequence of merges and batches.
-//! The result does not depend on which of two summaries is merged into the other; it does depend on
-//! the grouping of three, within the bounds.
+//! The result has the four properties again, so they hold after every sequence of merges and
+//! batches. The result does not depend on which of two summaries is merged into the other. The
+//! result does depend on the grouping of three summaries, within the bounds.
 //!
 //! When N saturates, the bounds by N / k end; (1) and (3) hold for true counts that saturate
 //! likewise.
 //!
 //! # Scaling down
 //!
-//! [`Decayed`](super::decay::Decayed) divides counts by a power of 2, rounding outwards. Bounds
-//! stay true, and an order of counts stays one. Of the sum of the counts, which k roundings raise
-//! by less than k, N / k + 1 is left as the bound of the smallest count, and with it of errors;
-//! after any number of divisions by 2^b each it is N / k + 1 + 2^-b + 2^-2b ... < N / k + 2.
+//! [`Decayed`](super::decay::Decayed) divides counts by a power of 2 and rounds outwards. Bounds
+//! stay true, and the order of counts stays. The k roundings raise the sum of the counts by less
+//! than k, so the bound of the smallest count, and with it that of errors, is N / k + 1. After any
+//! number of divisions by 2^b each, this bound is N / k + 1 + 2^-b + 2^-2b ... < N / k + 2.
 
 use std::cmp::Reverse;
 
@@ -56,7 +59,7 @@ use super::filter::Filter;
 use super::space_saving::SpaceSaving;
 use crate::shared::items::Item;
 
-/// Bounds in both streams together of all items that are monitored in one of them.
+/// The bounds, in both streams together, of all items that one of the summaries monitors.
 pub(super) fn combine<K: Item, S: Summary<K>>(left: &S, right: &S) -> Vec<Counted<K>> {
     let (left_most, right_most) = (left.unmonitored(), right.unmonitored());
     let twice = |most| (most, most);
@@ -75,7 +78,7 @@ pub(super) fn combine<K: Item, S: Summary<K>>(left: &S, right: &S) -> Vec<Counte
     ours.chain(theirs).map(|counted| counted.cloned()).collect()
 }
 
-/// Keeps the `n` largest, in the order of their ranks; returns the others.
+/// Keeps the `n` largest items, in the order of their ranks; returns the other items.
 pub(super) fn keep_largest<K: Item>(counted: &mut Vec<Counted<K>>, n: usize) -> Vec<Counted<K>> {
     counted.sort_unstable_by(|a, b| (Reverse(a.count), &a.item).cmp(&(Reverse(b.count), &b.item)));
     counted.split_off(n.min(counted.len()))
@@ -141,7 +144,7 @@ impl<K: Item> SpaceSaving<K> {
         Ok(())
     }
 
-    /// A summary of the same size and secret that monitors these instead.
+    /// A summary of the same size and secret that monitors these items instead.
     fn with_counted(&self, observed: u64, counted: Vec<Counted<K>>) -> Self {
         Self::from_counted(self.counters(), self.secret().clone(), observed, counted)
     }

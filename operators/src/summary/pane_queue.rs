@@ -12,9 +12,10 @@
 //!
 //! # Guarantees
 //!
-//! Let k be the counters that were asked for, C >= k the items that the list of an ended pane may
-//! have, e = C - k, and L = N e / (k C) for a stream of weight N. A list bounds the count of every
-//! item that it lacks by u. Its items have counts c. With b the larger one of u and L, let
+//! Let k be the counters asked for, C >= k the maximum number of items in the list of an ended
+//! pane, e = C - k, and L = N e / (k C) for a stream of weight N. A list bounds the count of every
+//! item that it lacks by u. The items of a list have counts c. With b the larger one of u and L,
+//! let
 //!
 //! ```text
 //! (1)  the sum of max(0, c - b) over the list is at most N - C (b - L)
@@ -47,12 +48,12 @@
 //!
 //! # Cost
 //!
-//! Four additions of lists a pane, for any number of panes: the ended panes are kept as two stacks.
-//! `newer` holds the panes that ended last, with their sum. When `older` is used up, it takes all
-//! of them, the newest at the bottom, so that the oldest leaves from its top. (The technique is
-//! folklore: a queue of two stacks.) The sums from the bottom up to each pane are kept for the
-//! [`BLOCK`] panes on top, and otherwise for each [`BLOCK`]th: memory is that of the panes, and of
-//! some 2 [`BLOCK`] lists more instead of one for each pane.
+//! Each pane costs four additions of lists, for any number of panes: the ended panes are two
+//! stacks. `newer` holds the panes that ended last, with their sum. When `older` is used up, it
+//! takes all of these panes, the newest at the bottom, so that the oldest leaves from its top. (The
+//! technique is folklore: a queue of two stacks.) The sum from the bottom up to a pane is kept for
+//! each of the [`BLOCK`] panes on top, and otherwise for each [`BLOCK`]th pane. So the memory is
+//! that of the panes and of some 2 [`BLOCK`] lists, instead of one more list for each pane.
 
 use super::bounds::Bounds;
 use super::contract::Summary;
@@ -68,14 +69,14 @@ pub(crate) struct PaneQueue<K, S> {
     live: S,
     /// C.
     monitored_max: usize,
-    /// Ended panes that belong to the window.
+    /// Maximum number of ended panes that belong to the window.
     ended_max: usize,
     /// Panes that ended last, the newest at the end, and their sum.
     newer: Vec<Bounds<K>>,
     newer_sum: Bounds<K>,
-    /// Panes before them, the oldest at the end, without the panes of `sums`.
+    /// Panes before `newer`, the oldest at the end, without the panes of `sums`.
     older: Vec<Bounds<K>>,
-    /// Before each block of `older`: the sum of the panes up to it.
+    /// The sum of the panes before each block of `older`.
     bases: Vec<Bounds<K>>,
     /// For the block on top of `older`: the sum up to each of its panes.
     sums: Vec<Bounds<K>>,
@@ -110,7 +111,7 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
         }
         let of_pane = monitored_max.min(pane_items);
         let of_sum = monitored_max.min(pane_items.saturating_mul(panes));
-        // Sums of two lists have twice as many items before they are reduced.
+        // The sum of two lists has twice as many items before the sum is reduced.
         let sums = panes / BLOCK + BLOCK + 6;
         let items = of_pane.saturating_mul(panes).saturating_add(of_sum.saturating_mul(sums));
         live.state_bytes_max() + Bounds::<K>::bytes(items)
@@ -213,7 +214,7 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
     }
 }
 
-/// Adds a list and keeps the largest.
+/// Adds a list to `sum` and keeps the largest items.
 fn add<K: Item>(sum: &mut Bounds<K>, other: &Bounds<K>, monitored_max: usize) {
     sum.add(other);
     sum.keep(monitored_max);

@@ -1,4 +1,4 @@
-//! Parts of batches, and the two steps from a part to rows.
+//! The parts of batches, and the two steps from a part to rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,18 +10,18 @@ use trommel_engine::operator::{Counters, OperatorError, Output};
 use super::TokenizeError;
 use super::input::TextInput;
 use crate::shared::rejected::BadRows;
-use crate::shared::tokens::Place;
+use crate::shared::tokens::TextPosition;
 
 /// Some rows of a batch.
-pub(super) struct Part {
+pub(super) struct TextPart {
     pub(super) records: RecordBatch,
-    /// The column to cut.
+    /// The texts to cut.
     pub(super) texts: StringArray,
-    /// The id of the first text, if texts have ids.
+    /// The id of the first text, if the texts have ids.
     pub(super) first_id: u32,
 }
 
-impl Part {
+impl TextPart {
     /// The id of the text in this row.
     pub(super) fn id(&self, row: usize) -> u32 {
         let row = u32::try_from(row).expect("ids of the part are below 2^32");
@@ -44,28 +44,28 @@ impl Part {
 }
 
 /// Cuts batches into parts.
-pub(super) struct Parts {
+pub(super) struct TextParts {
     texts: TextInput,
-    /// Bytes of the texts of a part, unless one text has more.
+    /// Maximum bytes of the texts of a part, unless one text has more.
     bytes_max: usize,
-    /// The id of the next text, if texts have ids.
+    /// The id of the next text, if the texts have ids.
     next_id: Option<u64>,
     bad: BadRows,
-    /// The last batch, if there is more of it.
-    pending: Option<Pending>,
+    /// The rest of the last batch, if there is a rest.
+    pending: Option<PendingBatch>,
 }
 
 /// A batch that is cut into parts.
-struct Pending {
+struct PendingBatch {
     records: RecordBatch,
     texts: StringArray,
     /// The next row.
     begin: usize,
-    /// The rows from there on that cannot be used.
+    /// The rows from `begin` on that cannot be used.
     unusable: VecDeque<usize>,
 }
 
-impl Parts {
+impl TextParts {
     /// Parts of up to `bytes_max` bytes of `texts`, or of one text.
     pub(super) fn new(texts: TextInput, bad: BadRows, bytes_max: usize) -> Self {
         Self { texts, bytes_max, next_id: None, bad, pending: None }
@@ -76,16 +76,16 @@ impl Parts {
         Self { next_id: Some(0), ..self }
     }
 
-    /// Takes a batch; all parts of the one before have been taken.
+    /// Takes a batch. The caller has taken all parts of the batch before.
     ///
     /// # Errors
-    /// If an expression has no value for a row, and the run ends with it.
+    /// If an expression has no value for a row, and such a row ends the run.
     pub(super) fn take(&mut self, records: RecordBatch) -> Result<(), OperatorError> {
         let mut faults = self.bad.faults();
         let texts = self.texts.of(&records, &mut faults)?;
         self.bad.settle(0, &records, &faults)?;
         let unusable = faults.rows().collect();
-        self.pending = Some(Pending { records, texts, begin: 0, unusable });
+        self.pending = Some(PendingBatch { records, texts, begin: 0, unusable });
         Ok(())
     }
 
@@ -99,19 +99,19 @@ impl Parts {
         self.bad.take_rejected()
     }
 
-    /// The next part; none until another batch comes.
+    /// The next part; `None` until another batch comes.
     ///
     /// # Errors
     /// If there are more texts than ids.
-    pub(super) fn next(&mut self) -> Result<Option<Part>, TokenizeError> {
+    pub(super) fn next(&mut self) -> Result<Option<TextPart>, TokenizeError> {
         let Some(mut pending) = self.pending.take() else { return Ok(None) };
         while pending.unusable.front() == Some(&pending.begin) {
             pending.unusable.pop_front();
             pending.begin += 1;
-            // The position of a row that is left out is not given to another one.
+            // A row that is left out keeps its position: no other row gets it as an id.
             self.next_id.iter_mut().for_each(|id| *id += 1);
         }
-        let Pending { records, texts: all, begin, unusable } = &pending;
+        let PendingBatch { records, texts: all, begin, unusable } = &pending;
         let rest = records.num_rows() - begin;
         // A part ends before a row that cannot be used, so that its texts have consecutive ids.
         let whole = unusable.front().map_or(rest, |row| row - begin);
@@ -128,13 +128,13 @@ impl Parts {
             Some(next) => {
                 let first = u32::try_from(*next).map_err(|_| TokenizeError::TooManyTexts)?;
                 *next += rows as u64;
-                // All of its texts have ids.
+                // The last text of the part must have an id, too.
                 u32::try_from(*next - 1).map_err(|_| TokenizeError::TooManyTexts)?;
                 first
             }
         };
         let records = records.slice(*begin, rows);
-        let part = Part { records, texts: texts.slice(0, rows), first_id };
+        let part = TextPart { records, texts: texts.slice(0, rows), first_id };
         if rows < rest {
             pending.begin += rows;
             self.pending = Some(pending);
@@ -145,33 +145,33 @@ impl Parts {
 
 /// The tokens of some rows of a part.
 pub(super) trait Piece: Send + 'static {
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     fn bytes(&self) -> usize;
 }
 
-/// Cuts texts into tokens. A piece depends on its part and its place only.
+/// Cuts texts into tokens. A piece depends only on its part and its position there.
 pub(super) trait Cut: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;
 
-    /// Cuts a part from a place on, up to about a batch of rows. Returns the place at which to
-    /// continue; a row past the last one if nothing is left.
-    fn cut(&mut self, part: &Part, from: Place) -> (Self::Piece, Place);
+    /// Cuts a part from a position on, up to about a batch of rows. Returns the position at which
+    /// to continue; a row past the last one if nothing is left.
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (Self::Piece, TextPosition);
 }
 
 /// Makes rows of pieces, in the order of the input.
-pub(super) trait Rows: Send + 'static {
+pub(super) trait RowMaker: Send + 'static {
     /// Type of the pieces.
     type Piece: Piece;
 
-    /// Sends the rows of a piece, which is that of these rows of the part.
+    /// Sends the rows of a piece. The piece has the tokens of `rows` of the part.
     ///
     /// # Errors
     /// Any error ends the run.
     fn send(
         &mut self,
         piece: &Self::Piece,
-        part: &Part,
+        part: &TextPart,
         rows: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError>;
@@ -182,29 +182,29 @@ pub(super) trait Rows: Send + 'static {
     }
 }
 
-/// A piece that is a batch already, or the reason why there is none.
-pub(super) struct Batch {
+/// A piece that is already a batch, or the reason why there is no batch.
+pub(super) struct BatchPiece {
     pub(super) records: Result<RecordBatch, TokenizeError>,
-    /// Bytes of what has been made for it.
+    /// Bytes of memory that the batch takes.
     pub(super) bytes: usize,
 }
 
-impl Piece for Batch {
+impl Piece for BatchPiece {
     fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// Sends batches as they are.
-pub(super) struct Whole;
+/// Sends pieces that are already batches.
+pub(super) struct SendBatches;
 
-impl Rows for Whole {
-    type Piece = Batch;
+impl RowMaker for SendBatches {
+    type Piece = BatchPiece;
 
     fn send(
         &mut self,
-        piece: &Batch,
-        _: &Part,
+        piece: &BatchPiece,
+        _: &TextPart,
         _: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {

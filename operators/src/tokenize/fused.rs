@@ -1,28 +1,28 @@
-//! The operator of a stage with one thread: cuts a piece and makes its rows while it is in the
-//! cache.
+//! The operator of a stage with one thread: cuts a piece, and makes its rows while the piece is in
+//! the cache.
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
-use super::cut::{Cut, Part, Parts, Rows};
 use crate::shared::rejected::PORT;
-use crate::shared::tokens::Place;
+use super::cut::{Cut, RowMaker, TextPart, TextParts};
+use crate::shared::tokens::TextPosition;
 
 pub(super) struct Fused<C, R> {
-    parts: Parts,
+    parts: TextParts,
     cut: C,
     rows: R,
-    /// The part in progress, and the place of its next piece.
-    pending: Option<(Part, Place)>,
+    /// The part in progress, and the position of its next piece.
+    pending: Option<(TextPart, TextPosition)>,
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Fused<C, R> {
-    pub(super) fn new(parts: Parts, cut: C, rows: R) -> Self {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Fused<C, R> {
+    pub(super) fn new(parts: TextParts, cut: C, rows: R) -> Self {
         Self { parts, cut, rows, pending: None }
     }
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for Fused<C, R> {
     fn process(
         &mut self,
         _: usize,
@@ -38,7 +38,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Operator for Fused<C, R> {
         let (part, from) = match self.pending.take() {
             Some(pending) => pending,
             None => match self.parts.next()? {
-                Some(part) => (part, Place::default()),
+                Some(part) => (part, TextPosition::default()),
                 None => return Ok(Flow::NeedInput),
             },
         };

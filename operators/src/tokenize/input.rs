@@ -17,10 +17,11 @@ use crate::shared::rejected::Faults;
 pub(super) struct TextInput(ColumnInput);
 
 impl TextInput {
-    /// The texts `text`, a column or an expression; or the only column of texts.
+    /// The texts of `text`, a column or an expression; without `text`, the only column of texts.
     ///
     /// # Errors
-    /// If they are no texts, or there is no such column or more than one.
+    /// If the values are no texts, there is no such column, or there is more than one column of
+    /// texts.
     pub(super) fn bind(schema: &SchemaRef, text: Option<&str>) -> Result<Self, BindError> {
         let Some(text) = text else { return only_text(schema) };
         let (column, found) = ColumnInput::bind(schema, text, "column")?;

@@ -8,32 +8,29 @@
 //!                                                          per text
 //! ```
 //!
-//! A [`Cut`](cut::Cut) makes pieces, of any part at any time; a [`Rows`](cut::Rows) makes rows of
-//! them in their order. Both are one operator where the stage has one thread (`fused`). On more
-//! threads, several kernels cut parts side by side (`parallel`).
+//! A [`Cut`] makes pieces, of any part at any time. A [`RowMaker`] makes
+//! rows of the pieces in their order. In a stage with one thread, one operator does both (`fused`).
+//! With more threads, several kernels cut parts side by side (`parallel`).
 //!
-//! A text can have more tokens than a batch has rows, so a piece can end within a text, and the
-//! next one begins there.
+//! A text can have more tokens than a batch has rows, so a piece can end within a text. The next
+//! piece begins there.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `input` | the texts of an input |
 //! | `cut` | parts, and the two steps from a part to rows |
-//! | `items`, `sets`, `text_sets` | these steps for each form of the output |
+//! | `rows` | these steps for each form of the output |
 //! | `fused`, `parallel` | operators of these steps |
-//! | `tokens`, `words`, `fields` | tokens of a text, by their definition |
-//! | `token` | a token, and what takes tokens |
-//! | `numbers`, `dictionary` | numbers of tokens |
+//! | `numbers` | numbers of tokens, and the dictionary that keeps them |
+//!
+//! The definitions of a token are in [`crate::tokens`].
 
 mod cut;
-mod dictionary;
 mod fused;
 mod input;
-mod items;
 mod numbers;
 mod parallel;
-mod sets;
-mod text_sets;
+mod rows;
 
 #[cfg(test)]
 mod tests;
@@ -60,12 +57,12 @@ use crate::shared::parameters::{
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::tokens::Fields;
 use crate::shared::tokens::Tokenizer;
-use cut::{Cut, Parts, Rows, Whole};
-use dictionary::{Dictionary, Limits};
+use cut::{Cut, RowMaker, SendBatches, TextParts};
 use fused::Fused;
-use items::CutItems;
-use sets::{CutSets, NumberSets};
-use text_sets::CutTextSets;
+use numbers::dictionary::{Dictionary, DictionaryLimits};
+use rows::items::CutItems;
+use rows::sets::{CutSets, NumberSets};
+use rows::text_sets::CutTextSets;
 
 /// Definition of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -208,8 +205,8 @@ pub struct Tokenize {
     batch: usize,
 }
 
-/// Bytes of the texts that are cut at once: with their tokens, they stay in the second-level cache.
-/// Sets of texts have larger parts, since each of their batches has a dictionary of its own.
+/// Bytes of the texts of a part: with their tokens, these texts stay in the second-level cache.
+/// Parts of sets of texts are larger, since each batch of such sets has a dictionary of its own.
 const PART_BYTES: usize = 1 << 16;
 
 fn default_dictionary_max() -> usize {
@@ -320,7 +317,7 @@ impl Tokenize {
         self
     }
 
-    /// Sets the text column or expression; required if the input has several.
+    /// Sets the text column or expression; required if the input has several text columns.
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
@@ -362,7 +359,7 @@ impl Tokenize {
         self
     }
 
-    /// Sets the bytes of text of these tokens: 1,024 to 2^40.
+    /// Sets the bytes of text that the dictionary always keeps: 1,024 to 2^40.
     #[must_use]
     pub fn dictionary_bytes_max(mut self, bytes: usize) -> Self {
         self.dictionary_bytes_max = bytes;
@@ -384,7 +381,7 @@ impl Tokenize {
     }
 
     /// Checks all parameters.
-    fn checked(&self, input: &SchemaRef) -> Result<Checked, BindError> {
+    fn checked(&self, input: &SchemaRef) -> Result<CheckedTokenize, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_batch(self.batch));
         mistakes.check(check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1)));
@@ -396,7 +393,7 @@ impl Tokenize {
         let carried = mistakes.check(self.carried(input));
         mistakes.all(|| {
             let (carry, schema) = carried?;
-            Some(Checked { tokenizer: tokenizer?, texts: texts?, carry, schema })
+            Some(CheckedTokenize { tokenizer: tokenizer?, texts: texts?, carry, schema })
         })
     }
 
@@ -417,8 +414,8 @@ impl Tokenize {
         Ok((columns, Arc::new(Schema::new(fields))))
     }
 
-    fn limits(&self) -> Limits {
-        Limits {
+    fn limits(&self) -> DictionaryLimits {
+        DictionaryLimits {
             tokens_max: self.dictionary_max,
             bytes_max: self.dictionary_bytes_max,
             forgets: self.dictionary_full == DictionaryFull::Forget,
@@ -474,8 +471,8 @@ impl Tokenize {
     }
 }
 
-/// Parameters that fit each other and the input.
-struct Checked {
+/// The parts of a stage, from parameters that fit each other and the input.
+struct CheckedTokenize {
     tokenizer: Tokenizer,
     texts: TextInput,
     /// Indices of the columns to copy, and the schema of the sets with them.
@@ -504,7 +501,7 @@ impl OperatorSpec for Tokenize {
     fn demand(&self, _: usize, _: &Demand) -> Demand {
         let read = match &self.column {
             Some(text) => ColumnInput::demand(text, carried_demand(&self.carry, Demand::none())),
-            // The only column of texts is looked for among all.
+            // Without a name, the only column of texts is looked for among all columns.
             None => Demand::all(),
         };
         OnError::demand(self.on_error, read)
@@ -516,14 +513,14 @@ impl OperatorSpec for Tokenize {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let batch = self.batch;
-        let Checked { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
+        let CheckedTokenize { tokenizer, texts, carry, schema } = self.checked(&inputs[0])?;
         let bad = BadRows::new(self.on_error, 1);
         let fragment = match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
                 let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                let parts = Parts::new(texts, bad, PART_BYTES);
-                operator(context.threads, parts, cut, Whole, &schema)
+                let parts = TextParts::new(texts, bad, PART_BYTES);
+                operator(context.threads, parts, cut, SendBatches, &schema)
             }
             TokenizeInto::Sets => {
                 let dictionary = Dictionary::new(self.limits(), context.memory.clone());
@@ -531,7 +528,7 @@ impl OperatorSpec for Tokenize {
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
                 let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
-                let parts = Parts::new(texts, bad, PART_BYTES).numbered();
+                let parts = TextParts::new(texts, bad, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
@@ -540,20 +537,20 @@ impl OperatorSpec for Tokenize {
                     let carry = carry.clone();
                     CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
                 };
-                let parts = Parts::new(texts, bad, BATCH_BYTES).numbered();
-                operator(context.threads, parts, cut, Whole, &schema)
+                let parts = TextParts::new(texts, bad, BATCH_BYTES).numbered();
+                operator(context.threads, parts, cut, SendBatches, &schema)
             }
         };
         Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 
-/// An operator of `parts`, what `cut` makes, and `rows`, for a stage with this many `threads`.
+/// An operator of `parts`, the cutters of `cut`, and `rows`, for a stage with `threads` threads.
 fn operator<C: Cut>(
     threads: usize,
-    parts: Parts,
+    parts: TextParts,
     cut: impl Fn() -> C,
-    rows: impl Rows<Piece = C::Piece>,
+    rows: impl RowMaker<Piece = C::Piece>,
     schema: &SchemaRef,
 ) -> Fragment {
     let outputs = vec![SchemaRef::clone(schema)];

@@ -1,5 +1,5 @@
-//! The operator of a stage with several threads: kernels cut parts side by side, and rows are made
-//! in the order of the parts.
+//! The operator of a stage with several threads: kernels cut parts side by side, and collect makes
+//! the rows in the order of the parts.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -10,44 +10,45 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorError, Output};
 use trommel_kernels::cuda::NoDevice;
 
-use super::cut::{Cut, Part, Parts, Piece, Rows};
-use crate::shared::tokens::Place;
+use super::cut::{Cut, Piece, RowMaker, TextPart, TextParts};
+use crate::shared::tokens::TextPosition;
 use crate::wave::{
     self, Consumer, Device, Estimate, Filled, Kernel, NoFlights, Producer, Taken, Target, Wave,
     WaveChunk,
 };
 
-/// More kernels would wait: reading texts and making rows take longer than an eighth of cutting.
+/// Maximum number of kernels. More kernels would wait, because reading texts and making rows take
+/// longer than an eighth of the cutting.
 const KERNELS_MAX: usize = 8;
 
-/// Bytes of the pieces that a kernel makes of a part, about. The rows of a part that has more, such
-/// as of long q-grams, are made one piece at a time.
+/// Approximate maximum bytes of the pieces that a kernel makes of a part. If the pieces of a part
+/// are larger, such as those of long q-grams, collect makes the rest, one piece at a time.
 const PIECES_BYTES: usize = 1 << 22;
 
-/// Nanoseconds that cutting a byte of text takes.
+/// Nanoseconds for which a kernel cuts a byte of text.
 const NS_PER_BYTE: f64 = 2.0;
 
 /// An operator with kernels that `cut` makes, for two `threads` or more.
 pub(super) fn operator<C: Cut>(
-    parts: Parts,
+    parts: TextParts,
     cut: impl Fn() -> C,
     threads: usize,
-    rows: impl Rows<Piece = C::Piece>,
+    rows: impl RowMaker<Piece = C::Piece>,
     outputs: Vec<SchemaRef>,
 ) -> Fragment {
     let kernels = threads.min(KERNELS_MAX);
     let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PIECES_BYTES);
-    let collect = Collect { cut: cut(), rows, next: 0, at: Place::default() };
+    let collect = CollectRows { cut: cut(), rows, next: 0, at: TextPosition::default() };
     let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
     let parts = PartProducer { parts, pieces: PhantomData };
     wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
 }
 
-/// A part, and its first pieces.
+/// A part, and the first pieces of the part.
 struct PartChunk<P> {
-    part: Option<Part>,
-    /// Each with the place at which the next one begins.
-    pieces: Vec<(P, Place)>,
+    part: Option<TextPart>,
+    /// Pieces, each with the position at which the next piece begins.
+    pieces: Vec<(P, TextPosition)>,
     pieces_bytes: usize,
 }
 
@@ -56,13 +57,13 @@ impl<P> PartChunk<P> {
         Self { part: None, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
-    fn part(&self) -> &Part {
+    fn part(&self) -> &TextPart {
         self.part.as_ref().expect("a chunk in the wave has a part")
     }
 }
 
 /// Bytes of the texts of a part.
-fn text_bytes(part: &Part) -> usize {
+fn text_bytes(part: &TextPart) -> usize {
     let ends = part.texts.value_offsets();
     usize::try_from(ends[ends.len() - 1] - ends[0]).expect("ends ascend")
 }
@@ -96,7 +97,7 @@ impl<P: Piece> WaveChunk for PartChunk<P> {
 
 /// PREPARE: a part a chunk.
 struct PartProducer<P> {
-    parts: Parts,
+    parts: TextParts,
     pieces: PhantomData<fn() -> P>,
 }
 
@@ -126,7 +127,7 @@ impl<P: Piece> Producer for PartProducer<P> {
     }
 }
 
-/// KERNEL: cuts a part, as far as its pieces have room.
+/// KERNEL: cuts a part, until its pieces take [`PIECES_BYTES`].
 struct CutKernel<C>(C);
 
 impl<C: Cut> Kernel for CutKernel<C> {
@@ -141,7 +142,7 @@ impl<C: Cut> Kernel for CutKernel<C> {
     fn run(&mut self, chunk: &mut Self::Chunk) {
         let PartChunk { part, pieces, pieces_bytes } = chunk;
         let part = part.as_ref().expect("a chunk in the wave has a part");
-        let mut from = Place::default();
+        let mut from = TextPosition::default();
         while from.row < part.records.num_rows() && *pieces_bytes < PIECES_BYTES {
             let (piece, next) = self.0.cut(part, from);
             *pieces_bytes += piece.bytes();
@@ -155,22 +156,23 @@ impl<C: Cut> Kernel for CutKernel<C> {
     }
 }
 
-/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of its part, if the kernel had
-/// no room for that.
-struct Collect<C, R> {
+/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of the part, for which the
+/// chunk had no room.
+struct CollectRows<C, R> {
     cut: C,
     rows: R,
-    /// Number of pieces of the chunk whose rows have been sent, and the place where they end.
+    /// Number of pieces of the chunk whose rows have been sent, and the position at which these
+    /// pieces end.
     next: usize,
-    at: Place,
+    at: TextPosition,
 }
 
-impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Consumer for CollectRows<C, R> {
     type Chunk = PartChunk<C::Piece>;
 
     fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError> {
         let (part, from) = (chunk.part(), self.at);
-        let mut send = |piece: &C::Piece, next: Place| {
+        let mut send = |piece: &C::Piece, next: TextPosition| {
             self.at = next;
             self.rows.send(piece, part, from.row..next.row, out)
         };
@@ -185,7 +187,7 @@ impl<C: Cut, R: Rows<Piece = C::Piece>> Consumer for Collect<C, R> {
         if self.at.row < part.records.num_rows() {
             return Ok(Taken::Some);
         }
-        (self.next, self.at) = (0, Place::default());
+        (self.next, self.at) = (0, TextPosition::default());
         Ok(Taken::All)
     }
 

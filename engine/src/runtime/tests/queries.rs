@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::channel::oneshot::RecvError;
-use crate::runtime::control::MAILBOX_QUERIES_MAX;
+use crate::runtime::queries::control::MAILBOX_QUERIES_MAX;
 
 #[test]
 fn queries_that_cannot_be_answered_say_why() {

@@ -22,7 +22,7 @@ pub(crate) struct Building {
 }
 
 impl Building {
-    fn new(collected: Collected, construction: Construction, threads: usize) -> Self {
+    fn new(collected: Collected, mut construction: Construction, threads: usize) -> Self {
         let round = Round::new(collected, construction.round(threads));
         Self { round, construction, threads }
     }

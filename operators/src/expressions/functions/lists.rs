@@ -19,7 +19,7 @@ use super::{Argument, Bound, Refusal, constant_integer, integer_type, text, text
 use crate::expressions::compile::types::{common, is_text};
 use crate::expressions::evaluate::compare::{Comparison, canonical_floats};
 use crate::expressions::evaluate::value::{Texts, Value};
-use crate::shared::tokens::{Place, Token, TokenSink, Tokenizer, Words};
+use crate::shared::tokens::{TextPosition, Token, TokenSink, Tokenizer, Words};
 
 /// Greatest number of characters of a q-gram.
 const Q_MAX: i64 = 255;
@@ -213,7 +213,7 @@ fn tokens(
     let work = move |values: &[Value], _: usize| {
         let texts = values[0].array().as_string::<i32>();
         let mut lists = Lists(ListBuilder::new(StringBuilder::new()));
-        tokenizer().tokens_of_rows(texts, Place::default(), &mut lists);
+        tokenizer().tokens_of_rows(texts, TextPosition::default(), &mut lists);
         let lists = lists.0.finish();
         let (field, offsets, values, _) = lists.into_parts();
         let lists = ListArray::new(field, offsets, values, texts.nulls().cloned());

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// The field of a number in texts of fields.
+/// The definition of a field by its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields {
-    /// From 1.
+    /// Number of the field, counted from 1.
     pub(crate) number: u32,
-    /// White space without one.
+    /// The character between two fields; `None` stands for white space.
     pub(crate) delimiter: Option<char>,
     pub(crate) quotes: bool,
 }
 
 impl Fields {
-    /// The bytes of the field, if the text has it. A text without a character has no field.
+    /// The bytes of the field, if the text has this field. An empty text has no field.
     pub(crate) fn find(self, text: &str) -> Option<Range<usize>> {
         let (mut at, mut has_quotes) = (0, self.quotes);
         for number in 1.. {
@@ -29,7 +29,7 @@ impl Fields {
             }
             at = match self.delimiter {
                 None => end,
-                // A delimiter at the end has an empty field after it.
+                // An empty field follows a delimiter at the end.
                 Some(delimiter) if end < text.len() => end + delimiter.len_utf8(),
                 Some(_) => return None,
             };
@@ -37,7 +37,7 @@ impl Fields {
         None
     }
 
-    /// The field that begins at a byte, and the end of what belongs to it.
+    /// The field that begins at a byte, and the end of the field with its quotes.
     fn field_at(self, text: &str, at: usize, has_quotes: &mut bool) -> (Range<usize>, usize) {
         let rest = &text[at..];
         let close = match rest.as_bytes().first() {
@@ -49,15 +49,17 @@ impl Fields {
             if let Some(end) = self.closing(&rest[1..], close) {
                 return (at + 1..at + 1 + end, at + end + 2);
             }
-            // After a quote that is not closed, none is looked for: each look goes to the end.
+            // After a quote that is not closed, no further closing quote is looked for, because
+            // each look would go to the end of the text.
             *has_quotes = false;
         }
         let len = rest.find(|character| self.is_delimiter(character)).unwrap_or(rest.len());
         (at..at + len, at + len)
     }
 
-    /// The place of the quote that closes a field: the first one before a delimiter. Two quotes
-    /// stand for one that does not, as in CSV, or a backslash and a quote, as in logs.
+    /// The position of the quote that closes a field: the first quote before a delimiter. Two
+    /// quotes stand for one quote that closes nothing, as in CSV, and so does a backslash with a
+    /// quote, as in logs.
     fn closing(self, inside: &str, close: char) -> Option<usize> {
         let mut at = 0;
         loop {

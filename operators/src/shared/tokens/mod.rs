@@ -1,4 +1,4 @@
-//! Tokenizers, each of which can stop after a token and continue later.
+//! Tokenizers, which can stop after any token and continue later.
 //!
 //! | file | contents |
 //! |---|---|
@@ -15,7 +15,7 @@ use trommel_kernels::Isa;
 
 pub(crate) use self::fields::Fields;
 pub(crate) use self::token::{Token, TokenSink, Words};
-pub(crate) use self::words::Place;
+pub(crate) use self::words::TextPosition;
 use self::words::{Buffers, words, words_of_rows};
 
 /// Text of a row; empty for a null.
@@ -23,7 +23,7 @@ fn row_text(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
 
-/// Tokenizer, by the definition of a token.
+/// A tokenizer. The variant is the definition of a token.
 pub(crate) enum Tokenizer {
     /// Words in lower case.
     Words(Box<Buffers>),
@@ -31,17 +31,17 @@ pub(crate) enum Tokenizer {
     Whitespace,
     /// Runs of this number of characters.
     Qgrams(usize),
-    /// A field.
+    /// One field of a text.
     Field(Fields),
 }
 
 impl Tokenizer {
-    /// Words, on this level.
+    /// A tokenizer of words, on this level.
     pub(crate) fn words(isa: Isa) -> Self {
         Self::Words(Box::new(Buffers::new(isa)))
     }
 
-    /// Another one by the same definition.
+    /// Another tokenizer by the same definition.
     pub(crate) fn new_like(&self) -> Self {
         match self {
             Self::Words(buffers) => Self::words(buffers.isa()),
@@ -62,14 +62,14 @@ impl Tokenizer {
         }
     }
 
-    /// Gives `sink` the tokens of all rows from a place on, as long as it wants more. Returns the
-    /// place at which to continue; a row past the last one if nothing is left.
+    /// Gives `sink` the tokens of all rows from a position on, as long as the sink wants more.
+    /// Returns the position at which to continue; a row past the last one if nothing is left.
     pub(crate) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,
-        mut from: Place,
+        mut from: TextPosition,
         sink: &mut impl TokenSink,
-    ) -> Place {
+    ) -> TextPosition {
         if let Self::Words(buffers) = self
             && texts.null_count() == 0
         {
@@ -82,7 +82,7 @@ impl Tokenizer {
                 goes_on
             });
             if goes_on {
-                from = Place { row: from.row + 1, at: 0 };
+                from = TextPosition { row: from.row + 1, at: 0 };
                 goes_on = sink.end_row();
             }
         }
@@ -104,7 +104,7 @@ fn whitespace(text: &str, at: usize, mut sink: impl FnMut(Token<'_>) -> bool) ->
     text.len()
 }
 
-/// The field of a text, which is looked for once.
+/// The field of a text. Only a call from byte 0 on finds the field, so the field comes once.
 fn field(text: &str, at: usize, fields: Fields, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
     if at == 0
         && let Some(field) = fields.find(text)
@@ -117,7 +117,7 @@ fn field(text: &str, at: usize, fields: Fields, mut sink: impl FnMut(Token<'_>) 
 /// Runs of `q` characters; a shorter text is one token.
 fn qgrams(text: &str, at: usize, q: usize, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
     let mut start = at;
-    // Afterwards both ends move by one character each: no q-gram is scanned again.
+    // Afterwards, both ends move by one character each, so no q-gram is scanned again.
     let first_len = text[at..].char_indices().nth(q).map_or(text.len() - at, |(offset, _)| offset);
     let mut end = at + first_len;
     while start < end {

@@ -1,4 +1,4 @@
-//! Tokens, and what takes them.
+//! Tokens, and the sinks that take tokens.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ impl<'a> Token<'a> {
         Self { text, begin: 0, end: text.len() }
     }
 
-    /// Its first byte in the text.
+    /// The first byte of the token in the text.
     #[inline(always)]
     pub(crate) fn begin(&self) -> usize {
         self.begin
@@ -38,45 +38,46 @@ impl<'a> Token<'a> {
         &self.text[self.begin..self.end]
     }
 
-    /// The text that it is a part of, and the range of its bytes there.
+    /// The text of which the token is a part, and the range of its bytes there.
     #[inline(always)]
     pub(crate) fn part(&self) -> (&'a str, Range<usize>) {
         (self.text, self.begin..self.end)
     }
 
-    /// Its bytes, and what follows it.
+    /// The bytes of the token, and the bytes that follow in the text.
     #[inline(always)]
     pub(crate) fn bytes_and_more(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.begin..]
     }
 }
 
-/// Takes the tokens of rows.
+/// A taker of the tokens of rows.
 pub(crate) trait TokenSink {
-    /// Takes the next token of a row. Returns whether it wants more.
+    /// Takes the next token of a row. Returns whether the sink wants more.
     fn token(&mut self, token: Token<'_>) -> bool;
 
-    /// Ends the row. Returns whether it wants another one.
+    /// Ends the row. Returns whether the sink wants another row.
     fn end_row(&mut self) -> bool;
 
-    /// Whether it needs to know where rows end.
+    /// Whether the sink needs to know where rows end.
     const NEEDS_ROWS: bool;
 
-    /// Takes all `words`, if they leave room for more. Otherwise takes none and returns false.
+    /// Takes all `words`, if they leave room for more. Otherwise the sink takes none and returns
+    /// false.
     fn take_all(&mut self, words: Words<'_>) -> bool;
 }
 
-/// Words of a text, which may be of several rows.
+/// Words of a text, which may have several rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'a> {
-    /// The text that they are parts of.
+    /// The text of which the words are parts.
     pub(crate) text: &'a str,
-    /// The first byte of each.
+    /// The first byte of each word.
     pub(crate) begins: &'a [u32],
-    /// The first byte after each.
+    /// The first byte after each word.
     pub(crate) ends: &'a [u32],
-    /// Number of words up to the end of each row that ends in the text, if the sink needs that. The
-    /// words after the last one are of a row that goes on.
+    /// Number of words up to the end of each row that ends in the text, if the sink needs rows. The
+    /// words after the last of these belong to a row that goes on.
     pub(crate) row_ends: &'a [u32],
 }
 

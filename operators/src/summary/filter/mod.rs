@@ -13,14 +13,15 @@ use super::space_saving::SpaceSaving;
 use crate::shared::items::{Item, Items};
 use crate::shared::names::secret::random_seed;
 
-/// Missed items that are written down before the back half takes them: 8 KiB of positions.
+/// Number of missed items that the front half collects before the back half takes them: 8 KiB of
+/// positions.
 const MISSED_MAX: usize = 2048;
 
 /// Frequent items in one pass: a few bins X, searched by SIMD, in front of a [`SpaceSaving`] Y.
 ///
 /// Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
-/// 2012, §3, Fig. 5. Both halves run in the caller's thread here; [`Self::into_halves`] gives them
-/// to two (§4).
+/// 2012, §3, Fig. 5. Here, both halves run in the caller's thread; [`Self::into_halves`] gives the
+/// halves to two threads (§4).
 ///
 /// ```text
 ///            ┌─ X: 1 to 64 bins, all compared at once ─┐   missed   ┌─ Y: SpaceSaving ─┐
@@ -31,9 +32,9 @@ const MISSED_MAX: usize = 2048;
 ///
 /// # Guarantees
 ///
-/// The guarantees of [`SpaceSaving`] with k = |X| + |Y| counters: see there, and [`FilterFront`]
-/// for why. The result depends neither on how the stream was cut into batches nor on the
-/// instruction set.
+/// The guarantees are those of [`SpaceSaving`] with k = |X| + |Y| counters; [`FilterFront`] has the
+/// proof. The result depends neither on the cut of the stream into batches nor on the instruction
+/// set.
 ///
 /// # Cost
 ///
@@ -117,7 +118,7 @@ impl<K: Item> Filter<K> {
         }
     }
 
-    /// A filter of the same size that monitors these instead, in the order of their ranks.
+    /// A filter of the same size that monitors these items instead, in the order of their ranks.
     pub(super) fn rebuilt(&self, observed: u64, mut counted: Vec<Counted<K>>) -> Self {
         let others = counted.split_off(counted.len().min(self.bins()));
         let forwarded = others.iter().fold(0, |sum: u64, other| sum.saturating_add(other.count));
@@ -187,7 +188,8 @@ impl<K: Item> Filter<K> {
             + self.missed.capacity() * size_of::<u32>()
     }
 
-    /// The two halves X and Y, for a host that runs them in two places; how, says [`FilterFront`].
+    /// The two halves X and Y, for a host that runs the halves in two threads. [`FilterFront`] says
+    /// how.
     #[must_use]
     pub fn into_halves(self) -> (FilterFront<K>, SpaceSaving<K>) {
         (self.front, self.back)

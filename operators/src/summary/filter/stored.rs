@@ -40,8 +40,8 @@ impl<K: StoredItem> Filter<K> {
         writer.finish()
     }
 
-    /// The filter that a snapshot was made of: it answers and continues in the same way, with any
-    /// instruction set. Its hashes are new ones, which changes no answer.
+    /// The filter of a snapshot, which answers and continues in the same way, with any instruction
+    /// set. The hashes of the filter are new, which changes no answer.
     ///
     /// # Errors
     ///

@@ -3,15 +3,15 @@
 /// Counters of a word of bits.
 const WORD: usize = u64::BITS as usize;
 
-/// The counters that had the smallest count when they were collected.
+/// The counters that had the smallest count at the last scan.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Level {
+pub(super) struct MinLevel {
     count: u64,
     /// Bit `slot % 64` of word `slot / 64`; words that are all zero are cut off at the end.
     words: Vec<u64>,
 }
 
-impl Level {
+impl MinLevel {
     /// Collects the counters with the smallest count, and returns their number. One pass: the bits
     /// of 64 counters are built while their counts are in the cache, and thrown away if a smaller
     /// count comes later.
@@ -34,7 +34,7 @@ impl Level {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The count that all of them had.
+    /// The count that all these counters had.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -86,8 +86,8 @@ impl Level {
     }
 }
 
-/// The smallest count of at least one. Four at a time, so that one comparison does not wait for
-/// the last one.
+/// The smallest of one count or more. The loop takes four counts at a time, so that one comparison
+/// does not wait for the comparison before.
 fn smallest(counts: &[u64]) -> u64 {
     let (groups, rest) = counts.as_chunks::<4>();
     let mut mins = [u64::MAX; 4];
@@ -118,13 +118,13 @@ mod tests {
             let min = *counts.iter().min().unwrap();
             let expected: Vec<u32> =
                 (0..).zip(&counts).filter(|&(_, &count)| count == min).map(|pair| pair.0).collect();
-            let mut level = Level::default();
+            let mut level = MinLevel::default();
             // The level before leaves nothing.
             level.collect(&[0; 200]);
             prop_assert_eq!(level.collect(&counts), expected.len());
             prop_assert_eq!(level.count(), min);
             prop_assert_eq!(level.slots().collect::<Vec<_>>(), &*expected);
-            prop_assert!(level.heap_bytes() <= Level::bytes(counts.len().max(200)));
+            prop_assert!(level.heap_bytes() <= MinLevel::bytes(counts.len().max(200)));
             for &slot in expected.iter().rev() {
                 prop_assert_eq!(level.last(), Some((min, slot)));
                 level.pop();

@@ -1,4 +1,5 @@
-//! The counter with the smallest count, found lazily, because counts hardly ever become smaller.
+//! The counter with the smallest count. The search is lazy, because counts hardly ever become
+//! smaller.
 //!
 //! ```text
 //!   counts    3 3 3 3 4 4 5 6 6 | 8 9 12 ...
@@ -6,24 +7,25 @@
 //!             + a heap of counters that came back below the horizon
 //! ```
 //!
-//! A scan of all counts collects the counters below a *horizon* in ascending order, the *run*. If
-//! many counters share the smallest count, they alone are collected, as a bit each: a *level*.
-//! Later changes of a counter cost nothing here as long as its count grows by hits: when its turn
-//! comes, its count is not the recorded one any more, and it is put back if it is still below the
-//! horizon. Only a counter whose count was replaced has to be put back at once, because the new
+//! A scan of all counts collects the counters below a *horizon* in ascending order: the *run*. If
+//! many counters share the smallest count, the scan collects only these counters, with a bit for
+//! each: a *level*. Later hits of a counter cost nothing here: when the turn of the counter comes,
+//! its count is not the recorded one any more, and the counter is put back if its count is still
+//! below the horizon. Only a counter whose count was replaced is put back at once, because the new
 //! count may be below the recorded one.
 //!
-//! Invariant: each counter whose count is below the horizon has an entry in the level, run or heap
-//! whose recorded count is not above its true one. So the first entry, in the order of recorded
-//! counts, that is still true is a minimum: a smaller counter would have had its entry before.
+//! Invariant: each counter whose count is below the horizon has an entry in the level, run or heap,
+//! and the recorded count of the entry is not above the true count. So the first entry, in the
+//! order of recorded counts, whose recorded count is still true is a minimum: the entry of a
+//! smaller counter would have come before.
 //!
 //! Cost: a scan collects at least an eighth of the k counters, and the next scan comes when all
-//! of them have grown to the horizon, so scans cost O(1) per update, amortized, for any weights
-//! (O(log k) for the part that sorts). With unit weights the smallest count is usually shared by
-//! more than an eighth, the horizon is right above it, nothing is sorted and nothing put back:
-//! O(1). Otherwise O(log k), amortized. The Stream-Summary of the original paper bounds each
-//! single update of weight 1 instead, but it moves a counter from one list to another on every
-//! hit, and skewed streams consist of hits.
+//! collected counters have grown to the horizon. So scans cost O(1) per update, amortized, for any
+//! weights (O(log k) for the part that sorts). With unit weights, usually more than an eighth of
+//! the counters share the smallest count; then the horizon is right above that count, nothing is
+//! sorted and nothing put back: O(1). Otherwise the cost is O(log k), amortized. The Stream-Summary
+//! of the original paper bounds each single update of weight 1 instead, but moves a counter from
+//! one list to another on every hit, and skewed streams consist of hits.
 
 mod level;
 mod stored;
@@ -31,22 +33,22 @@ mod stored;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use self::level::Level;
+use self::level::MinLevel;
 
-/// The scan keeps to the smallest count if at least one counter in `LEVEL_SHARE` has it.
+/// The scan collects a level if at least one counter in `LEVEL_SHARE` has the smallest count.
 const LEVEL_SHARE: usize = 8;
 
-/// Otherwise it collects one counter in `POOL_SHARE`.
+/// Otherwise the scan collects one counter in `POOL_SHARE`.
 const POOL_SHARE: usize = 4;
 
 /// The candidates for replacement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MinQueue {
     /// Counters with the smallest count. The level or the run is empty.
-    level: Level,
-    /// Recorded count and slot, descending, so that the smallest is at the end.
+    level: MinLevel,
+    /// Recorded counts and slots in descending order, so that the smallest count is at the end.
     run: Vec<(u64, u32)>,
-    /// The same for counters that were put back.
+    /// Recorded counts and slots of counters that were put back.
     heap: BinaryHeap<Reverse<(u64, u32)>>,
     horizon: u64,
 }
@@ -55,7 +57,8 @@ impl MinQueue {
     /// Takes out a counter with the smallest count; the caller gives it a new count and calls
     /// [`Self::put_back`].
     ///
-    /// `counts` must hold at least one count; counts that became smaller must have been put back.
+    /// `counts` has at least one count. The caller has put back each counter whose count became
+    /// smaller.
     #[inline]
     pub(super) fn take_min(&mut self, counts: &[u64]) -> u32 {
         loop {
@@ -71,14 +74,13 @@ impl MinQueue {
         }
     }
 
-    /// The counter that is probably taken out next: its memory can be fetched in advance.
+    /// The counter that is probably taken out next, so that its memory can be fetched in advance.
     #[inline]
     pub(super) fn candidate(&self) -> Option<u32> {
         self.level.last().or(self.run.last().copied()).map(|(_, slot)| slot)
     }
 
-    /// Puts a counter back, of `counters` in all, that was taken out or whose count has become
-    /// smaller.
+    /// Puts back one of `counters` counters that was taken out or whose count has become smaller.
     #[inline]
     pub(super) fn put_back(&mut self, slot: u32, count: u64, counters: usize) {
         if count < self.horizon {
@@ -97,11 +99,11 @@ impl MinQueue {
         self.horizon = 0;
     }
 
-    /// The most bytes on the heap for `counters` counters: the binary heap has at most twice as
-    /// many entries and one, and a vector that grows doubles.
+    /// Upper bound of the bytes on the heap for `counters` counters: the binary heap has at most
+    /// twice as many entries and one more, and a vector that grows doubles.
     pub(super) fn bytes_max(counters: usize) -> usize {
         let entries = counters + 2 * (2 * counters + 1);
-        entries * size_of::<(u64, u32)>() + Level::bytes(counters)
+        entries * size_of::<(u64, u32)>() + MinLevel::bytes(counters)
     }
 
     /// Bytes on the heap.

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::MinQueue;
-use super::level::Level;
 use crate::shared::state::{Reader, RestoreError, Writer};
+use super::level::MinLevel;
 
 /// A count and a slot.
 const ENTRY_BYTES: usize = 12;
@@ -24,7 +24,8 @@ impl MinQueue {
         heap.into_iter().for_each(|entry| write_entry(writer, entry));
     }
 
-    /// The candidates of these counts, none if a counter of `counters` is free.
+    /// Reads the candidates of these counts. There are no candidates while a counter of `counters`
+    /// is free.
     pub(in crate::summary) fn read(
         reader: &mut Reader<'_>,
         counts: &[u64],
@@ -42,7 +43,8 @@ impl MinQueue {
         if !heap.is_sorted() {
             return Err(reader.refuse("the heap", "unordered", "ascending counts"));
         }
-        // An entry above the horizon could be taken as the smallest count although it is not.
+        // An entry above the horizon could be taken for the smallest count although a smaller one
+        // exists.
         let is_above = |&(count, _): &(u64, u32)| count >= horizon && horizon < u64::MAX;
         if run.iter().chain(&heap).any(is_above) {
             return Err(reader.refuse("the candidates", "above the horizon", "counts below it"));
@@ -56,7 +58,7 @@ impl MinQueue {
             return Err(reader.refuse("the candidates", "incomplete", expected));
         }
         let heap = heap.into_iter().map(Reverse).collect();
-        Ok(Self { level: Level::default(), run, heap, horizon })
+        Ok(Self { level: MinLevel::default(), run, heap, horizon })
     }
 }
 

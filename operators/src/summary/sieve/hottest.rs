@@ -1,7 +1,7 @@
 //! The choice of items for a vertical filter.
 //!
-//! A key is worth its compares if its share of a window is at least a [`KEY_SHARE`]th, and the
-//! filter is worth its pass over the items if its keys together have a least share, which is larger
+//! A key is worth its compares if its share of a window is at least a [`KEY_SHARE`]th. The filter
+//! is worth its pass over the items if all its keys together have a least share, which is larger
 //! for [wide items](WIDE_SHARE).
 
 use std::cmp::Reverse;
@@ -14,13 +14,13 @@ const KEY_SHARE: u64 = 64;
 /// The least share of all keys, as a fraction of 1, for items of 32 bits without weights.
 pub(crate) const NARROW_SHARE: u64 = 4;
 
-/// The same for items of 64 bits, and for weights, of which a register holds half as many. With a
-/// share of .43 (Zipf 1.2), the cells alone take less time.
+/// The least share of all keys for items of 64 bits, and for weights: a register holds half as many
+/// of these. With a share of .43 (Zipf 1.2), the cells alone take less time.
 pub(crate) const WIDE_SHARE: u64 = 2;
 
-/// The candidates that are worth a filter, most frequent first: none, or up to [`KEYS_MAX`], which
-/// have at least one in `share` of a window of `window` items. Each comes with its count in it; of
-/// equals the first ones are taken.
+/// The candidates that are worth a filter, the most frequent first: none, or up to [`KEYS_MAX`]
+/// candidates that together have at least one in `share` of a window of `window` items. Each
+/// candidate comes with its count in the window. Among equals, the first candidates are chosen.
 pub(crate) fn hottest<T>(
     window: u64,
     share: u64,

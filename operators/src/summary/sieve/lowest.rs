@@ -5,29 +5,29 @@
 //! seen    [7 9 3 8 9 5]        by slot: the count when the heap last looked, never too large
 //! ```
 //!
-//! Counts of a sieve never fall, and most of them grow without a word to the heap. So what the
-//! heap has seen of a count is a lower bound: if the first one is still true, it is a smallest
-//! count. If not, it is seen anew and sinks, and the next one is looked at. Among equals the lowest
-//! slot is found, whatever was asked before, so that a snapshot needs nothing of the heap.
+//! Counts of a sieve never fall, and most counts grow without a note to the heap. So what the heap
+//! has seen of a count is a lower bound. If the first count is still true, it is a smallest count.
+//! If not, the heap reads the count again, the slot sinks, and the next slot is first. Among equals
+//! the lowest slot is found, whatever was asked before, so a snapshot needs nothing of the heap.
 //!
-//! Cost: O(log k) for a count that has grown since it was seen, so O(log k) for each item,
+//! Cost: O(log k) for a count that has grown since the heap read it, so O(log k) for each item,
 //! amortized. 12 bytes a counter.
 
-/// Finds the smallest of counts that never fall. Empty until it is asked.
+/// The smallest of counts that never fall. Empty until the first search.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lowest {
+pub(super) struct LowestCount {
     slots: Vec<u32>,
     seen: Vec<u64>,
 }
 
-impl Lowest {
-    /// The slot with the smallest of `counters` counts, the lowest slot of equals. `count` returns
-    /// the count of a slot; `counters` is the same at all calls, and at least 1.
+impl LowestCount {
+    /// The slot with the smallest of `counters` counts; among equals, the lowest slot. `count`
+    /// returns the count of a slot. `counters` is at least 1, and the same in all calls.
     pub(super) fn slot(&mut self, counters: usize, mut count: impl FnMut(u32) -> u64) -> u32 {
         if self.slots.is_empty() {
             self.slots.reserve_exact(counters);
             self.slots.extend((0..).take(counters));
-            // All are equal: slots in their order are a heap.
+            // All counts are equal, so the slots in their order are a heap.
             self.seen.reserve_exact(counters);
             self.seen.resize(counters, 0);
         }
@@ -44,7 +44,7 @@ impl Lowest {
         }
     }
 
-    /// Moves the first slot down to where it belongs.
+    /// Moves the first slot down to its position in the heap.
     fn sink(&mut self) {
         let Self { slots, seen } = self;
         let order = |slot: u32| (seen[slot as usize], slot);
@@ -91,7 +91,7 @@ mod tests {
             mut counts in prop::collection::vec(0..40_u64, 1..60),
             steps in prop::collection::vec((0..60_usize, 0..60_u64, any::<bool>()), 1..200),
         ) {
-            let mut lowest = Lowest::default();
+            let mut lowest = LowestCount::default();
             for (grown, weight, is_asked) in steps {
                 let grown = grown % counts.len();
                 counts[grown] += weight;
@@ -99,7 +99,7 @@ mod tests {
                     let expected = (0..counts.len()).min_by_key(|&slot| counts[slot]).unwrap();
                     let slot = lowest.slot(counts.len(), |slot| counts[slot as usize]);
                     prop_assert_eq!(slot as usize, expected);
-                    prop_assert!(lowest.heap_bytes() <= Lowest::bytes_max(counts.len()));
+                    prop_assert!(lowest.heap_bytes() <= LowestCount::bytes_max(counts.len()));
                 }
             }
         }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn counts_at_the_end_of_their_range_are_found() {
-        let mut lowest = Lowest::default();
+        let mut lowest = LowestCount::default();
         for _ in 0..10 {
             assert_eq!(lowest.slot(3, |_| u64::MAX), 0);
         }

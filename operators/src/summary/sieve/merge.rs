@@ -1,22 +1,23 @@
-//! Two sieves become one of both streams, or one is divided by a power of 2: a sieve made of
-//! bounds.
+//! Two sieves become one sieve of both streams, or the counts of a sieve are divided by a power of
+//! 2. In both cases, a sieve is made of bounds.
 //!
 //! Sources: as in [`summary::merge`](super::super::merge), carried over to alphas and the line.
 //!
 //! # How
 //!
-//! A sieve i bounds the count of every item: by [`Counted`] if it is monitored, and otherwise by 0
-//! and the alpha of its place, which is at most its line l_i. The bounds of both streams together
-//! are the sums. With N = N_1 + N_2, L the slack of N, and C the counters including the extra ones:
+//! A sieve i bounds the count of every item: by [`Counted`] if the item is monitored, and otherwise
+//! by 0 and the alpha of its place, which is at most the line l_i. The bounds of both streams
+//! together are the sums. With N = N_1 + N_2, L the slack of N, and C the number of counters with
+//! the extra ones:
 //!
-//! - the C items with the largest upper bounds stay monitored; d is the largest of the others, 0 if
-//!   there are none;
+//! - the C items with the largest upper bounds stay monitored; d is the largest upper bound of the
+//!   other items, or 0 if there are no others;
 //! - the line is l = max(l_1 + l_2, d, L), or 0 while a counter is free;
-//! - the hash is the one of the sieve that becomes both. The alpha of a place is its own plus the
-//!   alpha of the same place of the other sieve, if the secrets are equal, or plus the largest
-//!   alpha of the other sieve; and it is at least the bounds of the items of the place that were
-//!   dropped;
-//! - if l > L, counts below l are raised to it, and their errors with them.
+//! - the hash is that of the sieve that becomes both. The alpha of a place is its own alpha plus
+//!   that of the same place of the other sieve, if the secrets are equal, and otherwise plus the
+//!   largest alpha of the other sieve. The alpha is also at least the bound of each dropped item of
+//!   the place;
+//! - if l > L, counts below l are raised to l, and their errors by the same amount.
 //!
 //! # Guarantees
 //!
@@ -63,12 +64,12 @@ use crate::summary::contract::{MergeError, Summary};
 use crate::summary::counted::Counted;
 use crate::summary::merge::{combine, keep_largest, scaled, scaled_up};
 
-/// The bounds that a sieve is made of.
-struct Bounds<K, A> {
+/// The bounds of which a sieve is made.
+struct SieveBounds<K, A> {
     observed: u64,
-    /// Any number; the largest stay.
+    /// Any number of counted items; the largest stay.
     counted: Vec<Counted<K>>,
-    /// By place, at most the line.
+    /// The alpha of a place, at most the line.
     alpha: A,
     line: u64,
 }
@@ -77,9 +78,9 @@ impl<K: Item> Sieve<K> {
     /// Becomes a summary of both streams, with the guarantees of one over both: errors of at most
     /// (N1 + N2) / k, and every item above that is monitored.
     ///
-    /// In which order and grouping summaries are merged does not matter for the guarantees.
-    /// Sieves with equal seeds, such as clones, give smaller errors than others. How it works and
-    /// why it is right: see the module `merge` of the sieve.
+    /// The order and grouping of merges do not matter for the guarantees. Sieves with equal seeds,
+    /// such as clones, give smaller errors than sieves with different seeds. The module `merge` of
+    /// the sieve says how merging works and why the bounds hold.
     ///
     /// # Errors
     ///
@@ -105,11 +106,11 @@ impl<K: Item> Sieve<K> {
     /// ```
     pub fn merge(&mut self, other: &Self) -> Result<(), MergeError> {
         self.check_like(other)?;
-        // An item has the same place in both only under the same hash.
+        // An item has the same place in both sieves only under the same hash.
         let has_same_places = self.secret == other.secret;
         let others_max = if has_same_places { 0 } else { other.table.alpha_max() };
         let others = |place| if has_same_places { other.table.alpha(place) } else { others_max };
-        *self = self.rebuilt(Bounds {
+        *self = self.rebuilt(SieveBounds {
             observed: self.observed.saturating_add(other.observed),
             counted: combine(self, other),
             alpha: |place| self.table.alpha(place).saturating_add(others(place)),
@@ -119,8 +120,8 @@ impl<K: Item> Sieve<K> {
     }
 
     /// A sieve of the same shape.
-    fn rebuilt(&self, bounds: Bounds<K, impl Fn(usize) -> u64>) -> Self {
-        let Bounds { observed, mut counted, alpha, line } = bounds;
+    fn rebuilt(&self, bounds: SieveBounds<K, impl Fn(usize) -> u64>) -> Self {
+        let SieveBounds { observed, mut counted, alpha, line } = bounds;
         let slots = self.shape.slots();
         let dropped = keep_largest(&mut counted, slots);
         let mut sieve = self.to_empty();
@@ -148,7 +149,7 @@ impl<K: Item> Sieve<K> {
         }
     }
 
-    /// Monitors these in an empty sieve, which has room for them.
+    /// Monitors these items in an empty sieve, which has room for all.
     fn fill(&mut self, counted: Vec<Counted<K>>) {
         self.counts.extend(counted.iter().map(|counted| counted.count));
         self.errors.extend(counted.iter().map(|counted| counted.error));
@@ -166,7 +167,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
     }
 
     fn unmonitored(&self) -> impl Fn(&K) -> u64 {
-        // The item may be one of another summary, under the secret of that.
+        // The item may come from another summary and have a key under the secret of that summary.
         |item| self.table.alpha(self.table.place(self.index.key_of(item.borrowed())))
     }
 
@@ -196,7 +197,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
     }
 
     fn scale_down(&mut self, bits: u32) {
-        *self = self.rebuilt(Bounds {
+        *self = self.rebuilt(SieveBounds {
             observed: scaled_up(self.observed, bits),
             counted: scaled(self.iter(), bits),
             alpha: |place| scaled_up(self.table.alpha(place), bits),
@@ -206,7 +207,7 @@ impl<K: Item> Summary<K> for Sieve<K> {
 }
 
 impl<K> Counted<K> {
-    /// Raises the upper bound to `count` if it is below.
+    /// Raises the upper bound to `count` if the bound is lower.
     fn raise_to(&mut self, count: u64) {
         let raise = count.saturating_sub(self.count);
         self.count += raise;

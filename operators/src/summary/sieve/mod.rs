@@ -1,4 +1,4 @@
-//! The sieve: SpaceSaving after cells that catch cold items, and a filter that takes out hot ones.
+//! The sieve: SpaceSaving after cells that catch cold items and a filter that takes out hot items.
 //!
 //! ```text
 //!                 hot: 0 to 8 keys           cells { key, hits, alpha[4] }        k + e counters
@@ -12,24 +12,25 @@
 //! Data Streams*, ICDT 2005 (SpaceSaving); Homem, Carvalho, *Finding top-k elements in data
 //! streams*, Information Sciences 180 (2010), §4 (filtered SpaceSaving: `alpha`); Roy, Teubner,
 //! Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD 2012 (a SIMD filter for
-//! the hottest items). Departures: cells are direct-mapped and hold the hits of their resident; the
-//! *entry line* may be above the smallest count, which keeps cold items out of the counters, and is
-//! paid for with e more counters; the filter is vertical and adapts to the stream.
+//! the hottest items). Departures: cells are direct-mapped and hold the hits of their resident. The
+//! *entry line* may be above the smallest count, which keeps cold items out of the counters at the
+//! price of e more counters. The filter is vertical and adapts to the stream.
 //!
 //! # Guarantees
 //!
-//! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, C = k
-//! \+ e. Each cell has four places, and each place has a number alpha. The *slack* L is at most
-//! N e / (k C), the *line* l is at least L; neither ever falls. If an item of weight w > 0 arrives,
-//! it
+//! Let N be the weight of the stream so far, k the counters asked for, e >= 1 the extra ones, and
+//! C = k + e. Each cell has four places, and each place has a number alpha. The *slack* L is at
+//! most N e / (k C), and the *line* l is at least L; neither ever falls. When an item of a positive
+//! weight w arrives:
 //!
-//! - and is monitored, adds w to its count;
-//! - else, while a counter is free, gets it, with count w and error 0;
-//! - else, if alpha + w <= l in its place, adds w to that alpha;
-//! - else lets l rise to the smallest count, if that is larger, and tries again. If it is still
-//!   above the line, it replaces a counter whose count v is at most L, or the smallest one if there
-//!   is none or none is found, with error a and count a + w, where alpha <= a <= l and a + w > l.
-//!   The alpha of the place of the replaced item is raised to v if it is smaller.
+//! - if the item is monitored, w is added to its count;
+//! - else, while a counter is free, the item gets that counter, with count w and error 0;
+//! - else, if alpha + w <= l in its place, w is added to that alpha;
+//! - else l rises to the smallest count, if that is larger, and the item tries again. If alpha + w
+//!   is still above the line, the item replaces a counter whose count v is at most L, or the
+//!   smallest counter if no such counter exists or is found, with error a and count a + w, where
+//!   alpha <= a <= l and a + w > l. The alpha of the place of the replaced item is raised to v if
+//!   it is smaller.
 //!
 //! As long as N does not saturate:
 //!
@@ -39,12 +40,12 @@
 //!    m.
 //! 2. *alpha <= l, and no unmonitored item of a place was seen more than alpha times.* While a
 //!    counter is free, alpha is 0 and every item that arrived is monitored. Later, an unmonitored
-//!    item that arrives and stays out adds its weight to alpha and to its true count; one that is
-//!    replaced has the count v <= l, which is not below its true count (3), and raises alpha to
-//!    it. Alpha is otherwise never lowered.
-//! 3. *`count - error <= true count <= count`, and `error <= l`.* Upon entry the true count was
-//!    between 0 and alpha <= a (2), and w has been added: it is between w = count - error and a + w
-//!    \= count. Later arrivals add to both sides.
+//!    item that arrives and stays out adds its weight to alpha and to its true count. An item that
+//!    is replaced has the count v <= l, which is not below its true count (3), and alpha is raised
+//!    to v. Alpha is otherwise never lowered.
+//! 3. *`count - error <= true count <= count`, and `error <= l`.* At the entry, the true count was
+//!    between 0 and alpha <= a (2), and w has been added. So the true count is between w = count -
+//!    error and count = a + w. Later arrivals add to both sides.
 //! 4. *The excess E, the sum of max(0, count - L) over all counters, is at most N.* An arrival at a
 //!    counter adds at most w to E, an arrival at alpha nothing, a growing L lowers E. When v is
 //!    replaced by a + w and m <= L, then l = L (1), and a <= L adds at most w. Otherwise v = m = l,
@@ -58,89 +59,77 @@
 //! seen at most l times ([`Sieve::count_min`]). With at most C distinct items, all counts are
 //! exact.
 //!
-//! The proof takes items in any order and batch: it holds after every prefix of every stream, and
-//! therefore for a block whose hot items are counted before the others, and those that their cells
-//! could not count after them. It does not mention the hash function: knowledge of it can make the
-//! sieve slow, but not wrong. e is free to choose: e = k makes it the rule "monitor 2 k and enter
-//! at N / 2 k", and no slack, L = 0, e = 0, is Homem and Carvalho's rule with k counters.
+//! The proof takes items in any order and batch: the proof holds after every prefix of every
+//! stream, and therefore also for a block whose hot items are counted before the other items, and
+//! whose refused items are counted last. The proof does not mention the hash function: knowledge of
+//! the function can make the sieve slow, but not wrong. e is free to choose: with e = k, the rule
+//! is "monitor 2 k items and enter at N / 2 k"; with no slack, L = 0 and e = 0, the rule is Homem
+//! and Carvalho's with k counters.
 //!
 //! With M places, alpha is N / M on average, and e = f k^2 / M makes L about f N / M. [`Sieve`]
-//! lets f be 6 if M allows, so that neither cold items nor the many of middling frequency reach the
-//! line often; with 4, Zipf 0.8 to 1 was a quarter slower, and more than 6 gained nothing. But an
-//! item that is less frequent than L / N may never enter. So e is no more than a tenth of k, and L
-//! no more than an eleventh of the bound N / k, as far as f stays 1.5: below, the line is in the
-//! midst of the alphas, and most items enter. For 1,000 counters and 65,536 places, e is 92.
+//! lets f be 6 if M allows, so that neither cold items nor the many items of middling frequency
+//! reach the line often. With 4, Zipf 0.8 to 1 was a quarter slower, and more than 6 gained
+//! nothing. But an item that is less frequent than L / N may never enter. So e is no more than a
+//! tenth of k, and L no more than an eleventh of the bound N / k, as long as f stays at least 1.5:
+//! with less, the line is in the midst of the alphas, and most items enter. For 1,000 counters and
+//! 65,536 places, e is 92.
 //!
 //! # Secrets
 //!
 //! Each sieve draws the hash of its cells and the secret of the keys and codes of text at random,
-//! and the hash of its `index` independently of both. So an item that was chosen without
-//! knowledge of them costs, whatever the stream is, at most one cell, one short chain, and the
-//! replacement of a counter. The cells decide which items enter, so counts differ from run to
-//! run, within their bounds; [`Sieve::with_seed`] repeats them. A snapshot carries the seed of
-//! the cells and the keys: with it, items that share cells and texts that share keys can be
-//! found. The hash of the index is never written.
+//! and the hash of its `index` independently of both. So an item that was chosen without knowledge
+//! of these costs, whatever the stream is, at most one cell, one short chain, and the replacement
+//! of a counter. The cells decide which items enter, so counts differ from run to run, within their
+//! bounds; [`Sieve::with_seed`] repeats the counts. A snapshot carries the seed of the cells and
+//! the keys: who knows the seed can find items that share cells and texts that share keys. The hash
+//! of the index is never written.
 //!
 //! Weights and counts have 64 bits and saturate. When N has saturated, (1), (2) and (3) still hold
 //! for true counts that saturate likewise, and the bounds by N / k end.
 //!
+//! `docs/reference/sieve.md` follows the items of a block through the code.
+//!
 //! | file | contents |
 //! |---|---|
+//! | `counting` | the path of an item |
+//! | `shape`, `scratch` | sizes, and buffers of a block |
 //! | `table` | the cells, and the loop over the keys of a batch |
-//! | `hot` | the items that the filter takes out |
+//! | `hot`, `hottest` | the items that the filter takes out, and the rule that chooses them |
+//! | `lowest` | the counter with the smallest count |
 //! | `merge` | two sieves become one |
 //! | `stored` | a sieve as bytes |
 
+mod counting;
 mod hot;
 mod hottest;
 mod lowest;
 mod merge;
+mod scratch;
+mod shape;
 mod stored;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 use trommel_kernels::Isa;
-use trommel_kernels::sieve::{
-    GROUP, HotKeys, KEYS_MAX, LANES, MISSED_SLACK, sift, sift_weighted, sum_of_weights,
-};
+use trommel_kernels::sieve::GROUP;
 
-use self::hot::Hot;
-use self::hottest::WIDE_SHARE;
+use self::counting::SpareCounters;
+use self::hot::HotItems;
 pub(crate) use self::hottest::{NARROW_SHARE, hottest};
-use self::lowest::Lowest;
-use self::table::Table;
+use self::lowest::LowestCount;
+use self::scratch::BlockScratch;
+use self::shape::{CELLS_LOG_MAX, SieveShape};
+use self::table::CellTable;
 use super::capacity::{COUNTERS_MAX, CapacityError};
 use super::counted::{Counted, top};
 use super::index::ItemIndex;
 use crate::shared::items::{Item, Items};
 use crate::shared::names::secret::Secret;
 
-/// The fewest and the most cells that are chosen by default, the latter unless there are more
-/// counters: a table that fits into the second-level cache, and for `u32` into the pages of 4 KiB
-/// that a processor has at hand.
-const CELLS_MIN: usize = 1 << 9;
-const CELLS_MAX: usize = 1 << 14;
-
-/// The most cells at all, as a power of 2.
-const CELLS_LOG_MAX: u32 = COUNTERS_MAX.ilog2() + 1;
-
-/// Cells for each counter, by default, as far as the maximum allows.
-const CELLS_PER_COUNTER: usize = 16;
-
-/// Items whose hot ones are counted before the others: one for so many places, within limits.
-const PLACES_PER_BLOCK_ITEM: usize = 8;
-const BLOCK_MIN: usize = 64;
-const BLOCK_MAX: usize = 8192;
-
-/// The same for items with weights: as many as fit on a stack.
-const BLOCK_OF_WEIGHTS_MAX: usize = 1024;
-
-/// Frequent items in one pass, cold ones at the price of one cell and hot ones by SIMD.
+/// Frequent items in one pass: a cold item costs one cell, and hot items are counted by SIMD.
 ///
-/// How it works and why it is right: see [the module](self).
+/// [The module](self) says how the sieve works and why the counts are right.
 ///
 /// # Guarantees
 ///
@@ -151,8 +140,8 @@ const BLOCK_OF_WEIGHTS_MAX: usize = 1024;
 /// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
 /// - with no more than k distinct items, all counts are exact.
 ///
-/// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. The result depends on
-/// how the stream was cut into batches and on the seed of the sieve, within these bounds, but not
+/// Up to [`Self::monitored_max`] items are monitored, somewhat more than k. Within these bounds,
+/// the result depends on the cut of the stream into batches and on the seed of the sieve, but not
 /// on the instruction set.
 ///
 /// # Cost
@@ -179,137 +168,32 @@ const BLOCK_OF_WEIGHTS_MAX: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Sieve<K: Item> {
     isa: Isa,
-    shape: Shape,
-    /// Of the cells and of the keys.
+    shape: SieveShape,
+    /// The secret of the cells and of the keys.
     secret: Secret,
-    table: Table<K::Key>,
+    table: CellTable<K::Key>,
     index: ItemIndex<K>,
-    /// By slot, as `errors`; without the hits in the cells.
+    /// The count of each slot, without the hits in the cells.
     counts: Vec<u64>,
     errors: Vec<u64>,
-    lowest: Lowest,
-    /// L.
+    lowest: LowestCount,
+    /// The slack L.
     slack: u64,
-    spare: Spare,
-    hot: Hot<K::Code>,
-    /// Items that crowded cells sent the slow way since the residents were chosen.
+    spare: SpareCounters,
+    hot: HotItems<K::Code>,
+    /// Number of items that crowded places have sent the slow way since the residents were chosen.
     detours: usize,
     observed: u64,
-    scratch: Scratch<K>,
+    scratch: BlockScratch<K>,
     /// The items of a block that the filter leaves.
     missed: Vec<K::Code>,
-    /// The items of a block that their cells could not count, a bit each.
+    /// A bit for each item of a block that its cell could not count.
     refused: Vec<u64>,
 }
 
-/// The codes of a block, or its keys where a code is not its item, if the batch does not hold them.
-#[derive(Clone, Debug)]
-struct Scratch<K: Item> {
-    codes: Vec<K::Code>,
-    keys: Vec<K::Key>,
-}
-
-impl<K: Item> Default for Scratch<K> {
-    fn default() -> Self {
-        Self { codes: Vec::new(), keys: Vec::new() }
-    }
-}
-
-impl<K: Item> Scratch<K> {
-    /// The keys of a range of items.
-    #[inline]
-    fn keys<'a, B: Items<K> + ?Sized>(
-        &'a mut self,
-        batch: &'a B,
-        range: Range<usize>,
-        secret: &K::Secret,
-    ) -> &'a [K::Key] {
-        if K::CODE_IS_ITEM {
-            let codes = batch.codes(range, secret, &mut self.codes);
-            return K::keys_of_codes(codes).expect("a code is its item");
-        }
-        batch.keys(range, secret, &mut self.keys)
-    }
-
-    /// The most bytes for blocks of `block` items: a vector that grows doubles.
-    const fn bytes_max(block: usize) -> usize {
-        2 * block * if K::CODE_IS_ITEM { size_of::<K::Code>() } else { size_of::<K::Key>() }
-    }
-
-    fn bytes(&self) -> usize {
-        self.codes.capacity() * size_of::<K::Code>() + self.keys.capacity() * size_of::<K::Key>()
-    }
-}
-
-/// Counters that were within the slack when they were looked for.
-#[derive(Clone, Debug)]
-struct Spare {
-    slots: Vec<u32>,
-    /// L at that time.
-    slack: u64,
-}
-
-/// The numbers that a sieve is made with.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    /// k.
-    counters: usize,
-    /// e.
-    extra: usize,
-    cells: usize,
-}
-
-impl Shape {
-    /// e is a tenth of k, within limits: see [the module](self).
-    fn new(counters: usize, cells: usize) -> Self {
-        let (k, places) = (counters as u128, (LANES * cells) as u128);
-        // In tenths of a counter.
-        let (least, most) = ((15 * k * k).div_ceil(places), (60 * k * k).div_ceil(places));
-        let extra = k.clamp(least, most).div_ceil(10).clamp(1, k);
-        let extra = usize::try_from(extra).expect("at most the counters");
-        Self { counters, extra, cells }
-    }
-
-    /// C.
-    fn slots(self) -> usize {
-        self.counters + self.extra
-    }
-
-    /// The shape of `counters` counters where none is asked for.
-    fn usual(counters: usize) -> Self {
-        let cells = (counters * CELLS_PER_COUNTER).clamp(CELLS_MIN, CELLS_MAX);
-        Self::new(counters, cells.max(2 * counters).next_power_of_two())
-    }
-
-    fn block(self) -> usize {
-        (self.cells * LANES / PLACES_PER_BLOCK_ITEM).clamp(BLOCK_MIN, BLOCK_MAX)
-    }
-
-    /// L after a weight of `observed`: N e / (k C), rounded down.
-    fn slack(self, observed: u64) -> u64 {
-        let slack = u128::from(observed) * self.extra as u128
-            / (self.counters as u128 * self.slots() as u128);
-        u64::try_from(slack).expect("the slack is below the weight")
-    }
-
-    /// The most memory that a sieve of this shape takes, strings left out.
-    fn state_bytes_max<K: Item>(self) -> usize {
-        let code = size_of::<K::Code>();
-        size_of::<Sieve<K>>()
-            + Table::<K::Key>::bytes(self.cells)
-            + ItemIndex::<K>::bytes(self.slots())
-            + Lowest::bytes_max(self.slots())
-            + self.slots() * (3 * size_of::<u64>() + size_of::<u32>())
-            + KEYS_MAX * (code + size_of::<u32>())
-            + Scratch::<K>::bytes_max(self.block())
-            + (self.block() + MISSED_SLACK) * code
-            + self.block().div_ceil(GROUP) * size_of::<u64>()
-    }
-}
-
 impl<K: Item> Sieve<K> {
-    /// An empty sieve with the guarantees of `counters` counters: 16 cells a counter, but no more
-    /// than 16,384 unless that is less than two a counter.
+    /// An empty sieve with the guarantees of `counters` counters. The sieve has 16 cells a counter,
+    /// but no more than 16,384 cells unless that is less than two cells a counter.
     ///
     /// # Errors
     ///
@@ -318,22 +202,22 @@ impl<K: Item> Sieve<K> {
     ///
     /// # Panics
     ///
-    /// Not here, but later, if this machine lacks the instruction set.
+    /// The first batch panics if this machine lacks the instruction set.
     pub fn new(isa: Isa, counters: usize) -> Result<Self, CapacityError> {
         check(counters)?;
-        Ok(Self::with_shape(isa, Shape::usual(counters), Secret::random()))
+        Ok(Self::with_shape(isa, SieveShape::usual(counters), Secret::random()))
     }
 
-    /// The most memory that [`Self::new`] takes with up to [`COUNTERS_MAX`] counters, strings left
-    /// out.
+    /// Upper bound of the memory of a sieve that [`Self::new`] makes with up to [`COUNTERS_MAX`]
+    /// counters, without the texts of items.
     pub(crate) fn bytes_max(counters: usize) -> usize {
-        Shape::usual(counters).state_bytes_max::<K>()
+        SieveShape::usual(counters).state_bytes_max::<K>()
     }
 
-    /// The same with as many cells, a power of two, as a memory of `state_bytes_max` can hold
-    /// beside the counters, strings left out. Fewer cells are slower and give larger errors,
-    /// within the same bounds: of the same memory, twice as many counters as items that are asked
-    /// for, and five cells for each, find more of them than more counters do.
+    /// A sieve with as many cells, a power of two, as a memory of `state_bytes_max` can hold beside
+    /// the counters, without the texts of items. Fewer cells are slower and give larger errors,
+    /// within the same bounds. In the same memory, twice as many counters as requested items, with
+    /// five cells for each counter, find more of these items than more counters do.
     ///
     /// # Errors
     ///
@@ -357,11 +241,11 @@ impl<K: Item> Sieve<K> {
         state_bytes_max: usize,
     ) -> Result<Self, CapacityError> {
         check(counters)?;
-        let mut shapes = (1..=CELLS_LOG_MAX).rev().map(|log| Shape::new(counters, 1 << log));
+        let mut shapes = (1..=CELLS_LOG_MAX).rev().map(|log| SieveShape::new(counters, 1 << log));
         match shapes.find(|shape| shape.state_bytes_max::<K>() <= state_bytes_max) {
             Some(shape) => Ok(Self::with_shape(isa, shape, Secret::random())),
             None => {
-                let bytes_min = Shape::new(counters, 2).state_bytes_max::<K>();
+                let bytes_min = SieveShape::new(counters, 2).state_bytes_max::<K>();
                 Err(CapacityError::StateBytes { counters, bytes: state_bytes_max, bytes_min })
             }
         }
@@ -370,8 +254,8 @@ impl<K: Item> Sieve<K> {
     /// An empty sieve of the same size with this seed: sieves with equal seeds give equal counts
     /// for equal batches.
     ///
-    /// Without it, each sieve draws a seed of its own. Who knows the seed can choose items that
-    /// make counting slow, above all texts.
+    /// Without this call, each sieve draws a seed of its own. Who knows the seed can choose items
+    /// that make counting slow, above all texts.
     ///
     /// # Examples
     ///
@@ -392,23 +276,23 @@ impl<K: Item> Sieve<K> {
         Self::with_shape(self.isa, self.shape, Secret::from_seed(seed))
     }
 
-    fn with_shape(isa: Isa, shape: Shape, secret: Secret) -> Self {
+    fn with_shape(isa: Isa, shape: SieveShape, secret: Secret) -> Self {
         let slots = shape.slots();
         Self {
             isa,
             shape,
             secret,
-            table: Table::new(shape.cells, secret.code_hash()),
+            table: CellTable::new(shape.cells, secret.code_hash()),
             index: ItemIndex::new(slots, K::secret(secret.item_seed())),
             counts: Vec::with_capacity(slots),
             errors: Vec::with_capacity(slots),
-            lowest: Lowest::default(),
+            lowest: LowestCount::default(),
             slack: 0,
-            spare: Spare { slots: Vec::with_capacity(slots), slack: 0 },
-            hot: Hot::new(slots),
+            spare: SpareCounters { slots: Vec::with_capacity(slots), slack: 0 },
+            hot: HotItems::new(slots),
             detours: 0,
             observed: 0,
-            scratch: Scratch::default(),
+            scratch: BlockScratch::default(),
             missed: Vec::new(),
             refused: Vec::with_capacity(shape.block().div_ceil(GROUP)),
         }
@@ -428,245 +312,6 @@ impl<K: Item> Sieve<K> {
         let (items, weights_len) = (batch.len(), weights.len());
         assert!(items == weights_len, "{items} items need as many weights, not {weights_len}");
         self.count(batch, Some(weights));
-    }
-
-    /// Counts each item of the batch with its weight, or once.
-    #[inline]
-    fn count<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        // Not part of the state, which may be small.
-        let mut missed_weights = weights.map(|_| [0; BLOCK_OF_WEIGHTS_MAX + MISSED_SLACK]);
-        let block = match weights {
-            None => self.shape.block(),
-            Some(_) => self.shape.block().min(BLOCK_OF_WEIGHTS_MAX),
-        };
-        for start in (0..batch.len()).step_by(block) {
-            let range = start..batch.len().min(start + block);
-            let weights = weights.map(|weights| &weights[range.clone()]);
-            self.start(range.len());
-            if K::CODE_IS_ITEM && self.hot.is_due() {
-                self.choose_hot(weights.is_some());
-            }
-            self.hot.counted(range.len());
-            let weight = match weights {
-                None => range.len() as u64,
-                Some(weights) => sum_of_weights(self.isa, weights),
-            };
-            self.observed = self.observed.saturating_add(weight);
-            if self.hot.codes().is_empty() {
-                let keys = scratch.keys(batch, range, self.index.secret());
-                self.absorb(keys, weights, |position| batch.item(start + position));
-            } else {
-                let codes = batch.codes(range, self.index.secret(), &mut scratch.codes);
-                let weights = weights.zip(missed_weights.as_mut().map(<[_; _]>::as_mut_slice));
-                self.sift(codes, weights);
-            }
-        }
-        self.scratch = scratch;
-    }
-
-    /// Prepares for a block of `items` items.
-    fn start(&mut self, items: usize) {
-        if self.is_full() {
-            self.slack = self.shape.slack(self.observed);
-            self.table.raise_line(self.slack);
-        }
-        if self.detours > self.table.len() / 8 {
-            self.rehouse();
-        }
-        self.index.refresh(items);
-    }
-
-    #[cold]
-    fn choose_hot(&mut self, has_weights: bool) {
-        let is_wide = has_weights || size_of::<K::Code>() > size_of::<u32>();
-        let share = if is_wide { WIDE_SHARE } else { NARROW_SHARE };
-        let Self { hot, index, counts, table, .. } = self;
-        let counted = index.items().zip(counts).map(|(item, count)| {
-            let key = item.key();
-            (K::code_of_key(key, index.secret()), count.saturating_add(table.hits(key)))
-        });
-        hot.choose(self.observed, share, counted);
-    }
-
-    /// Counts a block of items with their weights, or once each.
-    #[inline]
-    fn absorb<'a>(
-        &mut self,
-        keys: &[K::Key],
-        weights: Option<&[u64]>,
-        item: impl Fn(usize) -> K::Ref<'a>,
-    ) {
-        let mut refused = std::mem::take(&mut self.refused);
-        self.table.absorb(self.isa, keys, weights, &mut refused);
-        for (start, &word) in (0..).step_by(GROUP).zip(&refused) {
-            self.prefetch(&keys[start..], word);
-            for position in bits(word).map(|bit| start + bit) {
-                let weight = weights.map_or(1, |weights| weights[position]);
-                self.settle(item(position), keys[position], weight);
-            }
-        }
-        self.refused = refused;
-    }
-
-    /// Fetches into the cache what [`Self::settle`] reads for refused keys that are not exact.
-    /// `refused` has a bit for each of the first [`GROUP`] keys.
-    ///
-    /// A look-up would otherwise wait for memory up to four times: for the cell, the chain, the
-    /// item, and the text of the item. Every monitored item with such a key is looked up.
-    #[inline]
-    fn prefetch(&self, keys: &[K::Key], refused: u64) {
-        let (mut heads, mut len) = ([0; GROUP], 0);
-        for key in bits(refused).map(|bit| keys[bit]).filter(|&key| !K::is_exact(key)) {
-            heads[len] = self.index.head(key);
-            self.table.prefetch(key);
-            self.index.prefetch_head(heads[len]);
-            len += 1;
-        }
-        let heads = &heads[..len];
-        heads.iter().for_each(|&head| self.index.prefetch_first(head));
-        heads.iter().for_each(|&head| self.index.prefetch_first_memory(head));
-    }
-
-    /// Counts a block of items that are their codes, the hot ones first. `weights`: the weights of
-    /// the items, and a buffer for the weights of missed items.
-    fn sift(&mut self, codes: &[K::Code], weights: Option<(&[u64], &mut [u64])>) {
-        let mut missed = std::mem::take(&mut self.missed);
-        missed.resize(self.shape.block() + MISSED_SLACK, K::Code::default());
-        let mut hits = [0; KEYS_MAX];
-        let hits = &mut hits[..self.hot.codes().len()];
-        // One pass takes the hot items out, so that they cost neither a hash nor a cell.
-        let hot = HotKeys { keys: self.hot.codes(), hits };
-        let (end, missed_weights) = match weights {
-            Some((weights, missed_weights)) => {
-                let room = codes.len() + MISSED_SLACK;
-                let (missed, missed_weights) = (&mut missed[..room], &mut missed_weights[..room]);
-                let end = sift_weighted(self.isa, hot, codes, weights, missed, missed_weights);
-                (end, Some(&missed_weights[..end]))
-            }
-            None => (sift(self.isa, hot, codes, &mut missed), None),
-        };
-        for (&slot, hits) in self.hot.slots().iter().zip(hits) {
-            let count = &mut self.counts[slot as usize];
-            *count = count.saturating_add(*hits);
-        }
-        let keys = K::keys_of_codes(&missed[..end]).expect("a sifted item is its code");
-        self.absorb(keys, missed_weights, |position| {
-            K::from_code(&missed[position]).expect("a sifted item is its code")
-        });
-        self.missed = missed;
-    }
-
-    /// Counts an item that its cell could not.
-    #[inline(never)]
-    fn settle(&mut self, item: K::Ref<'_>, key: K::Key, weight: u64) {
-        let place = self.table.place(key);
-        // An item that is neither resident nor in a crowded place is not monitored: no look-up.
-        if self.table.may_hold(place, key) {
-            let is_resident = self.table.is_resident(place, key);
-            self.detours += usize::from(!is_resident);
-            if let Some(slot) = self.index.find(item, key, self.index.head(key)) {
-                if is_resident && K::is_exact(key) {
-                    self.flush(slot);
-                }
-                let count = &mut self.counts[slot as usize];
-                *count = count.saturating_add(weight);
-                return;
-            }
-        }
-        if weight == 0 {
-            return;
-        }
-        if !self.is_full() {
-            self.push(Counted { item: K::new(item, key), count: weight, error: 0 });
-        } else if !self.table.add_alpha(place, weight) {
-            self.replace(item, key, place, weight);
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.index.len() == self.shape.slots()
-    }
-
-    #[cold]
-    fn push(&mut self, counted: Counted<K>) {
-        let key = counted.item.key();
-        self.table.house(self.table.place(key), key, K::is_exact(key));
-        self.index.push(counted.item);
-        self.counts.push(counted.count);
-        self.errors.push(counted.error);
-    }
-
-    /// An item that is above the line replaces a counter that is within the slack, or else a
-    /// smallest one, unless that raises the line. `place` is that of the key.
-    fn replace(&mut self, item: K::Ref<'_>, key: K::Key, place: usize, weight: u64) {
-        let slot = match self.take_spare() {
-            Some(slot) => slot,
-            None => {
-                let slot = self.lowest();
-                self.table.raise_line(self.counts[slot as usize]);
-                if self.table.add_alpha(place, weight) {
-                    return;
-                }
-                slot
-            }
-        };
-        // Alpha and the weight were rounded up to units: an item that passes the line only by
-        // that is lifted above it.
-        let above = self.table.line().saturating_add(1).saturating_sub(weight);
-        let error = self.table.alpha(place).max(above);
-        let count = error.saturating_add(weight);
-        self.table.evict(self.index.item(slot).key(), self.counts[slot as usize]);
-        self.index.assign(slot, item, key, self.index.head(key));
-        self.table.house(place, key, K::is_exact(key));
-        self.counts[slot as usize] = count;
-        self.errors[slot as usize] = error;
-        self.hot.replaced(slot, error);
-    }
-
-    /// A counter whose count, its hits included, is within the slack. None may be found although
-    /// there is one: they are looked for once for each slack.
-    fn take_spare(&mut self) -> Option<u32> {
-        if self.spare.slots.is_empty() && self.spare.slack < self.slack {
-            self.spare.slack = self.slack;
-            let slots = (0..).zip(&self.counts).filter(|(_, count)| **count <= self.slack);
-            self.spare.slots.extend(slots.map(|(slot, _)| slot));
-        }
-        while let Some(slot) = self.spare.slots.pop() {
-            self.flush(slot);
-            if self.counts[slot as usize] <= self.slack {
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// A counter with the smallest count, its hits included. The hits of all others stay in their
-    /// cells: what a snapshot holds does not depend on what the heap has seen.
-    fn lowest(&mut self) -> u32 {
-        let Self { lowest, table, index, counts, .. } = self;
-        let slot = lowest.slot(counts.len(), |slot| {
-            counts[slot as usize].saturating_add(table.hits(index.item(slot).key()))
-        });
-        self.flush(slot);
-        slot
-    }
-
-    /// Moves the hits of a slot from its cell to its count. Cells have none of items that may
-    /// share their key.
-    fn flush(&mut self, slot: u32) {
-        let hits = self.table.take_hits(self.index.item(slot).key());
-        let count = &mut self.counts[slot as usize];
-        *count = count.saturating_add(hits);
-    }
-
-    /// Chooses the residents again, the most frequent items.
-    #[cold]
-    fn rehouse(&mut self) {
-        (0..).take(self.counts.len()).for_each(|slot| self.flush(slot));
-        let Self { table, index, counts, .. } = self;
-        table.rehouse(counts, |slot| index.item(slot).key(), K::is_exact);
-        self.detours = 0;
     }
 
     /// The `n` largest counters: count descending, ties by item ascending. O(k log n).
@@ -693,8 +338,8 @@ impl<K: Item> Sieve<K> {
         Counted { item, count, error: self.errors[slot as usize] }
     }
 
-    /// The entry line, 0 while a counter is free: the most that an unmonitored item can have been
-    /// seen. O(1).
+    /// The entry line, 0 while a counter is free: upper bound of the true count of an unmonitored
+    /// item. O(1).
     #[must_use]
     pub fn count_min(&self) -> u64 {
         self.table.line()
@@ -712,7 +357,7 @@ impl<K: Item> Sieve<K> {
         self.shape.counters
     }
 
-    /// C = k + e: the most items that can be monitored.
+    /// C = k + e: the maximum number of monitored items.
     #[must_use]
     pub fn monitored_max(&self) -> usize {
         self.shape.slots()
@@ -736,8 +381,8 @@ impl<K: Item> Sieve<K> {
         self.index.len() == 0
     }
 
-    /// Bytes of memory that the sieve holds, itself included. O(k) for text items, whose strings
-    /// are counted.
+    /// Bytes of memory that the sieve holds, the sieve itself included. O(k) for text items, whose
+    /// strings are counted.
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
@@ -751,15 +396,6 @@ impl<K: Item> Sieve<K> {
             + self.missed.capacity() * size_of::<K::Code>()
             + self.refused.capacity() * size_of::<u64>()
     }
-}
-
-/// The places of the bits that are set.
-fn bits(mut word: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let place = (word != 0).then(|| word.trailing_zeros() as usize);
-        word &= word.wrapping_sub(1);
-        place
-    })
 }
 
 fn check(counters: usize) -> Result<(), CapacityError> {

@@ -2,10 +2,10 @@
 
 use trommel_kernels::Isa;
 
-use super::{CELLS_LOG_MAX, Hot, ItemIndex, Shape, Sieve, Spare};
 use crate::shared::items::StoredItem;
 use crate::shared::names::secret::Secret;
 use crate::shared::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
+use super::{CELLS_LOG_MAX, HotItems, ItemIndex, Sieve, SieveShape, SpareCounters};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
@@ -14,7 +14,7 @@ use crate::summary::counted::Counted;
 const COUNTER_BYTES: usize = 17;
 
 impl<K: StoredItem> Sieve<K> {
-    /// Everything that the future of the sieve depends on, as bytes.
+    /// Everything on which the future of the sieve depends, as bytes.
     ///
     /// # Cost
     ///
@@ -55,8 +55,8 @@ impl<K: StoredItem> Sieve<K> {
         writer.finish()
     }
 
-    /// The sieve that a snapshot was made of: it answers and continues in the same way, with any
-    /// instruction set.
+    /// The sieve of a snapshot, which answers and continues in the same way, with any instruction
+    /// set.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl<K: StoredItem> Sieve<K> {
             (K::code_of_key(counted.item.key(), sieve.index.secret()), counted.count)
         };
         let counted: Vec<(K::Code, u64)> = sieve.iter().map(coded).collect();
-        sieve.hot = Hot::read(&mut reader, shape.slots(), observed, &counted)?;
+        sieve.hot = HotItems::read(&mut reader, shape.slots(), observed, &counted)?;
         if !K::CODE_IS_ITEM && !sieve.hot.slots().is_empty() {
             return Err(reader.refuse("the number of hot items", "above 0", "0 for text"));
         }
@@ -152,23 +152,23 @@ impl<K: StoredItem> Stored<K> for Sieve<K> {
 fn read_shape<K: StoredItem>(
     reader: &mut Reader<'_>,
     state_bytes_max: usize,
-) -> Result<Shape, RestoreError> {
+) -> Result<SieveShape, RestoreError> {
     let counters = reader.size("the number of counters", &(1..=COUNTERS_MAX))?;
     let name = "the number of cells";
     let cells = reader.size(name, &(2..=1 << CELLS_LOG_MAX))?;
     if !cells.is_power_of_two() {
         return Err(reader.refuse(name, cells, "a power of two"));
     }
-    let shape = Shape::new(counters, cells);
+    let shape = SieveShape::new(counters, cells);
     check_bytes(shape.state_bytes_max::<K>(), state_bytes_max)?;
     let table_bytes = cells * size_of::<u32>() + shape.slots() * size_of::<u64>();
     reader.check_room("the table", table_bytes, 1)?;
     Ok(shape)
 }
 
-fn read_spare(reader: &mut Reader<'_>, slots: usize) -> Result<Spare, RestoreError> {
+fn read_spare(reader: &mut Reader<'_>, slots: usize) -> Result<SpareCounters, RestoreError> {
     let slack = reader.u64("the slack of the last search")?;
     let len = reader.len("the number of spare counters", slots, size_of::<u32>())?;
     let slots = (0..len).map(|_| reader.slot("a spare counter", slots));
-    Ok(Spare { slots: slots.collect::<Result<_, _>>()?, slack })
+    Ok(SpareCounters { slots: slots.collect::<Result<_, _>>()?, slack })
 }

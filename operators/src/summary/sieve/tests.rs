@@ -11,8 +11,8 @@ use crate::summary::{Summary, top};
 const SEED: u64 = 1;
 
 /// An empty table with the hash of [`SEED`].
-fn table(cells: usize) -> Table<u32> {
-    Table::new(cells, Secret::from_seed(SEED).code_hash())
+fn table(cells: usize) -> CellTable<u32> {
+    CellTable::new(cells, Secret::from_seed(SEED).code_hash())
 }
 
 /// A sieve beside exact counts.
@@ -30,7 +30,8 @@ where
     }
 
     fn seeded(isa: Isa, counters: usize, cells: usize, seed: u64) -> Self {
-        let sieve = Sieve::with_shape(isa, Shape::new(counters, cells), Secret::from_seed(seed));
+        let sieve =
+            Sieve::with_shape(isa, SieveShape::new(counters, cells), Secret::from_seed(seed));
         Self { sieve, truth: HashMap::new() }
     }
 
@@ -64,6 +65,40 @@ where
             assert!(monitored.contains(item) || count <= sieve.count_min(), "{item:?}: {count}");
         }
     }
+}
+
+/// The page that tells the steps of an item has an example: its table is what the sieve does.
+#[test]
+fn the_page_of_the_sieve_shows_what_it_counts() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/sieve.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let letters = ["a", "b", "c", "d", "e"];
+    // The items of the page have a place each.
+    let items: HashMap<&str, u32> =
+        letters.into_iter().enumerate().map(|(i, name)| (name, colliding(2, i, 1)[0])).collect();
+    let shape = SieveShape::new(2, 2);
+    assert_eq!((shape.slots(), shape.extra), (3, 1));
+    let mut sieve = Sieve::with_shape(Isa::Scalar, shape, Secret::from_seed(SEED));
+    let mut steps = 0;
+    for row in page.lines().filter(|row| row.contains('±') && row.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [item, observed, line, _, counters] = cells[..] else { continue };
+        let Some(&item) = items.get(item) else { continue };
+        sieve.observe(&[item][..]);
+        let name = |item| letters.into_iter().find(|name| items[name] == item).unwrap();
+        let mut counted: Vec<String> = sieve
+            .iter()
+            .map(|counted| format!("{} {}±{}", name(*counted.item), counted.count, counted.error))
+            .collect();
+        counted.sort_unstable();
+        assert_eq!(counted.join(", "), counters, "{row}");
+        let numbers = (sieve.observed().to_string(), sieve.count_min().to_string());
+        assert_eq!(numbers, (observed.to_owned(), line.to_owned()), "{row}");
+        steps += 1;
+    }
+    assert_eq!(steps, 14);
+    let resident = sieve.table.is_resident(sieve.table.place(items["a"]), items["a"]);
+    assert!(resident && sieve.table.hits(items["a"]) == 3, "the cell counts the last hits");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The counters with the largest counts, for a filter that exchanges bins several times in a row.
 //!
-//! One pass over the counts finds the largest few; they serve the exchanges that follow, until a
-//! count changes.
+//! One pass over the counts finds the largest few counts, which serve the exchanges that follow,
+//! until a count changes.
 
 /// Counters found by one pass. A filter seldom exchanges more bins at a time.
 const CACHED_MAX: usize = 16;
 
-/// The largest counts that are not used up, or nothing when they are not known.
+/// The largest counts that are not used up; empty when these are not known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxCache {
     /// Count and slot, ascending by count.
@@ -14,7 +14,7 @@ pub(super) struct MaxCache {
 }
 
 impl MaxCache {
-    /// Takes out the count and slot of a largest counter, the lowest slot of equal ones.
+    /// Takes out the count and the slot of a largest counter; among equals, the lowest slot.
     pub(super) fn take_max(&mut self, counts: &[u64]) -> Option<(u64, u32)> {
         if self.ascending.is_empty() {
             self.scan(counts);
@@ -22,14 +22,14 @@ impl MaxCache {
         self.ascending.pop()
     }
 
-    /// Says that a counter that was taken out has become `count`; counts that are not above it are
+    /// Notes that a counter that was taken out has become `count`. Cached counts up to this one are
     /// forgotten.
     pub(super) fn replaced(&mut self, count: u64) {
         let end = self.ascending.partition_point(|&(cached, _)| cached <= count);
         self.ascending.drain(..end);
     }
 
-    /// Forgets the counts: they have changed, or slots have moved.
+    /// Forgets the counts, because counts have changed or slots have moved.
     pub(super) fn forget(&mut self) {
         self.ascending.clear();
     }

@@ -10,11 +10,11 @@
 //!                                    min = { x, count: min.count + 1, error: min.count }
 //! ```
 //!
-//! Departures: its two structures are not a hash table and the list of lists of Fig. 3, but a
-//! table of chains ([`index`](super::index)) and a lazy search for the minimum
-//! ([`min_queue`](super::min_queue)), which leaves a hit with nothing to do but one increment.
-//! Items may have weights. Exchanging a counter with the front half of [`Filter`](super::Filter)
-//! is an operation of its own.
+//! Departures: the two structures are not a hash table and the list of lists of Fig. 3, but a table
+//! of chains ([`index`](super::index)) and a lazy search for the minimum
+//! ([`min_queue`](super::min_queue)), so that a hit costs one increment. Items may have weights.
+//! The exchange of a counter with the front half of [`Filter`](super::Filter) is an operation of
+//! its own.
 
 mod max_cache;
 mod stored;
@@ -28,8 +28,8 @@ use super::min_queue::MinQueue;
 use crate::shared::items::{Item, Items};
 use crate::shared::names::secret::random_seed;
 
-/// Items such as texts whose keys are computed, and whose chains are fetched into the cache,
-/// before the first of them is counted.
+/// Number of items, such as texts, whose keys are computed and whose chains are fetched into the
+/// cache before the first of these items is counted.
 const BLOCK: usize = 32;
 
 /// A summary of a stream in `counters` counters, for any length and number of distinct items.
@@ -43,9 +43,9 @@ const BLOCK: usize = 32;
 /// - no unmonitored item has a true count above [`Self::count_min`], which is at most N / k;
 /// - with no more than k distinct items, all counts are exact.
 ///
-/// The result is a function of the stream alone, not of how it was cut into batches. Counts and N
-/// saturate at `u64::MAX`; N / k bounds hold until N does, the others, for true counts that
-/// saturate as well, for ever.
+/// The result is a function of the stream alone, and does not depend on the cut into batches.
+/// Counts and N saturate at `u64::MAX`. The bounds by N / k hold until N saturates; the other
+/// bounds hold for ever, for true counts that saturate likewise.
 ///
 /// # Cost
 ///
@@ -95,7 +95,7 @@ impl<K: Item> SpaceSaving<K> {
         Ok(Self::from_counted(counters, secret, 0, Vec::new()))
     }
 
-    /// A summary that monitors these distinct items, at most `counters` of them.
+    /// A summary that monitors these distinct items, at most `counters`.
     pub(super) fn from_counted(
         counters: usize,
         secret: K::Secret,
@@ -198,7 +198,7 @@ impl<K: Item> SpaceSaving<K> {
         weighted: impl Fn(usize) -> (usize, u64),
     ) {
         if K::CODE_IS_ITEM {
-            // Found so soon that fetching them in advance takes longer.
+            // Such items are found so soon that fetching memory in advance would take longer.
             for (position, weight) in (0..len).map(weighted) {
                 let key = batch.key(position, self.index.secret());
                 self.add(batch.item(position), key, self.index.head(key), weight);
@@ -212,8 +212,8 @@ impl<K: Item> SpaceSaving<K> {
                 *key = batch.key(weighted(place).0, self.index.secret());
                 *head = self.index.head(*key);
             }
-            // The heads of chains are on their way while the last keys are computed, and the first
-            // nodes while the other heads are read.
+            // The heads of chains are on their way while the last keys are computed. The first
+            // nodes are on their way while the other heads are read.
             let heads = &heads[..block.len()];
             heads.iter().for_each(|&head| self.index.prefetch_head(head));
             heads.iter().for_each(|&head| self.index.prefetch_first(head));
@@ -230,7 +230,8 @@ impl<K: Item> SpaceSaving<K> {
             return;
         }
         if let Some(slot) = self.index.find(item, key, head) {
-            // The queue of minima is not told: it sees when the turn of the counter comes.
+            // The queue of minima needs no note: it reads the count when the turn of the counter
+            // comes.
             let count = &mut self.counts[slot as usize];
             *count = count.saturating_add(weight);
         } else if self.index.len() < self.counters {
@@ -262,9 +263,9 @@ impl<K: Item> SpaceSaving<K> {
     /// `x_min`, and hands over the counter with the largest count, `x_min` itself if no other count
     /// is larger.
     ///
-    /// Without `x_min` the counter it hands over is free afterwards; the answer is `None` only if
-    /// no item was monitored. After the call no count is above the one handed over. N does not
-    /// change: it is the observed weight, and no longer the sum of the counts.
+    /// Without `x_min`, the counter that is handed over is free afterwards; the answer is `None`
+    /// only if no item was monitored. After the call, no count is above the count that was handed
+    /// over. N does not change: N is the observed weight, and no longer the sum of the counts.
     ///
     /// # Cost
     ///

@@ -38,8 +38,8 @@ impl<K: StoredItem> SpaceSaving<K> {
         writer.finish()
     }
 
-    /// The summary that a snapshot was made of: it answers and continues in the same way. Its
-    /// hashes are new ones, which changes no answer.
+    /// The summary of a snapshot, which answers and continues in the same way. The hashes of the
+    /// summary are new, which changes no answer.
     ///
     /// # Errors
     ///

@@ -1,9 +1,10 @@
 //! Classes of characters in the rules of word boundaries.
 //!
-//! The class of an ASCII character stands in a table of the program. That of any other one is
-//! learned from the crate `unicode-segmentation`, by the boundaries that it finds beside letters
-//! and digits: so both have the same version of Unicode. Characters are learned in pages of 256,
-//! once a process, when the first of a page is seen; the locks guard this, and are free after it.
+//! The class of an ASCII character stands in a table of the program. The class of any other
+//! character is learned from the crate `unicode-segmentation`, by the boundaries that the crate
+//! finds beside letters and digits. So both always have the same version of Unicode. Characters are
+//! learned in pages of 256, once a process, when the first character of a page is seen. A lock
+//! guards each page, and costs nothing after the page has been learned.
 
 use std::sync::OnceLock;
 
@@ -12,9 +13,9 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Joins letters, digits and underscores.
 pub(crate) const LETTER: u16 = 1;
 /// Joins letters, digits and underscores.
-pub(crate) const DIGIT: u16 = 1 << 1;
-/// Joins all of them and Katakana, but is not a word alone.
-pub(crate) const UNDERSCORE: u16 = 1 << 2;
+pub(super) const DIGIT: u16 = 1 << 1;
+/// Joins letters, digits, underscores and Katakana, but is not a word alone.
+pub(super) const UNDERSCORE: u16 = 1 << 2;
 /// Joins Katakana and underscores.
 pub(crate) const KATAKANA: u16 = 1 << 3;
 /// Joins two letters (WB6, WB7).
@@ -40,16 +41,16 @@ pub(crate) const SYLLABARY: u16 = KATAKANA | UNDERSCORE;
 /// Characters of a page.
 const PAGE: usize = 256;
 
-type Page = [u16; PAGE];
+type ClassPage = [u16; PAGE];
 
 /// Pages of all characters.
-static PAGES: [OnceLock<Box<Page>>; (char::MAX as usize + 1) / PAGE] =
+static PAGES: [OnceLock<Box<ClassPage>>; (char::MAX as usize + 1) / PAGE] =
     [const { OnceLock::new() }; (char::MAX as usize + 1) / PAGE];
 
-/// First character that is not ASCII, and first one that needs three bytes.
+/// The characters of two bytes.
 const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
 
-/// The classes of the characters of two bytes, and their lower case, by their number.
+/// The classes and the lower case of the characters of two bytes, by the numbers of the characters.
 #[derive(Debug)]
 pub(crate) struct Narrow([(u16, [u8; 2]); TWO_BYTES.end as usize]);
 
@@ -70,8 +71,8 @@ pub(crate) fn narrow() -> &'static Narrow {
     })
 }
 
-/// The lower case of a character of two bytes, if it has two bytes too and does not depend on the
-/// neighbours.
+/// The lower case of a character of two bytes, if that has two bytes, too, and does not depend on
+/// the neighbours.
 fn lower_case(c: char) -> Option<[u8; 2]> {
     let mut lower = c.to_lowercase();
     let (first, rest) = (lower.next()?, lower.next());
@@ -81,11 +82,11 @@ fn lower_case(c: char) -> Option<[u8; 2]> {
 }
 
 impl Narrow {
-    /// Class of the letter of two bytes at byte `at`, if there is one.
+    /// Class of the letter of two bytes at byte `at`; `None` if no such letter begins there.
     #[inline]
     pub(crate) fn letter(&self, text: &str, at: usize) -> Option<u16> {
         let &bytes = text.as_bytes().get(at..)?.first_chunk()?;
-        // No other byte begins with these bits.
+        // Only the first byte of a character of two bytes begins with these bits.
         if bytes[0] & 0xe0 != 0xc0 {
             return None;
         }
@@ -93,11 +94,11 @@ impl Narrow {
         (class & LETTER != 0).then_some(class)
     }
 
-    /// Class of the character of two bytes, and its lower case: zeros if that is no character of
-    /// two bytes.
+    /// Class of the character of two bytes, and its lower case; zeros if the lower case is no
+    /// character of two bytes.
     #[inline(always)]
-    pub(crate) fn of(&self, [lead, next]: [u8; 2]) -> (u16, [u8; 2]) {
-        // The bits of the number are the last ones of both.
+    pub(super) fn of(&self, [lead, next]: [u8; 2]) -> (u16, [u8; 2]) {
+        // The number of the character consists of the last bits of both bytes.
         self.0[usize::from(lead & 0x1f) << 6 | usize::from(next & 0x3f)]
     }
 }
@@ -135,7 +136,8 @@ pub(crate) fn of_byte(byte: u8) -> u16 {
     OF_ASCII[usize::from(byte)]
 }
 
-/// Class of the character that begins at byte `at`, and its bytes; 0 at the end of the text.
+/// Class of the character that begins at byte `at`, and the number of its bytes; zeros at the end
+/// of the text.
 #[inline]
 pub(crate) fn at(text: &str, at: usize) -> (u16, usize) {
     match text.as_bytes().get(at) {
@@ -170,7 +172,7 @@ pub(crate) fn is_joined(before: u16, here: u16, after: u16) -> bool {
 }
 
 #[cold]
-fn learn(page: usize) -> Box<Page> {
+fn learn(page: usize) -> Box<ClassPage> {
     let class = |place: usize| {
         let number = u32::try_from(page * PAGE + place).expect("characters have 21 bits");
         // Surrogates are no characters.

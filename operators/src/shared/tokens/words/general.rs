@@ -1,7 +1,8 @@
 //! Words of any text, character by character.
 //!
-//! A word without capitals is a slice of the text. Where a character has rules that only the crate
-//! knows, the crate takes over at the boundary before it, up to the next cut.
+//! A word without capitals is a slice of the text. At a character with rules that only the crate
+//! `unicode-segmentation` knows, the crate takes over: from the boundary before the character up to
+//! the next cut.
 
 use std::ops::Range;
 
@@ -14,29 +15,30 @@ use super::class::{
 use super::mixed_len;
 
 /// Class of a character, and its bytes.
-type Next = (u16, usize);
+type ClassAndWidth = (u16, usize);
 
-/// A place of the text.
-enum Found {
-    /// End of a stretch between two boundaries, the classes in it, and what follows it.
-    Stretch(usize, u16, Next),
-    /// Something for the crate.
+/// The end of a look at a word.
+enum StretchEnd {
+    /// The end of a stretch between two boundaries, the classes in the stretch, and the character
+    /// after it.
+    Stretch(usize, u16, ClassAndWidth),
+    /// A character with rules that only the crate knows.
     Complex,
 }
 
-/// End of the work on a range.
-pub(crate) struct Stopped {
-    /// A boundary at the end of the range or after it, or the end of the word for which the sink
-    /// returned false.
-    pub(crate) at: usize,
+/// The end of the words of a range.
+pub(super) struct Stopped {
+    /// A boundary at the end of the range or after the range, or the end of the word for which the
+    /// sink returned false.
+    pub(super) at: usize,
     /// End of the last word.
     pub(crate) last: usize,
     pub(crate) goes_on: bool,
 }
 
-/// Words from the boundary at the beginning of `range` on, up to a boundary at its end or after
-/// it. There is no word between `last` and the range.
-pub(crate) fn words(
+/// Calls `sink` with the words from the boundary at the beginning of `range` on, up to a boundary
+/// at its end or after its end. There is no word between `last` and the range.
+pub(super) fn words(
     text: &str,
     mut last: usize,
     range: Range<usize>,
@@ -47,7 +49,7 @@ pub(crate) fn words(
     let narrow = class::narrow();
     let (mut here, mut width) = class::at(text, at);
     while at < text.len() {
-        // Before a character that belongs to the one before it there is no boundary.
+        // There is no boundary before a character that belongs to the character before it.
         if at >= range.end && here & (EXTEND | COMPLEX) == 0 {
             break;
         }
@@ -55,22 +57,22 @@ pub(crate) fn words(
             stretch(text, at + width, here, narrow)
         } else if here & (EXTEND | COMPLEX) != 0 {
             at = before(text, last, at);
-            Found::Complex
+            StretchEnd::Complex
         } else {
             at += width;
             (here, width) = class::at(text, at);
             continue;
         };
         let goes_on = match found {
-            Found::Stretch(end, seen, next) => {
+            StretchEnd::Stretch(end, seen, next) => {
                 let word = &text[at..end];
                 (at, (here, width)) = (end, next);
-                // Underscores are no word, unless they have a mark that is a letter.
+                // Underscores are no word, unless a mark among them is a letter.
                 let is_word = seen & (ALPHABET | KATAKANA | ALONE) != UNDERSCORE
                     || word.contains(char::is_alphanumeric);
                 !is_word || sink(if seen & CHANGES == 0 { word } else { lower_case(word, lower) })
             }
-            Found::Complex => {
+            StretchEnd::Complex => {
                 let rest = &text[at..];
                 let (consumed, goes_on) = by_crate(&rest[..mixed_len(rest)], lower, sink);
                 at += consumed;
@@ -86,13 +88,13 @@ pub(crate) fn words(
     Stopped { at, last, goes_on: true }
 }
 
-/// The stretch of a word, whose first character has the class `first` and ends at byte `at`.
+/// The stretch of a word. Its first character has the class `first` and ends at byte `at`.
 #[inline]
-fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> Found {
+fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> StretchEnd {
     let (mut before, mut seen) = (first, first);
     loop {
         if before & ALPHABET != 0 {
-            // Most characters of most alphabets: no branch but that of the loop.
+            // This loop passes most characters of most alphabets without a further branch.
             while let Some(letter) = narrow.letter(text, at) {
                 (before, seen) = (letter, seen | letter);
                 at += 2;
@@ -100,32 +102,33 @@ fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> Found {
         }
         let (here, width) = class::at(text, at);
         if here & (ALPHABET | KATAKANA | EXTEND | COMPLEX | BETWEEN) == 0 {
-            return Found::Stretch(at, seen, (here, width));
+            return StretchEnd::Stretch(at, seen, (here, width));
         }
         let is_joined = (before & ALPHABET != 0 && here & ALPHABET != 0)
             || (before & SYLLABARY != 0 && here & SYLLABARY != 0);
         if is_joined {
             before = here;
         } else if here & COMPLEX != 0 {
-            return Found::Complex;
+            return StretchEnd::Complex;
         } else if here & BETWEEN != 0 {
             let (after, _) = class::at(text, at + width);
             if after & (EXTEND | COMPLEX) != 0 {
-                return Found::Complex;
+                return StretchEnd::Complex;
             }
             if !class::is_joined(before, here, after) {
-                return Found::Stretch(at, seen, (here, width));
+                return StretchEnd::Stretch(at, seen, (here, width));
             }
         } else if here & EXTEND == 0 {
-            return Found::Stretch(at, seen, (here, width));
+            return StretchEnd::Stretch(at, seen, (here, width));
         }
         seen |= here;
         at += width;
     }
 }
 
-/// The boundary at which the crate begins, for a character at `at` that belongs to the one before
-/// it: that of the run of white space, or of the one character. There is no word since `last`.
+/// The boundary at which the crate begins, for a character at `at` that belongs to the character
+/// before it: the boundary before the run of white space, or before that one character. There is no
+/// word since `last`.
 fn before(text: &str, last: usize, at: usize) -> usize {
     let between = &text[last..at];
     let words = between.trim_end();
@@ -135,14 +138,16 @@ fn before(text: &str, last: usize, at: usize) -> usize {
     at - between.chars().next_back().map_or(0, char::len_utf8)
 }
 
-/// Words by the tables of the crate. Returns the byte at which to continue, and whether to.
+/// Calls `sink` with the words by the tables of the crate. Returns the byte at which to continue,
+/// and whether the sink wants more.
 fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool) -> (usize, bool) {
     for (offset, found) in text.unicode_word_indices() {
         let mut rest = found;
         while !rest.is_empty() {
             let word = without_emoji(rest);
             rest = &rest[word.len()..];
-            // The rest begins with a sign, and is a word if a vowel sign or the like follows.
+            // The rest begins with a sign. If a vowel sign or a similar mark follows, the rest is a
+            // word.
             if word.contains(char::is_alphanumeric) && !sink(lower_case(word, lower)) {
                 return (offset + found.len() - rest.len(), false);
             }
@@ -152,7 +157,8 @@ fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool)
 }
 
 /// The part of a word before a sign between letters that no letter follows. The crate goes on over
-/// such a sign if a joiner and a picture come after it, where WB6 and WB12 see no letter or digit.
+/// such a sign if a joiner and a picture follow the sign; by WB6 and WB12, there is no letter or
+/// digit, and so a boundary.
 fn without_emoji(word: &str) -> &str {
     const JOINER: char = '\u{200d}';
     if !word.contains(JOINER) {
@@ -172,7 +178,7 @@ fn without_emoji(word: &str) -> &str {
     word
 }
 
-/// Whether there is no boundary between a letter and this character, which is asked rarely.
+/// Whether there is no boundary between a letter and this character. The question is rare.
 fn joins_letters(character: char) -> bool {
     let text: String = ['a', character].into_iter().collect();
     text.split_word_bounds().count() == 1
@@ -182,7 +188,7 @@ fn joins_letters(character: char) -> bool {
 fn lower_case<'a>(word: &str, lower: &'a mut String) -> &'a str {
     lower.clear();
     if word.contains('Σ') {
-        // The lower case of a capital sigma depends on whether it ends the word.
+        // The lower case of a capital sigma at the end of a word is another character.
         lower.push_str(&word.to_lowercase());
         return lower;
     }

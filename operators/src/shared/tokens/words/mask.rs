@@ -1,4 +1,5 @@
-//! Masks of 64 bytes: of ASCII and ideographs by a kernel, with other characters added one by one.
+//! Masks of 64 bytes. A kernel makes the masks of ASCII and of ideographs; other characters are
+//! added one by one.
 
 use std::ops::Range;
 
@@ -8,27 +9,28 @@ use trommel_kernels::{Isa, Routine, run_compiled_for};
 use super::WINDOW;
 use super::class::{self, ALONE, BETWEEN, CHANGES, COMPLEX, DIGIT, EXTEND, LETTER, Narrow};
 
-/// Bytes of a mask.
-pub(crate) const BLOCK: usize = TEXT_BLOCK;
+/// Bytes of a block, and bits of a mask.
+pub(super) const BLOCK: usize = TEXT_BLOCK;
 
-/// Masks of a block; bytes past the end are outside of words.
+/// The masks of a block. Bytes past the end of the text are outside of words.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Masks {
-    /// ASCII letters, digits, underscores, and all that is not ASCII.
-    pub(crate) inside: u64,
-    /// All that is not ASCII.
-    pub(crate) wide: u64,
-    /// Letters, digits, underscores and ideographs.
-    words: u64,
-    /// Punctuation between two letters or two digits that joins them.
-    joined: u64,
-    /// First bytes of ideographs, which are words alone, and the bytes after them.
-    breaks: u64,
-    /// Characters with other rules, and the two bytes before them, which they may belong to.
-    near_special: u64,
+pub(super) struct Masks {
+    /// ASCII letters, digits, underscores, and all bytes that are not ASCII.
+    pub(super) inside: u64,
+    /// All bytes that are not ASCII.
+    pub(super) wide: u64,
+    /// Letters, digits, underscores and ideographs, of all alphabets.
+    pub(super) words: u64,
+    /// Signs that join the two letters or the two digits on their sides.
+    pub(super) joined: u64,
+    /// First bytes of ideographs, which are words alone, and the bytes after ideographs.
+    pub(super) breaks: u64,
+    /// Special characters, which have other rules, and the two bytes before each: a special
+    /// character may belong to the character there.
+    pub(super) near_special: u64,
 }
 
-/// Rows that end in a block or with it.
+/// The ends of rows in a block and at its end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cuts {
     /// First bytes after a row.
@@ -51,9 +53,9 @@ impl Cuts {
         self.last |= if end > 0 { 1 << (end - 1) } else { 0 };
     }
 
-    /// Bits of the bytes that begin a word and that end one, for a block after a byte of which
-    /// `is_inside` tells whether it is in a word; and whether the last byte is. Words are right if
-    /// the block is plain.
+    /// Bits of the first byte of each word, and of the byte after each word; and whether the last
+    /// byte of the block is in a word. `is_inside` tells whether the byte before the block is in a
+    /// word. The words are right if the block is plain.
     #[inline]
     pub(crate) fn runs(self, masks: Masks, is_inside: bool) -> (u64, u64, bool) {
         let inside = masks.words | masks.joined & !(self.first | self.last);
@@ -70,7 +72,8 @@ impl Cuts {
 pub(crate) struct Window {
     kinds: [ByteKinds; WINDOW / BLOCK],
     masks: [Masks; WINDOW / BLOCK],
-    /// Ends with a block of zeros, so that each word can be read as a whole register.
+    /// The lower case. The text is followed by a block of zeros, so that a register can read past
+    /// each word.
     lower: [u8; WINDOW + BLOCK],
 }
 
@@ -83,9 +86,9 @@ impl Window {
         }
     }
 
-    /// The lower case of a text of up to [`WINDOW`] bytes, as far as plain blocks need it, with
-    /// zeros after it; and its masks.
-    pub(crate) fn fill(&mut self, isa: Isa, text: &str) -> (&str, Blocks<'_>) {
+    /// Makes the lower case of a text of up to [`WINDOW`] bytes, as far as plain blocks need it and
+    /// with zeros after it, and the masks of the text.
+    pub(super) fn fill(&mut self, isa: Isa, text: &str) -> (&str, Blocks<'_>) {
         let Self { kinds, masks, lower } = self;
         let blocks = text.len().div_ceil(BLOCK);
         let (kinds, masks) = (&mut kinds[..blocks], &mut masks[..blocks]);
@@ -93,7 +96,7 @@ impl Window {
         byte_kinds(isa, text.as_bytes(), kinds, lower);
         after[..BLOCK].fill(0);
         let characters =
-            Characters { text, narrow: class::narrow(), lower, begun: Wide::default() };
+            Characters { text, narrow: class::narrow(), lower, begun: WideMasks::default() };
         run_compiled_for(isa, MakeMasks { characters, kinds, masks });
         let lower = simdutf8::basic::from_utf8(&self.lower[..(blocks + 1) * BLOCK]);
         let lower = lower.expect("characters in place of others, and zeros");
@@ -117,8 +120,8 @@ impl Blocks<'_> {
         }
     }
 
-    /// Blocks of the text, the last of which may be shorter.
-    pub(crate) fn count(&self) -> usize {
+    /// Number of blocks of the text. The last block may be shorter.
+    pub(super) fn count(&self) -> usize {
         self.range.len().div_ceil(BLOCK)
     }
 
@@ -132,14 +135,14 @@ impl Blocks<'_> {
         if !at.is_multiple_of(BLOCK) {
             masks = masks.and_then(block(at / BLOCK + 1), at % BLOCK);
         }
-        // The masks cover the whole window, even if a part of it is asked for.
+        // The masks cover the whole window, even where these are the blocks of a part of it.
         if base == 0 {
-            // The byte before it is of another text.
+            // The byte before the first one is of another text.
             masks.joined &= !1;
         }
         if len <= BLOCK {
             let bits = |count: usize| if count < BLOCK { (1 << count) - 1 } else { u64::MAX };
-            // And so is the byte after the last one.
+            // The byte after the last one is of another text, too.
             masks.joined &= bits(len.saturating_sub(1));
             masks = masks.map(|mask| mask & bits(len));
         }
@@ -160,13 +163,13 @@ impl Routine for MakeMasks<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { mut characters, kinds, masks } = self;
-        let (mut before, mut here) = (Kinds::default(), Kinds::default());
-        // The masks of a block are made when the next one is known. Not by a closure, which would
-        // not be compiled for the level.
+        let (mut before, mut here) = (BlockKinds::default(), BlockKinds::default());
+        // The masks of a block are made when the next block is known. A closure would not be
+        // compiled for the instruction set.
         for number in 0..=masks.len() {
-            let mut after = Kinds::default();
+            let mut after = BlockKinds::default();
             if let Some(&ascii) = kinds.get(number) {
-                after = Kinds { ascii, wide: characters.of_block(number * BLOCK, ascii) };
+                after = BlockKinds { ascii, wide: characters.of_block(number * BLOCK, ascii) };
             }
             if number > 0 {
                 masks[number - 1] = here.masks(before, after);
@@ -176,24 +179,29 @@ impl Routine for MakeMasks<'_> {
     }
 }
 
-/// Characters that are not ASCII, block by block.
+/// The characters that are not ASCII, block by block.
 struct Characters<'a> {
     text: &'a str,
     narrow: &'a Narrow,
     /// The text with its ASCII letters in lower case, and zeros.
     lower: &'a mut [u8],
-    /// Bytes of the next block.
-    begun: Wide,
+    /// Bits of the next block, from characters that begin in this one.
+    begun: WideMasks,
 }
 
 impl Characters<'_> {
-    /// The characters of the block from byte `base` on, which has these kinds of bytes. Writes
-    /// their lower case.
+    /// The characters of the block from byte `base` on, which has these kinds of bytes. Writes the
+    /// lower case of the characters.
     #[inline(always)]
-    fn of_block(&mut self, base: usize, ByteKinds { leads, ideographs, .. }: ByteKinds) -> Wide {
+    fn of_block(
+        &mut self,
+        base: usize,
+        ByteKinds { leads, ideographs, .. }: ByteKinds,
+    ) -> WideMasks {
         let mut wide = std::mem::take(&mut self.begun);
         if ideographs != 0 {
-            // All of them at once; each has three bytes, of which the next block may have some.
+            // All ideographs at once. An ideograph has three bytes, and the next block may have
+            // some of them.
             wide.ideographs |= ideographs | ideographs << 1 | ideographs << 2;
             wide.breaks |= ideographs | ideographs << 3;
             self.begun.ideographs |= ideographs >> (BLOCK - 1) | ideographs >> (BLOCK - 2);
@@ -211,7 +219,7 @@ impl Characters<'_> {
                 class = 0;
             }
             wide.add(class, ((1 << len) - 1) << place, 1 << place);
-            // Only the last one of the block can have bytes in the next one.
+            // Only the last character of the block can have bytes in the next block.
             let end = place + len;
             if end >= BLOCK {
                 self.begun.add(class, (1 << (end - BLOCK)) - 1, 0);
@@ -231,7 +239,7 @@ impl Characters<'_> {
         let bytes = &self.text.as_bytes()[at..];
         match (bytes[0], bytes.first_chunk(), bytes.first_chunk()) {
             (..0xe0, Some(two), _) => match self.narrow.of(*two) {
-                // The lower case has one byte, or several characters, or depends on others.
+                // The lower case has one byte or several characters, or depends on the neighbours.
                 (class, [0, _]) => (class, 2),
                 (class, lower) => {
                     if class & CHANGES != 0 {
@@ -245,7 +253,7 @@ impl Characters<'_> {
         }
     }
 
-    /// Whether punctuation joins nothing and belongs to nothing, whatever rows there are.
+    /// Whether a sign joins nothing and has no special neighbour, wherever rows end.
     #[cold]
     fn is_apart(&self, at: usize, class: u16, len: usize) -> bool {
         let before = self.text[..at].char_indices().next_back();
@@ -255,27 +263,29 @@ impl Characters<'_> {
     }
 }
 
-/// Characters of a block that are not ASCII, a bit a byte.
+/// The characters of a block that are not ASCII, with a bit for each byte.
 #[derive(Clone, Copy, Default)]
-struct Wide {
+struct WideMasks {
     letters: u64,
     digits: u64,
     ideographs: u64,
     /// See [`Masks::breaks`].
     breaks: u64,
-    /// Characters with other rules.
+    /// Special characters, which have other rules.
     special: u64,
 }
 
-impl Wide {
-    /// Whether the characters before and after these bytes are known to be ideographs.
+impl WideMasks {
+    /// Whether the masks already show that the characters before and after these bytes are
+    /// ideographs.
     #[inline(always)]
     fn is_between_ideographs(&self, Range { start, end }: Range<usize>) -> bool {
         let is_ideograph = |place: usize| place < BLOCK && self.ideographs >> place & 1 == 1;
         start > 0 && is_ideograph(start - 1) && is_ideograph(end)
     }
 
-    /// Adds bytes of a character; `first` is the first one, if that is among them.
+    /// Adds the bits of a character of this class. `first` is the bit of its first byte, if the
+    /// block has it.
     #[inline(always)]
     fn add(&mut self, class: u16, bytes: u64, first: u64) {
         match class {
@@ -291,14 +301,14 @@ impl Wide {
     }
 }
 
-/// Bytes of a block by what they are.
+/// The kinds of all bytes of a block.
 #[derive(Clone, Copy, Default)]
-struct Kinds {
+struct BlockKinds {
     ascii: ByteKinds,
-    wide: Wide,
+    wide: WideMasks,
 }
 
-impl Kinds {
+impl BlockKinds {
     #[inline(always)]
     fn letters(self) -> u64 {
         self.ascii.letters | self.wide.letters
@@ -309,10 +319,10 @@ impl Kinds {
         self.ascii.digits | self.wide.digits
     }
 
-    /// The masks of this block between two others.
+    /// The masks of this block, which stands between `before` and `after`.
     #[inline(always)]
     fn masks(self, before: Self, after: Self) -> Masks {
-        let (letters, digits, Wide { ideographs, breaks, special, .. }) =
+        let (letters, digits, WideMasks { ideographs, breaks, special, .. }) =
             (self.letters(), self.digits(), self.wide);
         let ByteKinds { underscores, join_letters, join_digits, wide, .. } = self.ascii;
         let beside = |of: fn(Self) -> u64| {
@@ -333,7 +343,7 @@ impl Kinds {
 }
 
 impl Masks {
-    /// Whether words are the runs of [`Cuts::runs`].
+    /// Whether the words of the block are the runs of [`Cuts::runs`].
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.near_special == 0

@@ -1,8 +1,9 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
-//! A mask of 64 bytes has a bit for each byte of a letter, a digit, an underscore or an ideograph.
-//! Another one has a bit for each sign that joins two letters or two digits. Words are the runs of
-//! ones of both, which a third one cuts at ideographs. `é` has two bytes here, and `中` three:
+//! A text is read in windows, and a window in blocks of 64 bytes. Each block has masks with a bit
+//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs, another
+//! one the signs that join two letters or two digits. Words are the runs of ones in both together,
+//! which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
 //!
 //! ```text
 //! text      d o n ' t   s t o p ,   p r é . s   中. . 文. .   e ◌́ . x
@@ -12,17 +13,18 @@
 //! special   0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0
 //! ```
 //!
-//! Only underscores alone are no word. Where a block has a special character, such as an accent
-//! that belongs to the letter before it, `general` goes from character to character.
+//! A run of underscores alone is no word. Where a block has a special character, such as an accent
+//! that belongs to the letter before it, `general` goes from character to character. The page
+//! `docs/reference/word-masks.md` tells the masks line by line, with a whole block as an example.
 //!
-//! Unicode has a word boundary before a run of white space, regardless of its neighbours (but not
-//! after it: a combining mark belongs to the space before it). So the text can be cut there into
-//! windows, each of which is put into lower case at once; without white space, between ideographs.
-//! Rows of a column lie one after the other, so that short ones share a window, and a word ends at
-//! the end of its row.
+//! Unicode has a word boundary before a run of white space, regardless of its neighbours. (After a
+//! run of white space there may be none: a combining mark belongs to the space before it.) So a
+//! text can be cut before white space into windows, each of which is put into lower case at once. A
+//! text without white space is cut between ideographs. The rows of a column lie one after the
+//! other, so short rows share a window, and a word ends at the end of its row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
-//! `unicode-segmentation` has them all, and is the reference of the tests. The masks are those of
+//! `unicode-segmentation` has all rules, and is the reference of the tests. The masks are those of
 //! Langdale and Lemire, *Parsing gigabytes of JSON per second*, 2019.
 //!
 //! | file | contents |
@@ -42,6 +44,8 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
+
 use arrow_array::{Array, StringArray};
 use memchr::{memchr_iter, memrchr_iter};
 
@@ -52,29 +56,36 @@ use super::token::{Token, TokenSink};
 use self::mask::Window;
 use self::plain::PlainWindow;
 
-/// Bytes that are looked at in advance. A tokenizer can stop anywhere, so they are looked at again
-/// when it goes on.
+/// Bytes of a window. A tokenizer can stop after any word, and reads the rest of the window again
+/// when it goes on, so a window is short.
 const WINDOW: usize = 1024;
 
-/// Characters at the end of a window among which a boundary between ideographs is looked for.
+/// Characters at the end of a window among which [`between_ideographs`] looks for a boundary.
 const IDEOGRAPHS_TRIED: usize = 64;
 
-/// A place in a column of texts.
+/// The position of a byte in a column of texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TextPosition {
     pub(crate) row: usize,
-    /// Byte of the row.
+    /// The byte in the row.
     pub(crate) at: usize,
 }
 
-/// Reused buffers.
+impl TextPosition {
+    /// The beginning of the row after this one.
+    fn next_row(self) -> Self {
+        Self { row: self.row + 1, at: 0 }
+    }
+}
+
+/// Buffers of a tokenizer, used again for each window.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     isa: Isa,
     window: Window,
     /// One word in lower case.
     word: String,
-    /// Ends of the rows of a window.
+    /// Ends of the rows of a window, from its beginning.
     ends: Vec<usize>,
     plain: PlainWindow,
 }
@@ -96,67 +107,121 @@ impl Buffers {
     }
 }
 
-/// Gives `sink` the words of `texts`, which have no nulls, from a place on, as long as it wants
-/// more. Returns the place at which to continue; a row past the last one if nothing is left.
+/// Gives `sink` the words of `texts`, which have no nulls, from a position on, as long as the sink
+/// wants more. Returns the position at which to continue; a row past the last one if nothing is
+/// left.
 pub(crate) fn words_of_rows<S: TokenSink>(
     texts: &StringArray,
-    mut from: Place,
+    mut from: TextPosition,
     buffers: &mut Buffers,
     sink: &mut S,
-) -> Place {
-    let place = |offset: i32| usize::try_from(offset).expect("not negative");
+) -> TextPosition {
     while from.row < texts.len() {
-        let begin = place(texts.value_offsets()[from.row]) + from.at;
-        let Buffers { isa, window, word, ends, plain } = buffers;
-        ends.clear();
+        buffers.find_row_ends(texts, from);
+        let next = match buffers.ends.len() {
+            ..2 => buffers.words_of_long_row(texts, from, sink),
+            2.. => buffers.words_of_short_rows(texts, from, sink),
+        };
+        match next {
+            ControlFlow::Continue(next) => from = next,
+            ControlFlow::Break(stopped) => return stopped,
+        }
+    }
+    from
+}
+
+/// A step over some words of a column: the position of the next step, or the position at which the
+/// sink wants no more.
+type Step = ControlFlow<TextPosition, TextPosition>;
+
+impl Buffers {
+    /// Finds the ends of the rows that end in the window from a position on.
+    fn find_row_ends(&mut self, texts: &StringArray, from: TextPosition) {
+        let begin = byte_of(texts, from);
         let offsets = &texts.value_offsets()[from.row + 1..];
         let offsets = &offsets[..offsets.len().min(WINDOW)];
-        let rows = offsets.partition_point(|&end| place(end) - begin <= WINDOW);
-        ends.extend(offsets[..rows].iter().map(|&end| place(end) - begin));
-        // A long row has windows of its own.
-        if ends.len() < 2 {
-            let rest = &texts.value(from.row)[from.at..];
-            if let Some(len) = window_len(rest) {
-                let (lower, blocks) = window.fill(*isa, &rest[..len]);
-                ends.clear();
-                ends.extend(Some(len).filter(|len| *len == rest.len()));
-                if plain.take_words(*isa, lower, &blocks, ends, sink) {
-                    from = match ends.is_empty() {
-                        true => Place { at: from.at + len, ..from },
-                        false => Place { row: from.row + 1, at: 0 },
-                    };
-                    continue;
-                }
-            }
-            let mut goes_on = true;
-            from.at = words(texts.value(from.row), from.at, buffers, |word| {
-                goes_on = sink.token(word);
-                goes_on
-            });
-            if !goes_on {
-                return from;
-            }
-            from = Place { row: from.row + 1, at: 0 };
-            if !sink.end_row() {
-                return from;
-            }
-            continue;
-        }
+        let rows = offsets.partition_point(|&end| to_byte(end) - begin <= WINDOW);
+        self.ends.clear();
+        self.ends.extend(offsets[..rows].iter().map(|&end| to_byte(end) - begin));
+    }
+
+    /// Words of rows that share a window.
+    fn words_of_short_rows<S: TokenSink>(
+        &mut self,
+        texts: &StringArray,
+        from: TextPosition,
+        sink: &mut S,
+    ) -> Step {
+        let Self { isa, window, word, ends, plain } = self;
+        let begin = byte_of(texts, from);
         let bytes = &texts.value_data()[begin..begin + ends[ends.len() - 1]];
         let text = simdutf8::basic::from_utf8(bytes).expect("rows of a text column");
         let (lower, blocks) = window.fill(*isa, text);
+        let after = TextPosition { row: from.row + ends.len(), at: 0 };
         if plain.take_words(*isa, lower, &blocks, ends, sink) {
-            from = Place { row: from.row + ends.len(), at: 0 };
-            continue;
+            return ControlFlow::Continue(after);
         }
-        let stopped = runs::words_of_rows(text, lower, &blocks, ends, word, sink);
-        if let Some((row, at)) = stopped {
-            let before = if row == 0 { from.at } else { 0 };
-            return Place { row: from.row + row, at: before + at };
+        match runs::words_of_rows(text, lower, &blocks, ends, word, sink) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(after),
+            ControlFlow::Break((row, at)) => {
+                // Positions of the first row count from the beginning of the window.
+                let before = if row == 0 { from.at } else { 0 };
+                ControlFlow::Break(TextPosition { row: from.row + row, at: before + at })
+            }
         }
-        from = Place { row: from.row + ends.len(), at: 0 };
     }
-    from
+
+    /// Words of a row that has windows of its own: of one window at once if it is plain, and
+    /// otherwise of the whole rest of the row.
+    fn words_of_long_row<S: TokenSink>(
+        &mut self,
+        texts: &StringArray,
+        from: TextPosition,
+        sink: &mut S,
+    ) -> Step {
+        if let Some(next) = self.plain_window_of_row(texts, from, sink) {
+            return ControlFlow::Continue(next);
+        }
+        let mut goes_on = true;
+        let at = words(texts.value(from.row), from.at, self, |word| {
+            goes_on = sink.token(word);
+            goes_on
+        });
+        if !goes_on {
+            return ControlFlow::Break(TextPosition { at, ..from });
+        }
+        let next = from.next_row();
+        if sink.end_row() { ControlFlow::Continue(next) } else { ControlFlow::Break(next) }
+    }
+
+    /// Gives `sink` all words of the next window of a row, if the window is plain and the sink has
+    /// room. Returns the position after the window.
+    fn plain_window_of_row<S: TokenSink>(
+        &mut self,
+        texts: &StringArray,
+        from: TextPosition,
+        sink: &mut S,
+    ) -> Option<TextPosition> {
+        let Self { isa, window, ends, plain, .. } = self;
+        let rest = &texts.value(from.row)[from.at..];
+        let len = window_len(rest)?;
+        let (lower, blocks) = window.fill(*isa, &rest[..len]);
+        let ends_row = len == rest.len();
+        ends.clear();
+        ends.extend(ends_row.then_some(len));
+        let next =
+            if ends_row { from.next_row() } else { TextPosition { at: from.at + len, ..from } };
+        plain.take_words(*isa, lower, &blocks, ends, sink).then_some(next)
+    }
+}
+
+/// The byte of the column at a position.
+fn byte_of(texts: &StringArray, position: TextPosition) -> usize {
+    to_byte(texts.value_offsets()[position.row]) + position.at
+}
+
+fn to_byte(offset: i32) -> usize {
+    usize::try_from(offset).expect("offsets are not negative")
 }
 
 /// Calls `sink` with the words from byte `at` on until it returns false. Returns the byte at which

@@ -1,8 +1,8 @@
 //! All words of a window at once.
 //!
-//! Where no block has a special character, masks tell where all words begin and end. The places of
-//! their bits are found without a branch, and the words are taken together: a loop over the words
-//! of a block would end where no branch predictor knows.
+//! In a window without special characters, masks tell where all words begin and end. The positions
+//! of their bits are found without a branch, and the sink takes all words together. A loop over the
+//! words of a block would end after a number of words that no branch predictor knows.
 
 use trommel_kernels::Isa;
 use trommel_kernels::text::places_of_bits;
@@ -12,18 +12,18 @@ use super::mask::{BLOCK, Blocks, Cuts};
 use super::runs::is_word;
 use crate::shared::tokens::token::{TokenSink, Words};
 
-/// Blocks of a window, and one that begins with its end.
+/// Maximum number of blocks of a window, and one block that begins at its end.
 const BLOCKS: usize = WINDOW / BLOCK + 1;
 
-/// Words of a window, each of which may be a byte, and room for a mask more.
+/// Maximum number of words of a window, each of which may be a byte, and room for one more mask.
 const WORDS: usize = WINDOW + BLOCK;
 
-/// Reused buffers.
+/// Buffers for the words of a window.
 #[derive(Debug)]
 pub(crate) struct PlainWindow {
     begins: [u32; WORDS],
     ends: [u32; WORDS],
-    /// Words up to the end of each row.
+    /// Number of words up to the end of each row.
     row_ends: Vec<u32>,
 }
 
@@ -32,9 +32,9 @@ impl PlainWindow {
         Self { begins: [0; WORDS], ends: [0; WORDS], row_ends: Vec::new() }
     }
 
-    /// Gives `sink` the words of a window, in which rows end at `row_ends`. False if the window has
-    /// other words, or the sink no room for all; it has taken none then.
-    pub(crate) fn take_words<S: TokenSink>(
+    /// Gives `sink` all words of a window, in which rows end at `row_ends`. Returns false, and
+    /// gives none, if the window has a special character or the sink has no room for all words.
+    pub(super) fn take_words<S: TokenSink>(
         &mut self,
         isa: Isa,
         lower: &str,
@@ -45,7 +45,8 @@ impl PlainWindow {
         // Bits of the first bytes of rows. A window begins with a row, or after a word.
         let mut rows = [0_u64; BLOCKS + 1];
         rows[0] = 1;
-        // The bits of the last block stay in a register: each row would wait for the one before it.
+        // The bits of the last block stay in a register: in memory, each row would wait for the row
+        // before.
         let (mut block, mut bits) = (0, 1);
         for &end in row_ends {
             bits = 1 << (end % BLOCK) | if end / BLOCK == block { bits } else { 0 };
@@ -94,8 +95,8 @@ impl PlainWindow {
         }));
     }
 
-    /// Drops the words among the first `found` that are underscores alone, and returns the number
-    /// of the others.
+    /// Drops words that are underscores alone, among the first `found` words. Returns the number of
+    /// words that are left.
     fn drop_underscores(&mut self, bytes: &[u8], found: usize) -> usize {
         let begins_with_one = |&begin: &u32| bytes[begin as usize] == b'_';
         if !self.begins[..found].iter().any(begins_with_one) {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
+use trommel_kernels::text::{ByteKinds, byte_kinds};
 use super::*;
 use crate::shared::tokens::token::Words;
 
@@ -148,11 +149,11 @@ fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
     let (texts, mut buffers) =
         (StringArray::from(rows.to_vec()), Buffers::new(Isa::selected().unwrap()));
     let mut found = Found::default();
-    let end = words_of_rows(&texts, Place::default(), &mut buffers, &mut found);
-    assert_eq!((end, found.row), (Place { row: rows.len(), at: 0 }, rows.len()));
+    let end = words_of_rows(&texts, TextPosition::default(), &mut buffers, &mut found);
+    assert_eq!((end, found.row), (TextPosition { row: rows.len(), at: 0 }, rows.len()));
     // Stopped after every word and every row, and continued there.
     let mut one_by_one = Found { stops: true, ..Found::default() };
-    let mut place = Place::default();
+    let mut place = TextPosition::default();
     while place.row < rows.len() {
         let (row, count) = (one_by_one.row, one_by_one.words.len());
         place = words_of_rows(&texts, place, &mut buffers, &mut one_by_one);
@@ -162,7 +163,7 @@ fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
     assert_eq!(one_by_one.words, found.words);
     for isa in Isa::available() {
         let mut at_once = FoundAtOnce::default();
-        words_of_rows(&texts, Place::default(), &mut Buffers::new(isa), &mut at_once);
+        words_of_rows(&texts, TextPosition::default(), &mut Buffers::new(isa), &mut at_once);
         assert!(at_once.words.iter().eq(found.words.iter().map(|(_, word)| word)), "{isa}");
     }
     found.words
@@ -190,7 +191,7 @@ fn words_of_plain_windows_are_taken_at_once() {
     let texts = StringArray::from(vec!["some words"; 100]);
     let mut at_once = FoundAtOnce::default();
     let mut buffers = Buffers::new(Isa::selected().unwrap());
-    words_of_rows(&texts, Place::default(), &mut buffers, &mut at_once);
+    words_of_rows(&texts, TextPosition::default(), &mut buffers, &mut at_once);
     assert_eq!((at_once.offered, at_once.words.len()), (1, 200));
     // Underscores alone are no words, wherever they are.
     let rows = ["_", "_a", "a __ b", "__init__"].map(str::to_owned);
@@ -198,7 +199,7 @@ fn words_of_plain_windows_are_taken_at_once() {
     assert_eq!(words, ["_a", "a", "b", "__init__"]);
     let texts = StringArray::from(rows.to_vec());
     let mut at_once = FoundAtOnce::default();
-    words_of_rows(&texts, Place::default(), &mut buffers, &mut at_once);
+    words_of_rows(&texts, TextPosition::default(), &mut buffers, &mut at_once);
     assert_eq!((at_once.offered, at_once.words), (1, words));
 }
 
@@ -438,4 +439,58 @@ proptest! {
             .collect();
         prop_assert_eq!(of_rows(&rows), expected);
     }
+}
+
+/// The page that tells the masks has an example of a block: its drawing is what the code computes.
+#[test]
+fn the_page_of_the_masks_shows_the_masks_of_its_block() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/word-masks.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let text = page.lines().find_map(|line| line.strip_prefix("The block: `")?.strip_suffix("`."));
+    let text = text.expect("the page names the text of its block");
+    assert_eq!(text.len(), mask::BLOCK);
+    for isa in Isa::available() {
+        let (mut kinds, mut lower) = ([ByteKinds::default()], [0; mask::BLOCK]);
+        byte_kinds(isa, text.as_bytes(), &mut kinds, &mut lower);
+        let mut window = Window::new();
+        let (_, blocks) = window.fill(isa, text);
+        let (kinds, masks) = (kinds[0], blocks.at(0));
+        let (starts, ends, is_inside) = mask::Cuts::default().runs(masks, false);
+        let rows = [
+            ("letters", kinds.letters),
+            ("digits", kinds.digits),
+            ("underscores", kinds.underscores),
+            ("join_letters", kinds.join_letters),
+            ("join_digits", kinds.join_digits),
+            ("wide", kinds.wide),
+            ("leads", kinds.leads),
+            ("ideographs", kinds.ideographs),
+            ("words", masks.words),
+            ("joined", masks.joined),
+            ("breaks", masks.breaks),
+            ("starts", starts),
+            ("ends", ends),
+        ];
+        assert!(masks.is_plain() && is_inside, "the last word goes on in the next block");
+        for half in [0..32, 32..64] {
+            let text = drawn_text(text, half.clone());
+            assert!(page.contains(&text), "the page lacks\n{text}");
+            for (name, mask) in rows {
+                let bits = half.clone().map(|bit| if mask >> bit & 1 == 1 { "1 " } else { ". " });
+                let line = format!("{name:<13}{}", bits.collect::<String>());
+                assert!(page.contains(line.trim_end()), "{isa}: the page lacks\n{line}");
+            }
+        }
+    }
+}
+
+/// The bytes of a text, two columns each.
+fn drawn_text(text: &str, bytes: std::ops::Range<usize>) -> String {
+    let columns = |(at, c): (usize, char)| {
+        let (width, rest) =
+            (if c.len_utf8() == 3 { "" } else { " " }, "· ".repeat(c.len_utf8() - 1));
+        bytes.contains(&at).then(|| format!("{c}{width}{rest}"))
+    };
+    let columns: String = text.char_indices().filter_map(columns).collect();
+    format!("text         {}", columns.trim_end())
 }

@@ -9,14 +9,14 @@ use crate::shared::items::{Item, Items};
 use crate::summary::counted::Counted;
 use crate::summary::space_saving::SpaceSaving;
 
-/// Text items that are hashed and searched before their strings are compared: few, because items
-/// after a full buffer of misses are hashed again.
+/// Number of text items that are hashed and searched before their strings are compared. The number
+/// is small, because items after a full buffer of misses are hashed again.
 const BLOCK_ITEMS: usize = 128;
 
 /// The bins X of Algorithm Filter, in front of a [`SpaceSaving`] Y.
 ///
-/// Made by [`Filter::into_halves`](super::Filter::into_halves). The host of the two halves, here
-/// [`Filter`](super::Filter) and in a pipeline two stages, does for each batch:
+/// [`Filter::into_halves`](super::Filter::into_halves) makes the bins. The host of the two halves,
+/// which is [`Filter`](super::Filter) or, in a pipeline, two stages, does for each batch:
 ///
 /// ```text
 /// until the batch is used up:
@@ -25,32 +25,33 @@ const BLOCK_ITEMS: usize = 128;
 ///     back.observe_at(batch, missed)
 /// ```
 ///
-/// Only the answer of `exchange` has to be waited for; missed items may be under way to Y in any
-/// number of messages, as long as Y receives them and the exchanges in this order.
+/// The host waits only for the answer of `exchange`. Missed items may be under way to Y in any
+/// number of messages, as long as Y receives the items and the exchanges in this order.
 ///
 /// # Consistency
 ///
-/// n, the sum of the counts in Y, is known here: the forwarded weight, plus each count handed
-/// over, minus each received. Y has a count of at most floor(n / |Y|), where a free counter
-/// counts as 0. So an item may be forwarded while floor(n / |Y|) <= min X, that is, while
-/// `n < (min X + 1) |Y|`, where a free bin counts as 0: the smallest of all k counts is then in
-/// Y, and SpaceSaving with k counters would replace it too.
+/// The sum n of the counts in Y is known here: the forwarded weight, plus each count handed over,
+/// minus each count received. Y has a count of at most floor(n / |Y|), where a free counter counts
+/// as 0. So an item may be forwarded while floor(n / |Y|) <= min X, that is, while `n < (min X + 1)
+/// |Y|`, where a free bin counts as 0. Then the smallest of all k counts is in Y, and SpaceSaving
+/// with k counters would replace the same counter.
 ///
-/// Counts in X only grow, so a `min X` read earlier is a lower bound (footnote 2 of the paper), and
-/// it is read again only when n reaches the limit that follows from it. Then, while `n > min X |Y|`
-/// (line 11 of Fig. 5), the smallest bin of X is exchanged for the largest counter of Y; a free bin
-/// is filled. Afterwards |Y| more may be forwarded, so that this happens at most once for a
-/// forwarded weight of |Y|. Each exchange lowers n, for min X < n / |Y| <= max Y; and as it takes
-/// the maximum of Y, no counter that comes to X leaves it again before the condition holds: at most
+/// Counts in X only grow, so an earlier `min X` is a lower bound (footnote 2 of the paper). `min X`
+/// is read again only when n reaches the limit that follows from it. Then, while `n > min X |Y|`
+/// (line 11 of Fig. 5), the smallest bin of X is exchanged for the largest counter of Y, or a free
+/// bin is filled. Afterwards a weight of |Y| more may be forwarded, so exchanges come at most once
+/// for a forwarded weight of |Y|. Each exchange lowers n, for min X < n / |Y| <= max Y. Each
+/// exchange takes the maximum of Y, so no counter that comes to X leaves X again before the
+/// condition holds: there are at most |X| exchanges.
 /// |X| exchanges.
 ///
-/// With counts that saturated, n can exceed the sum and an exchange can fail to lower it. Therefore
-/// n is also bounded by |Y| times the count received, than which no count in Y is larger then; when
-/// Y sends the bin of X back, this bound alone fulfils the condition, so the exchanges end there
-/// too. n has 128 bits and cannot overflow.
+/// With saturated counts, n can exceed the sum, and an exchange can fail to lower n. Therefore n is
+/// also bounded by |Y| times the received count, because no count in Y is larger then. When Y sends
+/// the bin of X back, this bound alone fulfils the condition, so the exchanges end there, too. n
+/// has 128 bits and cannot overflow.
 ///
 /// Departure from the paper: Fig. 5 exchanges one bin and goes on, although the condition may still
-/// be violated; here it holds whenever an item is forwarded.
+/// be violated. Here the condition holds whenever an item is forwarded.
 ///
 /// # Examples
 ///
@@ -95,7 +96,7 @@ pub struct FilterFront<K: Item> {
     /// Between [`Self::take_min`] and [`Self::put_max`].
     is_exchanging: bool,
     observed: u64,
-    /// For text: the codes of a block and the bins they may be in.
+    /// For text: the codes of a block, and the bins that may have these codes.
     block_codes: Vec<K::Code>,
     block_lanes: Vec<u8>,
 }
@@ -126,8 +127,8 @@ impl<K: Item> FilterFront<K> {
         }
     }
 
-    /// A front half of the same size with these bins, in front of `back`, none of whose counts is
-    /// above one of theirs.
+    /// A front half of the same size with these bins, in front of `back`. No count of `back` is
+    /// above a count of the bins.
     pub(in crate::summary) fn rebuilt(
         &self,
         observed: u64,
@@ -138,7 +139,7 @@ impl<K: Item> FilterFront<K> {
         let mut front = Self::new(self.isa, self.bins_max, back_counters, self.secret.clone());
         front.observed = observed;
         front.forwarded = back.iter().map(|counted| u128::from(counted.count)).sum();
-        // Looked up when the next batch comes.
+        // The limit is computed when the next batch comes.
         front.forwarded_end = 0;
         bins.into_iter().for_each(|counted| front.push(counted));
         front

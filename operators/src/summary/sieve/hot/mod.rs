@@ -1,8 +1,8 @@
-//! The items in the vertical filter.
+//! The hot items, which the vertical filter takes out.
 //!
-//! The rule ([`hottest`]) is looked at again and again, each time after twice as many items as
+//! The rule ([`hottest`]) chooses the items again and again, each time after twice as many items as
 //! before, up to [`WINDOW_MAX`]. Shares are measured in the last window and not in the whole
-//! stream, so that the filter follows a stream that changes. They are shares of the weight: a few
+//! stream, so that the filter follows a stream that changes. A share is one of the weight: a few
 //! items of large weights can turn the filter on, which then costs its pass and gains nothing.
 
 mod stored;
@@ -12,27 +12,27 @@ use trommel_kernels::sieve::KEYS_MAX;
 
 use super::hottest::hottest;
 
-/// Items before the first look.
+/// Number of items before the first choice.
 const WINDOW_MIN: u64 = 1 << 9;
 
-/// The most items between two looks; a look costs some nanoseconds a counter.
+/// Maximum number of items between two choices; a choice costs some nanoseconds a counter.
 const WINDOW_MAX: u64 = 1 << 20;
 
-/// The keys of the filter with the slots of their counters, and when to choose them again.
+/// The codes of the filter with the slots of their counters, and the time of the next choice.
 #[derive(Clone, Debug)]
-pub(super) struct Hot<C> {
+pub(super) struct HotItems<C> {
     codes: Vec<C>,
     slots: Vec<u32>,
-    /// By slot: the count at the last look.
+    /// The count of each slot at the last choice.
     before: Vec<u64>,
-    /// N at the last look.
+    /// N at the last choice.
     last: u64,
-    /// Items since the last look, and how many there must be before the next.
+    /// Number of items since the last choice.
     items: u64,
     window: u64,
 }
 
-impl<C: Key> Hot<C> {
+impl<C: Key> HotItems<C> {
     pub(super) fn new(slots: usize) -> Self {
         Self {
             codes: Vec::with_capacity(KEYS_MAX),
@@ -44,27 +44,27 @@ impl<C: Key> Hot<C> {
         }
     }
 
-    /// The keys; none while the filter is off.
+    /// The codes; none while the filter is off.
     pub(super) fn codes(&self) -> &[C] {
         &self.codes
     }
 
-    /// The slots of the keys.
+    /// The slots of the codes.
     pub(super) fn slots(&self) -> &[u32] {
         &self.slots
     }
 
-    /// Whether to choose now.
+    /// Whether the next choice is due.
     pub(super) fn is_due(&self) -> bool {
         self.items >= self.window
     }
 
-    /// Says that as many items were counted.
+    /// Notes that `items` items were counted.
     pub(super) fn counted(&mut self, items: usize) {
         self.items = self.items.saturating_add(items as u64);
     }
 
-    /// Says that the slot has another item, which counts from `count` on.
+    /// Notes that the slot has another item, whose count begins with `count`.
     pub(super) fn replaced(&mut self, slot: u32, count: u64) {
         self.before[slot as usize] = count;
         if self.slots.contains(&slot) {
@@ -77,8 +77,8 @@ impl<C: Key> Hot<C> {
         self.slots.clear();
     }
 
-    /// Chooses the keys by the codes and counts of all slots in their order; they must have at
-    /// least one in `share` of the weight.
+    /// Chooses the codes by the codes and counts of all slots in their order. The chosen items must
+    /// have at least one in `share` of the weight.
     pub(super) fn choose(
         &mut self,
         observed: u64,
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn looks_come_after_items_and_not_after_weight() {
         for weight in [1, 1 << 40] {
-            let mut hot = Hot::<u32>::new(1);
+            let mut hot = HotItems::<u32>::new(1);
             let mut looks = Vec::new();
             for block in 0..6_000 {
                 let observed = block * 512 * weight;

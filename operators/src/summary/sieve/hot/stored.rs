@@ -3,10 +3,10 @@
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 
-use super::{Hot, WINDOW_MAX, WINDOW_MIN};
 use crate::shared::state::{Reader, RestoreError, Writer};
+use super::{HotItems, WINDOW_MAX, WINDOW_MIN};
 
-impl<C: Key> Hot<C> {
+impl<C: Key> HotItems<C> {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {
         writer.u64(self.last);
         writer.u64(self.items);

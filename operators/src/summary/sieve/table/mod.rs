@@ -1,4 +1,4 @@
-//! The cells: where cold items end, and where the hits of most monitored items are counted.
+//! The cells, in which cold items end and the hits of most monitored items are counted.
 //!
 //! ```text
 //! key ──hash──► place = 4 cell + lane       cell { key │ hits │ alpha[4] }
@@ -6,38 +6,38 @@
 //!                                            otherwise:     alpha[lane] + weight, up to the line
 //! ```
 //!
-//! A place belongs to all items that hash to it, a cell to those of its four places. It lends its
-//! key to at most one monitored item, the *resident*. A place with further monitored items is
-//! marked *crowded*, and every item that misses there goes the slow way. Which of the sums grows is
-//! an index and not a branch, and both ends (a sum at its limit, a crowded place) are one
+//! A place belongs to all items that hash to it, and a cell to the items of its four places. A cell
+//! has the key of at most one monitored item, the *resident*. A place with further monitored items
+//! is marked *crowded*, and every item that misses there goes the slow way. An index, and not a
+//! branch, decides which of the sums grows. A sum at its limit and a crowded place are one
 //! comparison that fails: the caller then looks at the item itself.
 //!
 //! # Numbers
 //!
 //! Sums have 32 bits and one limit, the entry line. Hits are counted from [`NO_HITS`] on, far below
-//! 0, and are handed over to the 64-bit counter of the resident when they reach the limit. Alpha
-//! counts in units of 2^scale, and weights are rounded up to units: it is an upper bound, and may
-//! be too high. The scale is 0 until the line reaches 2^30 - 2, and then keeps its units below
-//! that: it changes at most 35 times, and a unit is less than a 2^28th of the line. Alpha is never
-//! more than the line ([`Table::alpha`]).
+//! 0, and move to the 64-bit counter of the resident when they reach the limit. Alpha counts in
+//! units of 2^scale, and weights are rounded up to units: so alpha is an upper bound, and may be
+//! too high. The scale is 0 until the line reaches 2^30 - 2. Then the scale keeps the units of the
+//! line below that: the scale changes at most 35 times, and a unit is less than a 2^28th of the
+//! line. Alpha is never more than the line ([`CellTable::alpha`]).
 //!
 //! # Vacant cells
 //!
-//! Every key is that of a possible item, so that none can mean "vacant". The key of a vacant cell
-//! is one that hashes to another cell: 0 hashes to cell 0, so that 0 marks all cells but that one,
-//! and the [upper code](CodeHash::upper_code) of the hash, which hashes elsewhere, marks that one.
+//! Every key is that of a possible item, so no key can mean "vacant". The key of a vacant cell is
+//! one that hashes to another cell: 0 hashes to cell 0, so 0 marks all cells but that one, and the
+//! [upper code](CodeHash::upper_code) of the hash, which hashes elsewhere, marks cell 0.
 //!
 //! # Keys that are not exact
 //!
-//! Items that share a key, such as long texts of one hash, may share a cell, which cannot tell them
-//! apart. It counts no hits: each of them goes the slow way.
+//! Items that share a key, such as long texts of one hash, may share a cell, which cannot tell such
+//! items apart. The cell counts no hits then: each of these items goes the slow way.
 //!
 //! # Load of a place
 //!
-//! The hash is drawn at random. Of n keys that were chosen without knowledge of it, a key shares
-//! its place with at most 2 n / places + 2 n / 2^32 others in expectation ([`CodeHash`]). Keys
-//! that were chosen with knowledge of it can crowd a place; each of them then goes the slow way,
-//! which costs a look-up in the index.
+//! The hash is drawn at random. Among n keys that were chosen without knowledge of the hash, a key
+//! shares its place with at most 2 n / places + 2 n / 2^32 other keys in expectation
+//! ([`CodeHash`]). Keys that were chosen with knowledge of the hash can crowd a place; each of
+//! these keys then goes the slow way, which costs a look-up in the index.
 
 mod stored;
 
@@ -55,24 +55,25 @@ const UNITS_MAX: i32 = CROWDED - 2;
 /// The sum of a resident whose hits the cell counts, without hits.
 const NO_HITS: i32 = i32::MIN;
 
-/// The same where the cell counts no hits: above every limit.
+/// The sum of a resident whose hits the cell does not count: above every limit.
 const HITS_ELSEWHERE: i32 = i32::MAX - 1;
 
 /// The cells and the entry line.
 #[derive(Clone, Debug)]
-pub(super) struct Table<K> {
+pub(super) struct CellTable<K> {
     hash: CodeHash,
     cells: Vec<Cell<K>>,
     /// 32 - log2(places).
     shift: u32,
-    /// The line in units, the limit of all sums; the caller handles what is beyond.
+    /// The line in units, which is the limit of all sums. The caller handles what is above.
     limit: i32,
     line: u64,
     scale: u32,
 }
 
-impl<K: CellKey> Table<K> {
-    /// Vacant cells, a power of two and at least 2 of them, with an entry line of 0.
+impl<K: CellKey> CellTable<K> {
+    /// A table of vacant cells with an entry line of 0. The number of cells is a power of two and
+    /// at least 2.
     pub(super) fn new(cells: usize, hash: CodeHash) -> Self {
         assert!(cells >= 2 && cells.is_power_of_two(), "{cells} cells are no power of two above 1");
         let mut vacant = vec![Cell { key: K::small(0), sums: [NO_HITS, 0, 0, 0, 0] }; cells];
@@ -118,8 +119,8 @@ impl<K: CellKey> Table<K> {
         self.line
     }
 
-    /// Counts items with their weights, or once each, but for those whose sum would pass its
-    /// limit; returns these in `refused`, a bit each, [`GROUP`] a word.
+    /// Counts items with their weights, or once each, except items whose sum would pass the limit.
+    /// `refused` gets a bit for each of these, [`GROUP`] bits a word.
     #[inline]
     pub(super) fn absorb(
         &mut self,
@@ -156,7 +157,7 @@ impl<K: CellKey> Table<K> {
         if cell.key == key { hits_of(cell).into() } else { 0 }
     }
 
-    /// The same, and forgets them.
+    /// The hits of the key that are not in its counter, which the cell forgets.
     pub(super) fn take_hits(&mut self, key: K) -> u64 {
         let hits = self.hits(key);
         if hits > 0 {
@@ -166,12 +167,13 @@ impl<K: CellKey> Table<K> {
         hits
     }
 
-    /// The most that an unmonitored item of the place has been seen.
+    /// Upper bound of the true count of an unmonitored item of the place.
     pub(super) fn alpha(&self, place: usize) -> u64 {
         self.line.min(wide(self.units(place)).saturating_mul(1 << self.scale))
     }
 
-    /// Adds to alpha if it does not pass the line; otherwise false, and nothing happens.
+    /// Adds `weight` to alpha if the sum does not pass the line. Otherwise returns false and
+    /// changes nothing.
     pub(super) fn add_alpha(&mut self, place: usize, weight: u64) -> bool {
         let sum = sum_within(self.limit, self.units(place), units(weight, self.scale));
         if let Some(sum) = sum {
@@ -202,8 +204,8 @@ impl<K: CellKey> Table<K> {
         self.scale = scale;
     }
 
-    /// Makes room in its cell for the key of a newly monitored item: it becomes the resident, or
-    /// its place crowded. The cell counts its hits if it `is_exact`.
+    /// Houses the key of a newly monitored item in its cell: the key becomes the resident, or its
+    /// place becomes crowded. The cell counts hits if the key `is_exact`.
     pub(super) fn house(&mut self, place: usize, key: K, is_exact: bool) {
         let vacant = self.vacant(place / LANES);
         let cell = &mut self.cells[place / LANES];
@@ -215,8 +217,8 @@ impl<K: CellKey> Table<K> {
         }
     }
 
-    /// The item is monitored no more; it was seen at most `count` times, which is at most the line.
-    /// Its hits must have been taken.
+    /// Notes that the item is monitored no more. Its true count is at most `count`, which is at
+    /// most the line. The caller has taken the hits of the item.
     pub(super) fn evict(&mut self, key: K, count: u64) {
         debug_assert!(count <= self.line, "{count} is above the line {}", self.line);
         let place = self.place(key);
@@ -227,8 +229,8 @@ impl<K: CellKey> Table<K> {
         }
     }
 
-    /// Chooses the residents again: of the items of a cell the one with the largest of `counts`,
-    /// the first one of equals. Hits must have been taken. O(cells).
+    /// Chooses the residents again: among the items of a cell the item with the largest of
+    /// `counts`, and among equals the first. The caller has taken all hits. O(cells).
     ///
     /// `key` returns the key of an item by its slot, and `is_exact` whether an item has that key
     /// alone.
@@ -239,7 +241,7 @@ impl<K: CellKey> Table<K> {
         is_exact: impl Fn(K) -> bool,
     ) {
         self.vacate();
-        // Until all are chosen, the cell has the slot of its resident in place of hits.
+        // Until all residents are chosen, a cell has the slot of its resident in place of hits.
         for (slot, count) in (0..).zip(counts) {
             let key = key(slot);
             let place = self.place(key);
@@ -315,7 +317,7 @@ fn units(weight: u64, scale: u32) -> u64 {
     (weight >> scale) + u64::from(is_rounded)
 }
 
-/// The sum of both, unless it is above the limit.
+/// The sum of `sum` and `added`; `None` if the sum is above the limit.
 fn sum_within(limit: i32, sum: i32, added: u64) -> Option<i32> {
     let sum = i64::from(sum).checked_add_unsigned(added)?;
     i32::try_from(sum).ok().filter(|&sum| sum <= limit)

@@ -2,11 +2,11 @@
 
 use trommel_kernels::sieve::{CellKey, LANES, OWN};
 
-use super::{CROWDED, Table, UNITS_MAX, hits_of, narrow, no_hits, units};
 use crate::shared::state::{Reader, RestoreError, Writer};
+use super::{CROWDED, CellTable, UNITS_MAX, hits_of, narrow, no_hits, units};
 
-impl<K: CellKey> Table<K> {
-    /// Lets alpha be `most`, which is at most the line, rounded up to units.
+impl<K: CellKey> CellTable<K> {
+    /// Sets alpha to `most`, which is at most the line, rounded up to units.
     pub(in crate::summary) fn set_alpha(&mut self, place: usize, most: u64) {
         debug_assert!(most <= self.line, "{most} is above the line {}", self.line);
         self.set_units(place, narrow(units(most, self.scale)));
@@ -55,7 +55,7 @@ impl<K: CellKey> Table<K> {
     ) -> Result<(), RestoreError> {
         let name = "the place of an item";
         let no_hits = no_hits(is_exact);
-        // The limit was higher before a change of units.
+        // The limit may have been higher before a change of units.
         let hits_max = UNITS_MAX.max(no_hits).abs_diff(no_hits);
         let place = self.place(key);
         let index = place / LANES;

@@ -1,50 +1,51 @@
 //! The share of a busy thread's time that queries may take.
 //!
-//! Work earns credit, an answer spends it. A fresh query is answered only while the credit is not
-//! negative, so over time queries take at most one part in [`SHARE`] + 1 of a busy thread, for
-//! any number of callers that ask again at once. A thread without work forgives its debt: its
-//! time is free.
+//! Work earns credit, and an answer spends credit. A fresh query is answered only while the credit
+//! is not negative. So over time, queries take at most one part in [`SHARE`] + 1 of a busy thread,
+//! whatever the number of callers that ask again at once. A thread without work forgives its debt,
+//! because its time is free.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Time of work that earns one unit of time for queries: they get at most a fifth.
+/// Units of work that earn one unit of time for queries: queries get at most a fifth.
 const SHARE: i64 = 4;
-/// Credit that a thread may keep, so that a long time without queries is not followed by a burst.
+/// Maximum credit of a thread, so that a long time without queries is not followed by a burst.
 const CREDIT_NS_MAX: i64 = 2_000_000;
 
-/// The credit of one thread. Its thread writes it; threads that send queries on to it read it.
+/// The credit of one thread. This thread writes the credit; threads that forward queries to this
+/// thread read the credit.
 #[derive(Debug, Default)]
-pub(super) struct Allowance {
-    /// Written with every piece of work, so in a cache line of its own.
+pub(crate) struct Allowance {
+    /// The credit changes with every call, so the number has a cache line of its own.
     credit_ns: CachePadded<AtomicI64>,
 }
 
 impl Allowance {
     /// Adds the credit for `busy_ns` of work.
-    pub(super) fn earn(&self, busy_ns: u64) {
+    pub(crate) fn earn(&self, busy_ns: u64) {
         let earned = i64::try_from(busy_ns).unwrap_or(i64::MAX) / SHARE;
         self.set(self.get().saturating_add(earned).min(CREDIT_NS_MAX));
     }
 
-    /// Takes the time of an answer off.
-    pub(super) fn spend(&self, answer_ns: u64) {
+    /// Subtracts the time of an answer.
+    pub(crate) fn spend(&self, answer_ns: u64) {
         self.set(self.get().saturating_sub(i64::try_from(answer_ns).unwrap_or(i64::MAX)));
     }
 
     /// Forgives the debt.
-    pub(super) fn forgive(&self) {
+    pub(crate) fn forgive(&self) {
         self.set(self.get().max(0));
     }
 
     /// Whether a query may be answered now.
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.get() >= 0
     }
 
     fn get(&self) -> i64 {
-        // Relaxed: one writer, and an old value is good enough for other readers.
+        // Relaxed: the credit has one writer, and an old value is good enough for other readers.
         self.credit_ns.load(Ordering::Relaxed)
     }
 

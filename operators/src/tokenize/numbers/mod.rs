@@ -1,49 +1,52 @@
 //! Numbers for the tokens of texts.
 //!
-//! A token is looked up after some more have come, and its place in the table is fetched meanwhile:
-//! misses of the cache overlap instead of adding up.
+//! A token is looked up after some more tokens have come, and its place in the table is fetched
+//! into the cache meanwhile. So misses of the cache overlap instead of adding up.
+
+pub(super) mod dictionary;
 
 use std::convert::Infallible;
 use std::mem;
 
 use arrow_array::StringArray;
 
+use self::dictionary::Dictionary;
 use super::TokenizeError;
-use super::dictionary::Dictionary;
 use crate::shared::names::long;
 use crate::shared::texts::{TextHash, TextKey, TextTable};
 use crate::shared::tokens::Token;
 
-/// Tokens between the one whose place is fetched and the one that is looked up: more than misses of
-/// the cache can overlap.
+/// Number of tokens between the token whose place is fetched and the token that is looked up: more
+/// than the number of cache misses that can overlap.
 const AHEAD: usize = 64;
-/// A dictionary of the whole stream keeps a longer token by a name of this length.
+/// Maximum bytes of a token in a dictionary of the whole stream, which keeps a longer token by a
+/// name of this length.
 const TOKEN_BYTES_MAX: usize = 1024;
 
 /// Keys of tokens, in their order.
 #[derive(Default)]
-pub(super) struct TokenKeys {
+pub(crate) struct TokenKeys {
     keys: Vec<TextKey>,
-    /// Those tokens that are not in their keys, one after the other.
+    /// The texts of tokens that their keys do not hold, one after the other.
     long: String,
 }
 
 impl TokenKeys {
     /// Number of tokens.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Bytes of memory.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.keys[..]) + self.long.len()
     }
 
-    /// Adds a token, by its key under `hash`, and calls `then` with that.
-    // Where both ways to a key met, it would be written to memory by halves and read as a whole,
-    // for which the processor waits.
+    /// Adds a token by its key under `hash`, and calls `then` with the key.
+    // Each way pushes its own key. If both ways met in one variable, a key would be written to
+    // memory by halves and read as a whole, for which the processor waits.
     #[inline(always)]
-    pub(super) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
+    pub(crate) fn add(&mut self, token: Token<'_>, hash: &TextHash, then: impl Fn(&TextKey)) {
         match hash.key_of_first(token.len(), token.bytes_and_more()) {
             Some(key) => {
                 then(&key);
@@ -53,7 +56,7 @@ impl TokenKeys {
         }
     }
 
-    /// Adds a token that is long, or at the end of the text that it is in.
+    /// Adds a token that is long, or stands at the end of its text.
     #[inline(never)]
     fn add_any(&mut self, token: &str, hash: &TextHash, then: impl Fn(&TextKey)) {
         let key = hash.key(token);
@@ -64,7 +67,8 @@ impl TokenKeys {
         self.keys.push(key);
     }
 
-    /// Calls `with` for each token with its key and, if it is not in the key, the token itself.
+    /// Calls `with` with the key of each token and, if the key does not hold the token, with the
+    /// token.
     #[inline(always)]
     fn try_for_each<E>(
         &self,
@@ -80,9 +84,9 @@ impl TokenKeys {
         })
     }
 
-    /// Returns all tokens so far. The next ones are probably about as many, and have room for a
-    /// few more.
-    pub(super) fn take(&mut self) -> Self {
+    /// Returns all tokens so far. The vectors of the next tokens have room for about as many,
+    /// because their number is probably similar.
+    pub(crate) fn take(&mut self) -> Self {
         let [keys, long] = [self.keys.len(), self.long.len()].map(|len| len + len / 8);
         let next = Self { keys: Vec::with_capacity(keys), long: String::with_capacity(long) };
         mem::replace(self, next)
@@ -93,9 +97,9 @@ impl TokenKeys {
         self.long.clear();
     }
 
-    /// Adds the key of a token, or of its name if it is long.
+    /// Adds the key of a token, or of the name of a long token.
     #[inline(always)]
-    pub(super) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
+    pub(crate) fn add_named(&mut self, token: Token<'_>, hash: &TextHash) {
         if token.len() <= TOKEN_BYTES_MAX {
             self.add(token, hash, |_| ());
         } else {
@@ -107,7 +111,7 @@ impl TokenKeys {
     ///
     /// # Errors
     /// If the dictionary is full.
-    pub(super) fn number(
+    pub(crate) fn number(
         &self,
         dictionary: &mut Dictionary,
         numbers: &mut Vec<u32>,
@@ -125,16 +129,17 @@ impl TokenKeys {
     }
 }
 
-/// Numbers the tokens of a batch, from 0 in the order of their first occurrence.
-pub(super) struct BatchNumbers {
+/// The numbers of the tokens of a batch, from 0 in the order of their first occurrence.
+pub(crate) struct BatchNumbers {
     texts: TextTable,
     hash: TextHash,
-    /// Tokens that have no number yet: they have the last places of a vector of numbers.
+    /// Tokens that have no number yet. The last places of a vector of numbers belong to these
+    /// tokens.
     waiting: TokenKeys,
 }
 
 impl BatchNumbers {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (texts, hash) = (TextTable::default(), TextHash::new());
         Self { texts, hash, waiting: TokenKeys::default() }
     }
@@ -142,7 +147,7 @@ impl BatchNumbers {
     /// Appends a place for the number of `token` to `numbers`. [`Self::finish`] fills the last
     /// places.
     #[inline(always)]
-    pub(super) fn add(&mut self, token: Token<'_>, numbers: &mut Vec<u32>) {
+    pub(crate) fn add(&mut self, token: Token<'_>, numbers: &mut Vec<u32>) {
         let Self { texts, hash, waiting } = self;
         waiting.add(token, hash, |key| texts.prefetch(key));
         numbers.push(0);
@@ -151,9 +156,9 @@ impl BatchNumbers {
         }
     }
 
-    /// Writes the numbers of the tokens that wait to the last places of `numbers`.
+    /// Writes the numbers of the waiting tokens to the last places of `numbers`.
     #[inline(never)]
-    pub(super) fn finish(&mut self, numbers: &mut [u32]) {
+    pub(crate) fn finish(&mut self, numbers: &mut [u32]) {
         let Self { texts, hash, waiting } = self;
         let first = numbers.len() - waiting.len();
         let mut places = numbers[first..].iter_mut();
@@ -165,12 +170,13 @@ impl BatchNumbers {
     }
 
     /// Bytes of the distinct tokens so far.
-    pub(super) fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         self.texts.text_bytes()
     }
 
-    /// Returns the distinct tokens in the order of their numbers, and forgets them.
-    pub(super) fn take_texts(&mut self) -> StringArray {
+    /// Returns the distinct tokens in the order of their numbers. The next batch begins without
+    /// tokens.
+    pub(crate) fn take_texts(&mut self) -> StringArray {
         let count = u32::try_from(self.texts.len()).expect("fewer than 2^32 texts");
         let texts = self.texts.column(0..count);
         self.texts.clear();
@@ -185,11 +191,11 @@ mod tests {
     use proptest::prelude::*;
     use trommel_engine::memory::MemoryBudget;
 
-    use super::super::dictionary::Limits;
+    use super::dictionary::DictionaryLimits;
     use super::*;
 
     fn dictionary() -> Dictionary {
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
         Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 
@@ -219,7 +225,7 @@ mod tests {
             for tokens in &texts {
                 let (mut keys, mut in_batch) = (TokenKeys::default(), Vec::new());
                 for token in tokens {
-                    // With other bytes after it, and without.
+                    // The token stands before other bytes, and at the end of its text.
                     let more = format!("{token}{}", "?".repeat(keys.len() % 20));
                     let token = Token::within(&more, 0..token.len());
                     keys.add_named(token, &dictionary.hash());

@@ -1,4 +1,4 @@
-//! Numbers for distinct strings, in the order in which they first occur.
+//! Numbers for distinct strings, in the order of their first occurrence.
 //!
 //! ```text
 //! token ──► young: found ─────────────────────────────► its number
@@ -8,43 +8,45 @@
 //! young is full:  old is forgotten, young becomes old, a new young one begins
 //! ```
 //!
-//! So a token that is used at least once while `tokens_max` others are is never forgotten, nothing
-//! is forgotten before there are more than `tokens_max`, and no call does more than its own tokens.
-//! A number is given out again after 2^32 of them, unless its token is known.
+//! So a token that is used at least once while `tokens_max` other tokens are used is never
+//! forgotten, nothing is forgotten before there are more than `tokens_max` tokens, and no call does
+//! more work than its own tokens need. After 2^32 numbers, a number is given again, unless a known
+//! token has it.
 
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::Counters;
 
-use super::TokenizeError;
 use crate::shared::texts::{TextHash, TextKey, TextTable};
+use super::super::TokenizeError;
 
-/// Memory is reserved in steps of this size.
+/// Bytes by which a reservation of memory grows.
 const STEP_BYTES: usize = 1 << 20;
 
-/// How much a dictionary holds, twice: in each of its generations.
+/// Limits of each of the two generations of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limits {
-    /// Tokens.
-    pub(super) tokens_max: usize,
-    /// Bytes of their text.
-    pub(super) bytes_max: usize,
-    /// Whether a full dictionary forgets or fails.
-    pub(super) forgets: bool,
+pub(crate) struct DictionaryLimits {
+    /// Maximum number of tokens.
+    pub(crate) tokens_max: usize,
+    /// Maximum bytes of the text of tokens.
+    pub(crate) bytes_max: usize,
+    /// Whether a full dictionary forgets tokens. Otherwise it fails.
+    pub(crate) forgets: bool,
 }
 
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     young: Generation,
     old: Generation,
-    limits: Limits,
+    limits: DictionaryLimits,
     memory: MemoryBudget,
-    /// The memory of the pipeline has no room for the young generation.
+    /// The error of a reservation for the young generation, if the memory of the pipeline had no
+    /// room.
     memory_full: Option<MemoryFull>,
     hash: TextHash,
     next: u32,
-    /// Numbers of known tokens, ascending, once numbers are given out again.
+    /// Numbers of known tokens, ascending, once numbers are given a second time.
     taken: Vec<u32>,
     has_wrapped: bool,
-    /// Tokens of `old` that are in `young` too.
+    /// Number of tokens of `old` that are in `young`, too.
     used_again: usize,
     numbered: u64,
     forgotten: u64,
@@ -54,9 +56,9 @@ pub(super) struct Dictionary {
 #[derive(Default)]
 struct Generation {
     tokens: TextTable,
-    /// Number of each token; empty as long as it is the number in the table.
+    /// Number of each token; empty as long as each number is the index in the table.
     numbers: Vec<u32>,
-    /// Its reservation of the memory of the pipeline, once it takes some.
+    /// The reservation for the generation, once the generation takes more than a step.
     reserved: Option<Reservation>,
 }
 
@@ -87,12 +89,12 @@ impl Generation {
 }
 
 impl Generation {
-    /// Reserves the memory that it takes, in steps.
+    /// Reserves the memory of the generation, in steps.
     fn account(&mut self, memory: &MemoryBudget) -> Result<(), MemoryFull> {
         let Self { tokens, numbers, reserved } = self;
         let bytes = tokens.bytes() + numbers.capacity() * size_of::<u32>();
         match reserved {
-            // A dictionary that can do nothing else works in this much.
+            // A dictionary always has this much, so that it can work in a full pipeline.
             None if bytes <= STEP_BYTES => Ok(()),
             None => memory.reserve(bytes + STEP_BYTES).map(|new| *reserved = Some(new)),
             Some(old) if bytes <= old.bytes() => Ok(()),
@@ -102,7 +104,7 @@ impl Generation {
 }
 
 impl Dictionary {
-    pub(super) fn new(limits: Limits, memory: MemoryBudget) -> Self {
+    pub(crate) fn new(limits: DictionaryLimits, memory: MemoryBudget) -> Self {
         Self {
             young: Generation::default(),
             old: Generation::default(),
@@ -119,34 +121,35 @@ impl Dictionary {
         }
     }
 
-    /// Numbers given out, one for each distinct token and another one for each that came back after
-    /// it was forgotten; and tokens that were forgotten.
-    pub(super) fn counters(&self) -> Counters {
+    /// Counters for the report: numbers given, one for each distinct token and one more each time a
+    /// forgotten token returns; and forgotten tokens.
+    pub(crate) fn counters(&self) -> Counters {
         vec![("distinct_tokens", self.numbered), ("tokens_forgotten", self.forgotten)]
     }
 
-    /// The hash of the keys of its tokens.
-    pub(super) fn hash(&self) -> TextHash {
+    /// The hash that makes the keys of tokens.
+    pub(crate) fn hash(&self) -> TextHash {
         self.hash
     }
 
-    /// Fetches into the cache where a token is looked for first.
+    /// Fetches into the cache the memory in which a look-up of the token begins.
     #[inline(always)]
-    pub(super) fn prefetch(&self, key: &TextKey) {
+    pub(crate) fn prefetch(&self, key: &TextKey) {
         self.young.tokens.prefetch(key);
     }
 
-    /// The number of the token with this key, which is a new one when it is not known. `long` is
-    /// the token, if it is not in the key.
+    /// The number of the token with this key; a token that is not known gets a new number. `long`
+    /// is the token, if the key does not hold it.
     #[inline]
-    pub(super) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
+    pub(crate) fn number(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         match self.young.number(key, long) {
             Some(number) => Ok(number),
             None => self.renew(key, long),
         }
     }
 
-    /// Adds a token to the young generation, with its old number if it has one.
+    /// Adds a token to the young generation, with its number of the old generation if it has one
+    /// there.
     #[inline(never)]
     fn renew(&mut self, key: &TextKey, long: &str) -> Result<u32, TokenizeError> {
         self.make_room(key.len())?;
@@ -164,7 +167,7 @@ impl Dictionary {
 
     /// Forgets the old generation if the young one is full.
     fn make_room(&mut self, bytes: usize) -> Result<(), TokenizeError> {
-        let Limits { tokens_max, bytes_max, forgets } = self.limits;
+        let DictionaryLimits { tokens_max, bytes_max, forgets } = self.limits;
         let is_full = self.memory_full.is_some()
             || self.young.tokens.len() >= tokens_max
             || self.young.tokens.text_bytes() + bytes > bytes_max.max(bytes);
@@ -228,7 +231,7 @@ mod tests {
     }
 
     fn of(tokens_max: usize) -> Dictionary {
-        let limits = Limits { tokens_max, bytes_max: 1 << 20, forgets: true };
+        let limits = DictionaryLimits { tokens_max, bytes_max: 1 << 20, forgets: true };
         Dictionary::new(limits, MemoryBudget::new(1 << 30))
     }
 
@@ -263,7 +266,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 10_000, forgets: true };
         let mut dictionary = Dictionary::new(limits, MemoryBudget::new(1 << 30));
         let long = |i: usize| format!("{}{i}", "x".repeat(1000));
         for i in 0..1000 {
@@ -279,7 +282,7 @@ mod tests {
     fn memory_of_the_pipeline_bounds_it_and_comes_back() {
         let memory = MemoryBudget::new(8 << 20);
         let others = memory.reserve(2 << 20).unwrap();
-        let limits = Limits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
+        let limits = DictionaryLimits { tokens_max: 1 << 20, bytes_max: 1 << 30, forgets: true };
         let mut dictionary = Dictionary::new(limits, memory.clone());
         for i in 0..500_000 {
             dictionary.number_of(&format!("token number {i}")).unwrap();
@@ -289,7 +292,8 @@ mod tests {
         drop(dictionary);
         assert_eq!(memory.reserved(), others.bytes());
 
-        let mut strict = Dictionary::new(Limits { forgets: false, ..limits }, memory.clone());
+        let mut strict =
+            Dictionary::new(DictionaryLimits { forgets: false, ..limits }, memory.clone());
         let failed =
             (0..500_000).find_map(|i| strict.number_of(&format!("token number {i}")).err());
         let error = failed.unwrap().to_string();

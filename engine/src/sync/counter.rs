@@ -1,12 +1,12 @@
-//! Numbers that one thread writes and others display.
+//! Numbers that one thread writes and other threads display.
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU64, Ordering};
+use super::{AtomicU64, Ordering};
 
-/// Adds to a number that only the calling thread writes; returns the sum.
+/// Adds `amount` to a number that only the calling thread writes; returns the sum.
 pub(crate) fn add(counter: &AtomicU64, amount: u64) -> u64 {
-    // Relaxed: one writer, and readers only display it.
+    // Relaxed: the number has one writer, and readers only display it.
     let sum = counter.load(Ordering::Relaxed).wrapping_add(amount);
     counter.store(sum, Ordering::Relaxed);
     sum

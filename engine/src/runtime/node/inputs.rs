@@ -7,41 +7,42 @@ use crate::channel::{EdgeReceiver, Message, Taken};
 use crate::operator::Ending;
 
 /// An input from another thread.
-struct Input {
+struct InputEdge {
     port: usize,
     edge: EdgeReceiver,
     has_ended: bool,
 }
 
 /// An edge closed without its end marker.
-pub(super) struct Truncated;
+pub(crate) struct Truncated;
 
 /// The inputs of one node.
 #[derive(Default)]
-pub(super) struct Inputs {
-    /// Messages to process next, with their ports: from nodes of the same group, or one from an
-    /// edge.
+pub(crate) struct NodeInputs {
+    /// Messages to process next, with their ports: messages of nodes of the same group, and at most
+    /// one message of an edge.
     inbox: VecDeque<(usize, Message)>,
-    edges: Vec<Input>,
-    /// The edge that is looked at first for the next message.
+    edges: Vec<InputEdge>,
+    /// Index of the edge that the next fetch tries first.
     next_edge: usize,
-    /// Inputs, local or remote, that have not ended.
+    /// Number of inputs, local or remote, that have not ended.
     open: usize,
-    /// The same for each port.
+    /// Number of inputs of each port that have not ended.
     open_of_ports: Vec<usize>,
-    /// How the inputs of each port that have ended did so.
+    /// The greatest ending so far of the inputs of each port.
     endings: Vec<Ending>,
-    /// Messages taken so far, end markers included: the position that forwarded queries refer to.
+    /// Number of messages taken so far, end markers included: the position that forwarded queries
+    /// refer to.
     taken: u64,
     /// Replies to process next.
     replies: VecDeque<Chunk>,
-    /// The edge that replies come from when the next part is on another thread.
+    /// The edge of the replies when the next part is on another thread.
     reply_edge: Option<EdgeReceiver>,
 }
 
-impl Inputs {
+impl NodeInputs {
     /// Adds an input of `port` from a node of the same group.
-    pub(super) fn add_local(&mut self, port: usize) {
+    pub(crate) fn add_local(&mut self, port: usize) {
         self.count(port);
     }
 
@@ -54,54 +55,55 @@ impl Inputs {
     }
 
     /// Adds an input of `port` from another thread.
-    pub(super) fn add_edge(&mut self, port: usize, edge: EdgeReceiver) {
+    pub(crate) fn add_edge(&mut self, port: usize, edge: EdgeReceiver) {
         self.count(port);
-        self.edges.push(Input { port, edge, has_ended: false });
+        self.edges.push(InputEdge { port, edge, has_ended: false });
     }
 
-    /// Sets the edge that replies come from.
-    pub(super) fn set_reply_edge(&mut self, edge: EdgeReceiver) {
+    /// Sets the edge of the replies.
+    pub(crate) fn set_reply_edge(&mut self, edge: EdgeReceiver) {
         self.reply_edge = Some(edge);
     }
 
     /// Adds a message of a node of the same group.
-    pub(super) fn receive(&mut self, port: usize, message: Message) {
+    pub(crate) fn receive(&mut self, port: usize, message: Message) {
         self.inbox.push_back((port, message));
     }
 
     /// Adds a reply of a node of the same group.
-    pub(super) fn receive_reply(&mut self, reply: Chunk) {
+    pub(crate) fn receive_reply(&mut self, reply: Chunk) {
         self.replies.push_back(reply);
     }
 
     /// Whether a message of a node of the same group waits.
-    pub(super) fn has_local_message(&self) -> bool {
+    pub(crate) fn has_local_message(&self) -> bool {
         !self.inbox.is_empty()
     }
 
     /// Whether any message waits.
-    pub(super) fn has_message(&self) -> bool {
-        let is_ready = |input: &Input| !input.has_ended && input.edge.is_ready();
+    pub(crate) fn has_message(&self) -> bool {
+        let is_ready = |input: &InputEdge| !input.has_ended && input.edge.is_ready();
         !self.inbox.is_empty() || self.edges.iter().any(is_ready)
     }
 
     /// Whether a reply waits.
-    pub(super) fn has_reply(&self) -> bool {
+    pub(crate) fn has_reply(&self) -> bool {
         !self.replies.is_empty() || self.reply_edge.as_ref().is_some_and(EdgeReceiver::is_ready)
     }
 
     /// Whether the end markers of all inputs have been taken.
-    pub(super) fn have_ended(&self) -> bool {
+    pub(crate) fn have_ended(&self) -> bool {
         self.open == 0
     }
 
     /// Number of messages taken so far, end markers included.
-    pub(super) fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Fetches a message from the edges in turn, unless one is there; false if none waits.
-    pub(super) fn fetch(&mut self) -> Result<bool, Truncated> {
+    /// Fetches a message from the edges in turn, unless the inbox has one; false if no message
+    /// waits.
+    pub(crate) fn fetch(&mut self) -> Result<bool, Truncated> {
         if !self.inbox.is_empty() {
             return Ok(true);
         }
@@ -125,8 +127,8 @@ impl Inputs {
         Ok(false)
     }
 
-    /// Fetches a reply from its edge, unless one is there; false if none waits.
-    pub(super) fn fetch_reply(&mut self) -> Result<bool, Truncated> {
+    /// Fetches a reply from its edge, unless one has been fetched; false if no reply waits.
+    pub(crate) fn fetch_reply(&mut self) -> Result<bool, Truncated> {
         if !self.replies.is_empty() {
             return Ok(true);
         }
@@ -141,18 +143,18 @@ impl Inputs {
         }
     }
 
-    /// How the inputs of `port` have ended, if the end markers of all have been taken.
-    pub(super) fn port_ending(&self, port: usize) -> Option<Ending> {
+    /// The ending of the inputs of `port`, if the end markers of all these inputs have been taken.
+    pub(crate) fn port_ending(&self, port: usize) -> Option<Ending> {
         (self.open_of_ports[port] == 0).then(|| self.endings[port])
     }
 
-    /// How the inputs that have ended did so: one that was stopped tells for all.
-    pub(super) fn ending(&self) -> Ending {
+    /// The ending of the inputs that have ended: one stopped input makes all stopped.
+    pub(crate) fn ending(&self) -> Ending {
         self.endings.iter().copied().max().unwrap_or_default()
     }
 
-    /// Takes the message that was fetched, with its port; no payload is the end of an input.
-    pub(super) fn take(&mut self) -> (usize, Option<Payload>) {
+    /// Takes the message that was fetched, with its port. An end marker has no payload.
+    pub(crate) fn take(&mut self) -> (usize, Option<Payload>) {
         self.taken += 1;
         match self.inbox.pop_front().expect("a message was fetched") {
             (port, Message::Payload(payload)) => (port, Some(payload)),
@@ -166,12 +168,12 @@ impl Inputs {
     }
 
     /// Takes the reply that was fetched.
-    pub(super) fn take_reply(&mut self) -> Chunk {
+    pub(crate) fn take_reply(&mut self) -> Chunk {
         self.replies.pop_front().expect("a reply was fetched")
     }
 
-    /// Drops the replies that wait and the ones that still come.
-    pub(super) fn close_replies(&mut self) {
+    /// Drops the replies that wait and the replies that still come.
+    pub(crate) fn close_replies(&mut self) {
         self.replies.clear();
         if let Some(edge) = self.reply_edge.take() {
             edge.close();

@@ -1,4 +1,9 @@
-//! A node: a part at its place in a thread's group, with its next step and its work.
+//! A node: a part in the group of its thread, with its next step and its calls.
+
+pub(super) mod inputs;
+pub(super) mod outputs;
+mod pace;
+pub(super) mod step;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,60 +11,60 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, SchemaRef};
 
-use super::control::{MAILBOX_QUERIES_MAX, Ticket};
-use super::inputs::{Inputs, Truncated};
-use super::outputs::Outputs;
-use super::pace::Pace;
+use self::inputs::{NodeInputs, Truncated};
+use self::outputs::NodeOutputs;
+use self::pace::Pace;
+use self::step::{GroupState, NodeCall, NodeStep};
 use super::poller::Readiness;
-use super::step::{Step, View, Work};
-use super::tickets::Tickets;
-use crate::batch::Origin;
-use crate::counter::{add, nanoseconds};
+use super::queries::control::{MAILBOX_QUERIES_MAX, Ticket};
+use super::queries::tickets::Tickets;
+use crate::batch::{Origin, Payload};
 use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
 use crate::metrics::{LatencyRecorder, PartCounters};
-use crate::operator::{Body, Ending, Flow, Output, SourceFlow};
+use crate::operator::{Body, Ending, Flow, Operator, OperatorError, Output, SourceFlow};
 use crate::query::{QueryError, QueryPayload, Request, Response};
+use crate::sync::counter::{add, nanoseconds};
 
-/// Where the life of a node stands.
+/// The phases of a node's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Life {
+enum NodeLife {
     Running,
-    /// `finish` has been called and may have more to write.
+    /// `finish` has been called, and the operator may have more to write.
     Finishing,
-    /// Its end markers have been sent.
+    /// The end markers have been sent.
     Done,
 }
 
 pub(super) struct Node {
     /// Id of the stage.
     stage: String,
-    /// The same, with the part after a slash when the operator has several.
+    /// The same, followed by a slash and the part when the operator has several.
     label: String,
     operator: &'static str,
     body: Body,
-    /// The columns of each output port, and whether a batch has shown them.
+    /// The declared columns of each output port, and whether a batch has been compared with them.
     declared: Vec<(SchemaRef, bool)>,
-    /// Ports for chunks, which come before those for rows.
+    /// Number of ports for chunks, which come before the ports for rows.
     chunk_ports: usize,
-    pub(super) inputs: Inputs,
-    pub(super) outputs: Outputs,
+    pub(super) inputs: NodeInputs,
+    pub(super) outputs: NodeOutputs,
     pub(super) tickets: Tickets,
     counters: Arc<PartCounters>,
     latency: LatencyRecorder,
-    /// Worked since its own numbers were published.
+    /// Whether the operator has worked since its counters were published.
     is_dirty: bool,
     flow: Flow,
-    life: Life,
-    /// Origin of the batch in hand; of the next batch, for a source.
+    life: NodeLife,
+    /// Origin of the batch in hand; for a source, of the next batch.
     origin: Origin,
-    /// The time at which an operator wants to be called.
+    /// The time that the operator has named for its next call.
     wake_at: Option<Instant>,
     /// Whether an operator takes replies at any time.
     takes_replies: bool,
-    /// Whether it is a sink that needed input when it was asked last.
+    /// Whether this is a sink that needed input when the runtime asked last.
     needed_input: bool,
-    /// The time at which a source, or a sink without room, is to be called.
+    /// The wait of a source without data, or of a sink without room.
     pace: Pace,
 }
 
@@ -77,14 +82,14 @@ impl Node {
             body: part.body,
             declared: declared.into_iter().map(|schema| (schema, false)).collect(),
             chunk_ports,
-            inputs: Inputs::default(),
-            outputs: Outputs::default(),
+            inputs: NodeInputs::default(),
+            outputs: NodeOutputs::default(),
             tickets: Tickets::default(),
             latency: LatencyRecorder::new(Arc::clone(&counters)),
             counters,
             is_dirty: true,
             flow: Flow::NeedInput,
-            life: Life::Running,
+            life: NodeLife::Running,
             origin: Origin { sequence: 0, entered: Instant::now() },
             wake_at: None,
             takes_replies,
@@ -113,12 +118,12 @@ impl Node {
         RunError { stage: self.label.clone(), operator: self.operator, cause }
     }
 
-    /// The answer to a query that finds too many others waiting.
+    /// The answer to a query when too many queries wait already.
     pub(super) fn busy(&self) -> QueryError {
         QueryError::Busy { stage: self.label.clone(), limit: MAILBOX_QUERIES_MAX }
     }
 
-    /// Number of its ports for chunks, which come before those for rows.
+    /// Number of ports for chunks, which come before the ports for rows.
     pub(super) fn chunk_ports(&self) -> usize {
         self.chunk_ports
     }
@@ -127,19 +132,19 @@ impl Node {
         matches!(self.body, Body::Source(_))
     }
 
-    /// Lets a source or a sink wait for its descriptor here.
+    /// Sets the readiness by which a source or a sink waits for its descriptor.
     pub(super) fn set_readiness(&mut self, readiness: Readiness) {
         self.pace.set_readiness(readiness);
     }
 
-    /// Whether its end markers have been sent, or wait for space.
+    /// Whether the end markers have been sent, or wait for space.
     pub(super) fn is_done(&self) -> bool {
-        self.life == Life::Done
+        self.life == NodeLife::Done
     }
 
-    /// Whether the operator has finished and its end markers are to be sent.
+    /// Whether the operator has finished, so that the end markers can be sent.
     pub(super) fn is_finished(&self) -> bool {
-        self.life == Life::Finishing && self.is_at_boundary()
+        self.life == NodeLife::Finishing && self.is_at_boundary()
     }
 
     /// Whether the operator is between two batches.
@@ -147,7 +152,7 @@ impl Node {
         self.flow == Flow::NeedInput
     }
 
-    /// Whether the state of the operator means something, so that a query can be answered.
+    /// Whether the state of the operator means something, so that the operator can answer a query.
     pub(super) fn may_be_asked(&self) -> bool {
         self.is_at_boundary()
             || match &self.body {
@@ -156,7 +161,8 @@ impl Node {
             }
     }
 
-    /// How the streams that it sends end: as its inputs do, or as a source does.
+    /// The ending of the streams that the node sends: the ending of its inputs or, for a source,
+    /// the stop.
     pub(super) fn ending(&self) -> Ending {
         if self.pace.is_stopping() { Ending::Stopped } else { self.inputs.ending() }
     }
@@ -164,7 +170,7 @@ impl Node {
     /// Lets an operator that has not ended open its files again.
     pub(super) fn reopen(&mut self) -> Result<(), RunError> {
         let Body::Operator(operator) = &mut self.body else { return Ok(()) };
-        if self.life == Life::Done {
+        if self.life == NodeLife::Done {
             return Ok(());
         }
         self.is_dirty = true;
@@ -173,12 +179,12 @@ impl Node {
         reopened.map_err(|error| self.error(RunErrorCause::Failed(error)))
     }
 
-    /// Whether it has work in the background.
+    /// Whether the operator has work in the background.
     pub(super) fn has_background(&self) -> bool {
         self.flow == Flow::Background && !self.is_done()
     }
 
-    /// Notes whether this is a sink that needs input now.
+    /// Notes and returns whether this is a sink that needs input now.
     pub(super) fn note_need(&mut self) -> bool {
         self.needed_input = match &self.body {
             Body::Operator(operator) => {
@@ -189,24 +195,23 @@ impl Node {
         self.needed_input
     }
 
-    /// Whether this is a sink that has ceased to need input since it was asked last.
+    /// Whether this is a sink that has ceased to need input since the runtime asked last.
     pub(super) fn has_lost_need(&mut self) -> bool {
         self.needed_input && !self.note_need()
     }
 
-    /// Whether a query can be answered: at a batch boundary, and at the position that it was sent
-    /// from.
+    /// Whether the node can answer a forwarded query: at a batch boundary, and at the position from
+    /// which the query was sent.
     pub(super) fn can_answer(&self, ticket: &Ticket) -> bool {
         ticket.is_due(self.inputs.taken()) && self.may_be_asked()
     }
 
-    /// Whether the oldest query of a caller can be answered or forwarded now.
+    /// Whether the node can answer or forward the oldest query of a caller now.
     pub(super) fn can_answer_asked(&self) -> bool {
         self.tickets.can_admit() && self.may_be_asked()
     }
 
-    /// Whether a standing query should be answered again. The last answer is given when the node
-    /// ends.
+    /// Whether a standing query should be answered again. The last answer comes when the node ends.
     pub(super) fn wants_publishing(&self) -> bool {
         !self.is_done() && self.tickets.has_wanted_watch() && self.may_be_asked()
     }
@@ -231,131 +236,190 @@ impl Node {
         }
     }
 
-    /// Whether a message that was fetched may be processed: at a batch boundary, or while work is
-    /// in flight and no answer waits for a boundary.
+    /// Whether the operator may process a message that was fetched: at a batch boundary, or while
+    /// work is in flight and no answer waits for a boundary.
     pub(super) fn may_take(&self, may_answer: bool) -> bool {
         self.is_at_boundary()
-            || (self.life == Life::Running
+            || (self.life == NodeLife::Running
                 && !self.tickets.owe_an_answer(self.inputs.taken(), may_answer))
     }
 
     /// The next step, given that its outputs have space.
-    pub(super) fn next_step(&self, group: View) -> Step {
-        let wake = || Step::at(self.wake_at, group.now, Work::Wake);
-        let returned = || self.takes_replies && self.inputs.has_reply();
-        match (self.life, self.flow) {
-            (Life::Done, _) => Step::Wait,
-            (_, Flow::HaveOutput) => Step::Now(Work::Resume),
-            (_, Flow::AwaitWritable) => self.pace.step_after_pause(group, Work::Resume),
-            (_, Flow::AwaitReply) if self.inputs.has_reply() => Step::Now(Work::Reply),
-            (_, Flow::AwaitReply) => Step::Wait,
-            (_, Flow::NeedInput) if self.is_source() => self.pace.next_step(group),
-            (_, Flow::NeedInput) if returned() => Step::Now(Work::Reply),
-            (_, Flow::NeedInput) => self.input_work().map_or_else(wake, Step::Now),
-            (_, Flow::InFlight) => match wake() {
-                // The chunk that has landed is nearest to the end of the stream.
-                Step::Now(work) => Step::Now(work),
-                _ if returned() => Step::Now(Work::Reply),
-                wait if self.may_take(group.may_answer) => {
-                    self.input_work().map_or(wait, Step::Now)
-                }
-                wait => wait,
-            },
-            (_, Flow::Background) if returned() => Step::Now(Work::Reply),
-            (_, Flow::Background) => {
-                let input = self.input_work().filter(|_| self.may_take(group.may_answer));
-                let background = group.is_idle.then_some(Work::Wake);
-                input.or(background).map_or_else(wake, Step::Now)
-            }
+    pub(super) fn next_step(&self, group: GroupState) -> NodeStep {
+        if self.is_done() {
+            return NodeStep::Wait;
+        }
+        match self.flow {
+            Flow::HaveOutput => NodeStep::Now(NodeCall::Resume),
+            Flow::AwaitWritable => self.pace.step_after_pause(group, NodeCall::Resume),
+            // An end of the input waits too: the operator holds a batch that needs the reply.
+            Flow::AwaitReply if self.inputs.has_reply() => NodeStep::Now(NodeCall::Reply),
+            Flow::AwaitReply => NodeStep::Wait,
+            Flow::NeedInput if self.is_source() => self.pace.next_step(group),
+            Flow::NeedInput => self.step_at_boundary(group),
+            Flow::InFlight => self.step_in_flight(group),
+            Flow::Background => self.step_in_background(group),
         }
     }
 
-    fn input_work(&self) -> Option<Work> {
+    /// At a batch boundary, a reply goes first, since it may bring the buffer for the next output;
+    /// then input, which brings on work of its own; then the time that the operator has named.
+    fn step_at_boundary(&self, group: GroupState) -> NodeStep {
+        if self.takes_returned_reply() {
+            return NodeStep::Now(NodeCall::Reply);
+        }
+        self.input_work().map_or_else(|| self.step_at_wake_time(group), NodeStep::Now)
+    }
+
+    /// With work in flight, a chunk that has landed goes first, because it is nearest to the end
+    /// of the stream; then a reply; then input, unless a query waits for a batch boundary.
+    fn step_in_flight(&self, group: GroupState) -> NodeStep {
+        let at_wake_time = self.step_at_wake_time(group);
+        if matches!(at_wake_time, NodeStep::Now(_)) {
+            return at_wake_time;
+        }
+        if self.takes_returned_reply() {
+            return NodeStep::Now(NodeCall::Reply);
+        }
+        let input = self.input_work().filter(|_| self.may_take(group.may_answer));
+        input.map_or(at_wake_time, NodeStep::Now)
+    }
+
+    /// With work in the background, all that is short goes first: a reply, then input, unless a
+    /// query waits for a batch boundary. The work itself comes when the thread is idle.
+    fn step_in_background(&self, group: GroupState) -> NodeStep {
+        if self.takes_returned_reply() {
+            return NodeStep::Now(NodeCall::Reply);
+        }
+        let input = self.input_work().filter(|_| self.may_take(group.may_answer));
+        let background = group.is_idle.then_some(NodeCall::Wake);
+        input.or(background).map_or_else(|| self.step_at_wake_time(group), NodeStep::Now)
+    }
+
+    /// The call at the time that the operator has named, or the wait for that time.
+    fn step_at_wake_time(&self, group: GroupState) -> NodeStep {
+        NodeStep::at(self.wake_at, group.now, NodeCall::Wake)
+    }
+
+    /// Whether a reply waits that the operator takes at any time.
+    fn takes_returned_reply(&self) -> bool {
+        self.takes_replies && self.inputs.has_reply()
+    }
+
+    fn input_work(&self) -> Option<NodeCall> {
         if self.inputs.has_message() {
-            Some(Work::Take)
+            Some(NodeCall::Take)
         } else {
-            self.inputs.have_ended().then_some(Work::Finish)
+            self.inputs.have_ended().then_some(NodeCall::Finish)
         }
     }
 
-    /// Fetches the message that `work` takes; `None` if there is none after all.
-    pub(super) fn fetch(&mut self, work: Work) -> Option<Work> {
+    /// Fetches the message that `work` takes; `None` if there is no message after all.
+    pub(super) fn fetch(&mut self, work: NodeCall) -> Option<NodeCall> {
         let fetched = match work {
-            Work::Take => self.inputs.fetch(),
-            Work::Reply => self.inputs.fetch_reply(),
+            NodeCall::Take => self.inputs.fetch(),
+            NodeCall::Reply => self.inputs.fetch_reply(),
             _ => Ok(true),
         };
         match fetched {
             Ok(is_there) => is_there.then_some(work),
-            Err(Truncated) => Some(Work::Truncated),
+            Err(Truncated) => Some(NodeCall::Truncated),
         }
     }
 
     /// Does `work`; true if data was processed, so that its latency counts.
     pub(super) fn run(
         &mut self,
-        work: Work,
+        work: NodeCall,
         begin: Instant,
         output: &mut Output,
     ) -> Result<bool, RunError> {
-        if work == Work::Truncated {
+        if work == NodeCall::Truncated {
             return Err(self.error(RunErrorCause::Truncated));
         }
-        let is_running = self.life == Life::Running;
-        let origin = self.origin;
-        let Body::Operator(operator) = &mut self.body else {
+        if self.is_source() {
             return self.produce(work, begin, output).map(|()| false);
-        };
+        }
         if self.flow == Flow::AwaitWritable {
             self.pace.begin_call(work);
         }
-        output.set_origin(origin);
+        let is_running = self.life == NodeLife::Running;
+        output.set_origin(self.origin);
         let (result, is_data) = match work {
-            Work::Take => {
-                let (port, payload) = self.inputs.take();
-                let Some(payload) = payload else {
-                    if let Some(ending) = self.inputs.port_ending(port) {
-                        operator.port_ended(port, ending);
-                        self.wake_at = operator.wake_at();
-                    }
-                    return Ok(false);
-                };
-                self.counters.count_in(payload.items());
-                self.origin = payload.origin().unwrap_or(origin);
+            NodeCall::Take => {
+                let Some((port, payload)) = self.take_payload() else { return Ok(false) };
                 output.set_origin(self.origin);
-                (operator.process(port, payload, output), true)
+                (self.body_operator().process(port, payload, output), true)
             }
-            Work::Resume => (operator.resume(output), is_running),
-            Work::Reply => (operator.reply(self.inputs.take_reply(), output), is_running),
-            Work::Wake => {
-                output.set_origin(Origin { entered: begin, ..origin });
-                (operator.wake(begin, output), false)
+            NodeCall::Resume => (self.body_operator().resume(output), is_running),
+            NodeCall::Reply => {
+                let reply = self.inputs.take_reply();
+                (self.body_operator().reply(reply, output), is_running)
             }
-            Work::Finish => {
-                self.life = Life::Finishing;
-                (operator.finish(output), false)
+            NodeCall::Wake => {
+                output.set_origin(Origin { entered: begin, ..self.origin });
+                (self.body_operator().wake(begin, output), false)
             }
-            Work::Produce | Work::StopSource | Work::Truncated => {
+            NodeCall::Finish => {
+                self.life = NodeLife::Finishing;
+                (self.body_operator().finish(output), false)
+            }
+            NodeCall::Produce | NodeCall::StopSource | NodeCall::Truncated => {
                 unreachable!("sources produce, and truncation was handled")
             }
         };
-        let flow = result.and_then(|flow| {
-            self.wake_at = operator.wake_at();
-            if flow == Flow::AwaitWritable {
-                self.pace.await_room(operator.descriptor(), self.wake_at)?;
-            }
-            Ok(flow)
-        });
+        let flow = result.and_then(|flow| self.note_flow(flow));
         self.flow = flow.map_err(|error| self.error(RunErrorCause::Failed(error)))?;
         Ok(is_data)
     }
 
-    /// Calls a source, numbers the batches that it sent, and notes the time of its next call.
-    fn produce(&mut self, work: Work, begin: Instant, output: &mut Output) -> Result<(), RunError> {
+    /// Takes the payload that was fetched, with its port; `None` for an end marker, of which the
+    /// operator is told when it was the last one of its port.
+    fn take_payload(&mut self) -> Option<(usize, Payload)> {
+        let (port, payload) = self.inputs.take();
+        if let Some(payload) = payload {
+            self.counters.count_in(payload.items());
+            self.origin = payload.origin().unwrap_or(self.origin);
+            return Some((port, payload));
+        }
+        if let Some(ending) = self.inputs.port_ending(port) {
+            let operator = self.body_operator();
+            operator.port_ended(port, ending);
+            self.wake_at = operator.wake_at();
+        }
+        None
+    }
+
+    /// Notes the time or the descriptor that the operator waits for after a call.
+    fn note_flow(&mut self, flow: Flow) -> Result<Flow, OperatorError> {
+        let Body::Operator(operator) = &self.body else { unreachable!("a source has no flow") };
+        self.wake_at = operator.wake_at();
+        if flow == Flow::AwaitWritable {
+            self.pace.await_room(operator.descriptor(), self.wake_at)?;
+        }
+        Ok(flow)
+    }
+
+    /// The operator of a node that is no source.
+    fn body_operator(&mut self) -> &mut dyn Operator {
+        match &mut self.body {
+            Body::Operator(operator) => &mut **operator,
+            Body::Source(_) => unreachable!("a source produces and does nothing else"),
+        }
+    }
+
+    /// Calls a source, numbers the batches of the call, and notes the time of the next call.
+    fn produce(
+        &mut self,
+        work: NodeCall,
+        begin: Instant,
+        output: &mut Output,
+    ) -> Result<(), RunError> {
         self.pace.begin_call(work);
         let Body::Source(source) = &mut self.body else { unreachable!("operators do not produce") };
         output.set_origin(Origin { entered: begin, ..self.origin });
-        let flow = if work == Work::StopSource { source.stop(output) } else { source.next(output) };
+        let flow =
+            if work == NodeCall::StopSource { source.stop(output) } else { source.next(output) };
         self.counters.record_progress(source.progress());
         for (_, payload) in &mut output.sent {
             payload.set_sequence(self.origin.sequence);
@@ -363,30 +427,30 @@ impl Node {
         }
         let paused = flow.and_then(|flow| {
             if flow == SourceFlow::Finished {
-                self.life = Life::Finishing;
+                self.life = NodeLife::Finishing;
             }
             Ok(self.pace.pause(flow, &**source)?)
         });
         paused.map_err(|error| self.error(RunErrorCause::Failed(error)))
     }
 
-    /// Ends it, before its end markers are sent.
+    /// Ends the node, before its end markers are sent.
     pub(super) fn end(&mut self) {
-        self.life = Life::Done;
+        self.life = NodeLife::Done;
         self.inputs.close_replies();
         self.latency.flush();
         self.publish_counters();
         self.counters.finish();
     }
 
-    /// Sends messages that did not fit before; true if none is left.
+    /// Sends messages that did not fit before; true if no message is left.
     pub(super) fn flush(&mut self, now: Instant) -> bool {
         self.outputs.flush(now, &self.counters)
     }
 
-    /// Refuses a batch whose columns are not those that the operator declared: the stage that reads
-    /// the batch would fail in its place. The first batch of each port is looked at, and in a build
-    /// with debug assertions every one.
+    /// Refuses a batch whose columns are not the declared ones, since otherwise the stage that
+    /// reads the batch would fail instead. The first batch of each port is checked, and in a build
+    /// with debug assertions every batch.
     pub(super) fn check_columns(
         &mut self,
         port: usize,
@@ -408,13 +472,13 @@ impl Node {
         Err(self.error(RunErrorCause::Columns { port, declared, found }))
     }
 
-    /// Counts a message that it sends.
+    /// Counts a message that the node sends.
     pub(super) fn count_out(&self, items: usize) {
         self.counters.count_out(items);
     }
 
-    /// Counts the work from `begin` to `now`, and the latency of data that is done with; returns
-    /// nanoseconds.
+    /// Counts the work from `begin` to `now`, and the latency of data that has been processed;
+    /// returns nanoseconds.
     pub(super) fn count_work(&mut self, is_data: bool, begin: Instant, now: Instant) -> u64 {
         let busy_ns = nanoseconds(now - begin);
         add(&self.counters.busy_ns, busy_ns);
@@ -425,7 +489,7 @@ impl Node {
         busy_ns
     }
 
-    /// Counts the time that its thread spent waiting, up to `now`.
+    /// Counts the time that the thread spent waiting, up to `now`.
     pub(super) fn count_wait(&mut self, waited: Duration, now: Instant) {
         if self.outputs.is_stuck() {
             self.outputs.count_wait(now, &self.counters);
@@ -436,17 +500,17 @@ impl Node {
         }
     }
 
-    /// Shows readers the latencies that were kept.
+    /// Shows readers the kept latencies.
     pub(super) fn flush_latency(&mut self) {
         self.latency.flush();
     }
 
-    /// Whether it has worked since its own numbers were published.
+    /// Whether the operator has worked since its counters were published.
     pub(super) fn has_news(&self) -> bool {
         self.is_dirty && !self.is_done()
     }
 
-    /// Shows readers the operator's own numbers.
+    /// Shows readers the operator's counters.
     pub(super) fn publish_counters(&mut self) {
         self.is_dirty = false;
         match &self.body {

@@ -1,33 +1,30 @@
-//! The pace of a node: a source is called at once, at a time, or when its descriptor is readable;
-//! a sink without room when its descriptor is writable.
+//! The pace of a node: when a source is called (at once, at a time, or when its descriptor is
+//! readable), and when a sink without room is called (when its descriptor is writable).
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use mio::Interest;
 
-use super::poller::Readiness;
-use super::step::{Step, View, Work};
+use super::super::poller::Readiness;
+use super::super::waits::UNWATCHABLE_RETRY;
+use super::step::{GroupState, NodeCall, NodeStep};
 use crate::operator::{Source, SourceFlow};
-
-/// Pause of a node that waits for a descriptor which cannot be waited for, such as that of a
-/// regular file.
-const UNWATCHABLE: Duration = Duration::from_millis(1);
 
 /// A node that waits.
 #[derive(Debug, Clone, Copy)]
 struct Pause {
-    /// Latest time of the next call; `None` if there is none.
+    /// Latest time of the next call; `None` if the call waits for the descriptor alone.
     until: Option<Instant>,
 }
 
 /// The pace of one node.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// `None` if the node is to be called.
+    /// `None` if nothing keeps the node from its next call.
     pause: Option<Pause>,
-    /// Where it waits for its descriptor.
+    /// The registration by which the node waits for its descriptor.
     readiness: Option<Readiness>,
     /// Whether a source has been asked to stop.
     is_stopping: bool,
@@ -44,31 +41,31 @@ impl Pace {
     }
 
     /// The next step of a source, given that its outputs have space.
-    pub(super) fn next_step(&self, group: View) -> Step {
-        let work = if group.is_draining { Work::StopSource } else { Work::Produce };
+    pub(super) fn next_step(&self, group: GroupState) -> NodeStep {
+        let work = if group.is_draining { NodeCall::StopSource } else { NodeCall::Produce };
         let begins_to_stop = group.is_draining && !self.is_stopping;
-        if begins_to_stop { Step::Now(work) } else { self.step_after_pause(group, work) }
+        if begins_to_stop { NodeStep::Now(work) } else { self.step_after_pause(group, work) }
     }
 
-    /// `work` when the pause is over.
-    pub(super) fn step_after_pause(&self, group: View, work: Work) -> Step {
+    /// `work` if the pause is over, and otherwise the wait for its end.
+    pub(super) fn step_after_pause(&self, group: GroupState, work: NodeCall) -> NodeStep {
         let is_ready = || self.readiness.as_ref().is_some_and(Readiness::is_ready);
         match self.pause {
-            Some(pause) if !is_ready() => Step::at(pause.until, group.now, work),
-            _ => Step::Now(work),
+            Some(pause) if !is_ready() => NodeStep::at(pause.until, group.now, work),
+            _ => NodeStep::Now(work),
         }
     }
 
-    /// Notes that the node is about to be called.
-    pub(super) fn begin_call(&mut self, work: Work) {
+    /// Ends the pause: the call begins.
+    pub(super) fn begin_call(&mut self, work: NodeCall) {
         self.pause = None;
-        self.is_stopping |= work == Work::StopSource;
+        self.is_stopping |= work == NodeCall::StopSource;
         if let Some(readiness) = &mut self.readiness {
             readiness.unwatch();
         }
     }
 
-    /// Notes the time of the next call of a source.
+    /// Notes the time or the descriptor of the next call of a source.
     ///
     /// # Errors
     /// If the operating system refuses to wait for its descriptor.
@@ -81,14 +78,14 @@ impl Pace {
                 let descriptor =
                     descriptor.expect("a source that returns `AwaitReadable` names a descriptor");
                 let is_watched = self.watch(descriptor, Interest::READABLE)?;
-                if is_watched { wait } else { wait.min(UNWATCHABLE) }
+                if is_watched { wait } else { wait.min(UNWATCHABLE_RETRY) }
             }
         };
         self.pause = Some(Pause { until: Instant::now().checked_add(wait) });
         Ok(())
     }
 
-    /// Lets a sink wait for room, at the latest until a time.
+    /// Lets a sink wait for room, at the latest until the time `until`.
     ///
     /// # Errors
     /// If the operating system refuses to wait for the descriptor.
@@ -101,7 +98,7 @@ impl Pace {
             Some(descriptor) => self.watch(descriptor, Interest::WRITABLE)?,
             None => true,
         };
-        let retry = (!is_watched).then(|| Instant::now() + UNWATCHABLE);
+        let retry = (!is_watched).then(|| Instant::now() + UNWATCHABLE_RETRY);
         self.pause = Some(Pause { until: until.into_iter().chain(retry).min() });
         Ok(())
     }

@@ -1,6 +1,8 @@
-//! The synchronisation primitives of our own protocols: the doorbell, the edges and the locks.
-//! For the model checker, loom's primitives replace the ones of the doorbell and the edges;
+//! The synchronisation primitives of the engine's own protocols: the doorbell, the edges and the
+//! locks. For the model checker, primitives of loom replace those of the doorbell and the edges.
 //! crossbeam-channel knows nothing of loom, so a small queue takes its place there.
+
+pub(crate) mod counter;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,15 +18,15 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use model::{Parker, Receiver, Sender, bounded};
 
-/// Locks `mutex`, even if another thread panicked while it had the lock: the data under our locks
+/// Locks `mutex`, even if another thread panicked with the lock: the data under the engine's locks
 /// is valid between any two statements.
 #[cfg(not(thread_sanitizer))]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As above. The standard library was compiled without ThreadSanitizer, which does not see its
-/// waits for a lock and would report the guarded data as racy.
+/// As above. The standard library was compiled without ThreadSanitizer. The sanitizer does not see
+/// the library's waits for a lock and would report the guarded data as racy.
 #[cfg(thread_sanitizer)]
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;
@@ -43,8 +45,8 @@ mod parker {
     use std::thread::{self, Thread};
     use std::time::Duration;
 
-    /// Puts one thread, its owner, to sleep until another one wakes it. A wake-up before the
-    /// sleep is not lost.
+    /// Puts one thread, its owner, to sleep until another thread wakes the owner. A wake-up before
+    /// the sleep is not lost.
     #[derive(Debug, Default)]
     pub(crate) struct Parker {
         owner: OnceLock<Thread>,
@@ -55,7 +57,7 @@ mod parker {
             Self::default()
         }
 
-        /// Makes the calling thread the owner, if there is none.
+        /// Makes the calling thread the owner, if there is no owner.
         pub(crate) fn own(&self) {
             let _first_owner_stays = self.owner.set(thread::current());
         }
@@ -84,7 +86,8 @@ mod model {
     use crossbeam_channel::{TryRecvError, TrySendError};
     use loom::sync::{Arc, Condvar, Mutex};
 
-    /// Parking as the standard library documents it: `unpark` leaves a token, `park` takes it.
+    /// Parking as the standard library documents it: `unpark` leaves a token, and `park` takes the
+    /// token.
     #[derive(Debug)]
     pub(crate) struct Parker(Mutex<bool>, Condvar);
 

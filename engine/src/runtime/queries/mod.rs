@@ -1,6 +1,10 @@
-//! The callers' side of queries: asking a stage, and reading a standing answer.
+//! The callers' side of queries: a question to a stage, and the reading of a standing answer.
 //!
-//! The way of a query, and the time of its answer, are described in [`crate::query`].
+//! [`crate::query`] describes the way of a query and the time of its answer.
+
+pub(super) mod allowance;
+pub(super) mod control;
+pub(super) mod tickets;
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,18 +12,18 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use super::control::{Address, Published, WatchSlot};
+use self::control::{Address, Published, WatchSlot};
 use crate::channel::oneshot::RecvError;
 use crate::query::{QueryError, Request};
 
-/// A handle to ask the stages of one run; cheap to clone and to send to other threads.
+/// A handle that asks the stages of one run. A clone is cheap, and may go to another thread.
 #[derive(Clone)]
 pub struct QueryHandle {
-    stages: Arc<[Asked]>,
+    stages: Arc<[QueriedStage]>,
 }
 
 /// A stage as its callers see it.
-pub(super) struct Asked {
+pub(super) struct QueriedStage {
     pub(super) id: String,
     pub(super) address: Address,
     pub(super) queries: &'static [&'static str],
@@ -32,23 +36,23 @@ impl fmt::Debug for QueryHandle {
 }
 
 impl QueryHandle {
-    pub(super) fn new(stages: Vec<Asked>) -> Self {
+    pub(super) fn new(stages: Vec<QueriedStage>) -> Self {
         Self { stages: stages.into() }
     }
 
     /// Asks `stage` and waits for the answer: the state at a batch boundary after this call. The
-    /// wait is as long as the stage's present call of its operator; a sink whose reader has
-    /// stopped can make it long.
+    /// wait is as long as the present call of the stage's operator. A sink whose reader has stopped
+    /// can make the wait long.
     ///
     /// # Errors
-    /// If there is no such stage, it does not know the request, too many queries wait at it, or it
-    /// has finished.
+    /// If there is no such stage, the stage does not know the request, too many queries wait at the
+    /// stage, or the stage has finished.
     pub fn query(&self, stage: &str, request: &Request) -> Result<RecordBatch, QueryError> {
         self.query_within(stage, request, Duration::MAX)
     }
 
-    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up and is not
-    /// answered yet is dropped without being computed.
+    /// As [`QueryHandle::query`], but gives up after `limit`. A query that was given up before its
+    /// answer is dropped without being computed.
     ///
     /// # Examples
     /// ```
@@ -81,8 +85,8 @@ impl QueryHandle {
         let waiting = address.enter();
         let answer = address.ask(request.clone());
         let stage = || stage.to_owned();
-        // One of several callers also waits for the others' answers; if all of them spun, they
-        // would take the time of the stages.
+        // One of several callers waits for the answers of the other callers, too. If all of them
+        // spun, the spinning would take the time of the stages.
         match answer.recv(limit, waiting.is_alone) {
             Ok(answer) => answer.and_then(|compute| compute()),
             Err(RecvError::Closed) => Err(QueryError::Finished { stage: stage() }),
@@ -90,7 +94,8 @@ impl QueryHandle {
         }
     }
 
-    /// Registers a standing query at `stage`, whose last answer can then be read without waiting.
+    /// Registers a standing query at `stage`. A program can then read the last answer without
+    /// waiting.
     ///
     /// # Errors
     /// As [`QueryHandle::query`]; for a request that the stage does not know, [`Watch::latest`]
@@ -102,7 +107,7 @@ impl QueryHandle {
         Ok(Watch { slot, address })
     }
 
-    /// Names of the queries that `stage` knows; none if there is no such stage.
+    /// Names of the queries that `stage` knows; no names if there is no such stage.
     #[must_use]
     pub fn names(&self, stage: &str) -> &'static [&'static str] {
         self.find(stage).map_or(&[], |stage| stage.queries)
@@ -115,7 +120,7 @@ impl QueryHandle {
         })
     }
 
-    fn find(&self, id: &str) -> Option<&Asked> {
+    fn find(&self, id: &str) -> Option<&QueriedStage> {
         self.stages.iter().find(|stage| stage.id == id)
     }
 }
@@ -130,20 +135,20 @@ impl Latest {
     /// The answer.
     ///
     /// # Errors
-    /// The operator's error, such as for a request that it does not know.
+    /// The operator's error, such as that for an unknown request.
     pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
         self.published.answer.as_ref()
     }
 
-    /// Time since it was published.
+    /// Time since the answer was published.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.published.at.elapsed()
     }
 }
 
-/// A standing query. The stage renews its answer at the batch boundary after each reading, and
-/// once more when it ends; an unread answer is not renewed.
+/// A standing query. The stage renews the answer at the batch boundary after each reading, and once
+/// more when the stage ends. The stage does not renew an unread answer.
 pub struct Watch {
     slot: Arc<WatchSlot>,
     address: Address,
@@ -156,7 +161,7 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// The last published answer, without waiting; `None` until the first one is there.
+    /// The last published answer, without waiting; `None` before the first answer.
     #[must_use]
     pub fn latest(&self) -> Option<Latest> {
         let published = self.slot.published.load_full();

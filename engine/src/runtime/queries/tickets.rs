@@ -9,38 +9,39 @@ use super::allowance::Allowance;
 use super::control::{MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
 use crate::channel::Doorbell;
 
-/// Queries that the first part of a stage forwards before one of them is answered.
+/// Maximum number of queries that the first part of a stage has forwarded and that have no answer
+/// yet.
 const UNDER_WAY_MAX: usize = 16;
 
 /// The queries that wait at one node.
 #[derive(Default)]
-pub(super) struct Tickets {
-    /// Forwarded queries, which wait for a batch boundary or for their position.
+pub(crate) struct Tickets {
+    /// Forwarded queries that wait for a batch boundary or for their position.
     held: Vec<Ticket>,
     /// Queries of callers, in order.
     asked: VecDeque<Ticket>,
     /// Standing queries.
     watches: Vec<Arc<WatchSlot>>,
-    /// Number of queries that later parts have not answered yet.
+    /// Number of forwarded queries that later parts have not answered yet.
     under_way: Arc<AtomicUsize>,
-    /// The allowances of the other threads that later parts run on.
+    /// The allowances of the other threads on which later parts run.
     later_allowances: Vec<Arc<Allowance>>,
 }
 
 impl Tickets {
-    /// Sets the allowances of the other threads that later parts run on.
-    pub(super) fn set_later_allowances(&mut self, allowances: Vec<Arc<Allowance>>) {
+    /// Sets the allowances of the other threads on which later parts run.
+    pub(crate) fn set_later_allowances(&mut self, allowances: Vec<Arc<Allowance>>) {
         self.later_allowances = allowances;
     }
 
     /// Number of callers that wait.
-    pub(super) fn asked(&self) -> usize {
+    pub(crate) fn asked(&self) -> usize {
         self.asked.len()
     }
 
-    /// Adds the query of a caller. When too many wait, queries whose callers have left make room;
-    /// if there is none, the query is returned.
-    pub(super) fn ask(&mut self, ticket: Ticket) -> Result<(), Ticket> {
+    /// Adds the query of a caller. When too many queries wait, those whose callers have left make
+    /// room. If no caller has left, the query is returned.
+    pub(crate) fn ask(&mut self, ticket: Ticket) -> Result<(), Ticket> {
         if self.asked.len() >= MAILBOX_QUERIES_MAX {
             self.asked.retain(Ticket::is_wanted);
         }
@@ -52,12 +53,12 @@ impl Tickets {
     }
 
     /// Takes the oldest query of a caller.
-    pub(super) fn next_asked(&mut self) -> Option<Ticket> {
+    pub(crate) fn next_asked(&mut self) -> Option<Ticket> {
         self.asked.pop_front()
     }
 
-    /// Keeps a forwarded query; when too many wait, it is returned.
-    pub(super) fn hold(&mut self, ticket: Ticket) -> Result<(), Ticket> {
+    /// Keeps a forwarded query. When too many wait, the query is returned.
+    pub(crate) fn hold(&mut self, ticket: Ticket) -> Result<(), Ticket> {
         if self.held.len() >= MAILBOX_QUERIES_MAX {
             return Err(ticket);
         }
@@ -66,54 +67,54 @@ impl Tickets {
     }
 
     /// Whether a forwarded query waits.
-    pub(super) fn has_held(&self) -> bool {
+    pub(crate) fn has_held(&self) -> bool {
         !self.held.is_empty()
     }
 
     /// Takes the forwarded queries.
-    pub(super) fn take_held(&mut self) -> Vec<Ticket> {
+    pub(crate) fn take_held(&mut self) -> Vec<Ticket> {
         mem::take(&mut self.held)
     }
 
-    /// Whether an answer waits only for a batch boundary, after `taken` messages. Callers and
-    /// readers of standing queries count if `may_answer`.
-    pub(super) fn owe_an_answer(&self, taken: u64, may_answer: bool) -> bool {
+    /// Whether an answer waits only for a batch boundary, after `taken` messages. With
+    /// `may_answer`, callers and readers of standing queries count, too.
+    pub(crate) fn owe_an_answer(&self, taken: u64, may_answer: bool) -> bool {
         self.held.iter().any(|held| held.is_due(taken))
             || (may_answer && (!self.asked.is_empty() || self.has_wanted_watch()))
     }
 
-    /// Whether later parts have time for a query of a caller, of which there is one.
-    pub(super) fn can_admit(&self) -> bool {
-        // Relaxed: a limit that publishes no data.
+    /// Whether a caller's query waits and later parts have credit for it.
+    pub(crate) fn can_admit(&self) -> bool {
+        // Relaxed: the number is a limit and publishes no data.
         !self.asked.is_empty()
             && self.under_way.load(Ordering::Relaxed) < UNDER_WAY_MAX
             && self.later_allowances.iter().all(|allowance| allowance.is_open())
     }
 
-    /// Counts a forwarded query until the result is dropped, which rings `bell`.
-    pub(super) fn pass(&self, bell: &Arc<Doorbell>) -> Pass {
+    /// Counts a forwarded query until the returned pass is dropped, which rings `bell`.
+    pub(crate) fn pass(&self, bell: &Arc<Doorbell>) -> Pass {
         Pass::new(&self.under_way, bell)
     }
 
-    /// Adds a standing query, and drops the ones without a reader.
-    pub(super) fn add_watch(&mut self, slot: Arc<WatchSlot>) {
-        // One reference is ours: a slot without another has lost its reader.
+    /// Adds a standing query, and drops standing queries without a reader.
+    pub(crate) fn add_watch(&mut self, slot: Arc<WatchSlot>) {
+        // The list has one reference: a slot without another reference has lost its reader.
         self.watches.retain(|slot| Arc::strong_count(slot) > 1);
         self.watches.push(slot);
     }
 
     /// Whether a standing query was read since its last answer.
-    pub(super) fn has_wanted_watch(&self) -> bool {
+    pub(crate) fn has_wanted_watch(&self) -> bool {
         self.watches.iter().any(|slot| slot.is_wanted())
     }
 
     /// The standing queries.
-    pub(super) fn watches(&self) -> &[Arc<WatchSlot>] {
+    pub(crate) fn watches(&self) -> &[Arc<WatchSlot>] {
         &self.watches
     }
 
     /// Drops the standing queries.
-    pub(super) fn clear_watches(&mut self) {
+    pub(crate) fn clear_watches(&mut self) {
         self.watches.clear();
     }
 }

@@ -3,32 +3,32 @@
 use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use super::TokenizeError;
-use super::cut::{Batch, Cut, Part};
-use super::numbers::BatchNumbers;
 use crate::shared::columns::{SetsBuilder, sets_of_texts};
 use crate::shared::parameters::BATCH_BYTES;
-use crate::shared::tokens::Place;
 use crate::shared::tokens::Tokenizer;
 use crate::shared::tokens::{Token, TokenSink, Words};
+use super::super::TokenizeError;
+use super::super::cut::{BatchPiece, Cut, TextPart};
+use super::super::numbers::BatchNumbers;
+use crate::shared::tokens::TextPosition;
 
-/// Tokens after which the bytes of a set are looked at.
+/// Number of tokens after which the bytes of a set are checked.
 const CHECKED_TOKENS: usize = 1_024;
 /// Maximum bytes of the texts of a set, which have offsets of 32 bits in a column.
 const SET_BYTES_MAX: usize = 1 << 30;
 
 /// Cuts texts into batches of sets, each batch with a dictionary of its own.
-pub(super) struct CutTextSets {
+pub(crate) struct CutTextSets {
     tokenizer: Tokenizer,
     /// Indices of the columns to copy.
     carry: Vec<usize>,
     schema: SchemaRef,
-    sets: Sets,
+    sets: SetSink,
 }
 
 impl CutTextSets {
-    /// Batches of `schema` of up to `batch` sets, with the columns of these indices.
-    pub(super) fn new(
+    /// A cutter of batches of `schema` of up to `batch` sets, with the columns of these indices.
+    pub(crate) fn new(
         tokenizer: Tokenizer,
         batch: usize,
         carry: Vec<usize>,
@@ -36,55 +36,55 @@ impl CutTextSets {
     ) -> Self {
         let (numbers, sets) = (BatchNumbers::new(), SetsBuilder::new());
         let (checked, room, failure) = (0, Reservation::default(), None);
-        let sets = Sets { batch, next_id: 0, numbers, sets, checked, room, failure };
+        let sets = SetSink { batch, next_id: 0, numbers, sets, checked, room, failure };
         Self { tokenizer, carry, schema, sets }
     }
 
-    /// Takes memory for sets that exceed a batch from this budget.
-    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+    /// Reserves the memory of sets that exceed a batch from this budget.
+    pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.sets.room = memory.reservation();
         self
     }
 }
 
 impl Cut for CutTextSets {
-    type Piece = Batch;
+    type Piece = BatchPiece;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (Batch, Place) {
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (BatchPiece, TextPosition) {
         self.sets.next_id = part.id(from.row).into();
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.sets);
         let bytes = self.sets.bytes();
-        let Sets { numbers, sets, failure, .. } = &mut self.sets;
+        let SetSink { numbers, sets, failure, .. } = &mut self.sets;
         numbers.finish(sets.tokens_mut());
         if let Some(failure) = failure.take() {
             sets.abandon();
             drop(sets.take());
             *numbers = BatchNumbers::new();
-            // The run ends: nothing more is cut.
-            let end = Place { row: part.records.num_rows(), at: 0 };
-            return (Batch { records: Err(failure), bytes: 0 }, end);
+            // The run ends, so nothing more is cut.
+            let end = TextPosition { row: part.records.num_rows(), at: 0 };
+            return (BatchPiece { records: Err(failure), bytes: 0 }, end);
         }
         let sets = sets_of_texts(&sets.take(), numbers.take_texts());
         let records = part.carry_to(&sets, from.row..next.row, &self.carry, &self.schema);
-        (Batch { records: Ok(records), bytes }, next)
+        (BatchPiece { records: Ok(records), bytes }, next)
     }
 }
 
-/// The sets of a batch.
-struct Sets {
-    /// Maximum number.
+/// The sets of the batch in progress.
+struct SetSink {
+    /// Maximum number of sets.
     batch: usize,
     next_id: u64,
     numbers: BatchNumbers,
     sets: SetsBuilder,
-    /// Tokens since the bytes were looked at.
+    /// Number of tokens since the last check of the bytes.
     checked: usize,
-    /// Memory of a set that exceeds a batch.
+    /// Reservation for a set that exceeds a batch.
     room: Reservation,
     failure: Option<TokenizeError>,
 }
 
-impl Sets {
+impl SetSink {
     /// Whether the set in progress may grow on.
     #[inline(never)]
     fn has_room(&mut self) -> bool {
@@ -93,7 +93,7 @@ impl Sets {
         if bytes <= 2 * BATCH_BYTES {
             return true;
         }
-        // The table and the column of texts, which is made of it.
+        // Twice the bytes: the table of texts, and the column that is made of the table.
         let reserved = match bytes < SET_BYTES_MAX {
             true => self.room.resize(2 * bytes).map_err(TokenizeError::SetMemory),
             false => Err(TokenizeError::SetTooLarge { bytes_max: SET_BYTES_MAX }),
@@ -112,7 +112,7 @@ impl Sets {
     }
 }
 
-impl TokenSink for Sets {
+impl TokenSink for SetSink {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         self.numbers.add(token, self.sets.tokens_mut());

@@ -4,51 +4,54 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::cut::{Batch, Cut, Part};
 use crate::shared::columns::{TextsBuilder, column_batch};
 use crate::shared::parameters::BATCH_BYTES;
-use crate::shared::tokens::Place;
 use crate::shared::tokens::Tokenizer;
 use crate::shared::tokens::{Token, TokenSink, Words};
+use super::super::cut::{BatchPiece, Cut, TextPart};
+use crate::shared::tokens::TextPosition;
 
 /// Cuts texts into batches of a row per token.
-pub(super) struct CutItems {
+pub(crate) struct CutItems {
     tokenizer: Tokenizer,
     schema: SchemaRef,
-    items: Items,
+    items: ItemSink,
 }
 
 impl CutItems {
-    /// Batches of `schema` of up to `batch` tokens.
-    pub(super) fn new(tokenizer: Tokenizer, schema: SchemaRef, batch: usize) -> Self {
-        Self { tokenizer, schema, items: Items { batch, texts: TextsBuilder::new() } }
+    /// A cutter of batches of `schema` of up to `batch` tokens.
+    pub(crate) fn new(tokenizer: Tokenizer, schema: SchemaRef, batch: usize) -> Self {
+        Self { tokenizer, schema, items: ItemSink { batch, texts: TextsBuilder::new() } }
     }
 }
 
 impl Cut for CutItems {
-    type Piece = Batch;
+    type Piece = BatchPiece;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (Batch, Place) {
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (BatchPiece, TextPosition) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.items);
         let texts = &mut self.items.texts;
         let bytes = texts.bytes() + texts.len() * size_of::<i32>();
-        (Batch { records: Ok(column_batch(&self.schema, Arc::new(texts.take()))), bytes }, next)
+        (
+            BatchPiece { records: Ok(column_batch(&self.schema, Arc::new(texts.take()))), bytes },
+            next,
+        )
     }
 }
 
-/// The tokens of a batch.
-struct Items {
-    /// Maximum number.
+/// The tokens of the batch in progress.
+struct ItemSink {
+    /// Maximum number of tokens.
     batch: usize,
     texts: TextsBuilder,
 }
 
-impl TokenSink for Items {
+impl TokenSink for ItemSink {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         let (text, part) = token.part();
         self.texts.push(text.as_bytes(), part);
-        // False stops within the text; the next call continues there.
+        // False stops the tokenizer within the text; the next call continues there.
         self.texts.len() < self.batch && self.texts.bytes() < BATCH_BYTES
     }
 

@@ -1,7 +1,7 @@
 //! Control messages to a stage thread: queries and the registration of standing queries.
 //!
-//! A mailbox is bounded; a query that finds it full is refused, so a flood of queries cannot
-//! exhaust memory or stop the data.
+//! A mailbox is bounded. A query that finds a full mailbox is refused, so a flood of queries can
+//! neither exhaust memory nor stop the data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -21,15 +21,16 @@ pub(crate) struct Ticket {
     pub(crate) request: Request,
     /// The data of the part before this one.
     pub(crate) payload: Option<QueryPayload>,
-    /// Answered after exactly `after` messages of the part's input; `None` at the first part.
+    /// The position of the query: the part answers after exactly `after` messages of its input.
+    /// `None` at the first part.
     pub(crate) after: Option<u64>,
     pub(crate) answer_to: AnswerTo,
-    /// Held while later parts answer a query that the first part has forwarded.
+    /// The pass of a query that the first part has forwarded, while later parts answer.
     pub(crate) pass: Option<Pass>,
 }
 
 impl Ticket {
-    /// Whether its position is reached after `taken` messages.
+    /// Whether a part has reached the position of the query after `taken` messages.
     pub(crate) fn is_due(&self, taken: u64) -> bool {
         self.after.is_none_or(|after| taken >= after)
     }
@@ -43,8 +44,8 @@ impl Ticket {
     }
 }
 
-/// Counts the queries of one stage that its later parts have not answered yet, and rings the bell
-/// of the first part when it is dropped.
+/// Counts one query among those of a stage that its later parts have not answered yet. When the
+/// pass is dropped, it rings the bell of the first part.
 pub(crate) struct Pass {
     under_way: Arc<AtomicUsize>,
     bell: Arc<Doorbell>,
@@ -52,7 +53,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     pub(crate) fn new(under_way: &Arc<AtomicUsize>, bell: &Arc<Doorbell>) -> Self {
-        // Relaxed, as below: a limit that publishes no data.
+        // Relaxed, here and below: the number is a limit and publishes no data.
         under_way.fetch_add(1, Ordering::Relaxed);
         Self { under_way: Arc::clone(under_way), bell: Arc::clone(bell) }
     }
@@ -65,17 +66,17 @@ impl Drop for Pass {
     }
 }
 
-/// An answer, which its caller computes, or the reason why there is none.
-pub(crate) type Answer = Result<Computation, QueryError>;
+/// An answer, which its caller computes, or the reason why there is no answer.
+pub(crate) type QueryAnswer = Result<Computation, QueryError>;
 
 /// The recipient of an answer.
 pub(crate) enum AnswerTo {
-    Caller(oneshot::Sender<Answer>),
+    Caller(oneshot::Sender<QueryAnswer>),
     Watch(Arc<WatchSlot>),
 }
 
 impl AnswerTo {
-    pub(crate) fn give(self, answer: Answer) {
+    pub(crate) fn give(self, answer: QueryAnswer) {
         match self {
             Self::Caller(caller) => caller.send(answer),
             Self::Watch(slot) => slot.publish(answer.and_then(|compute| compute())),
@@ -90,7 +91,8 @@ pub(crate) struct Published {
     pub(crate) at: Instant,
 }
 
-/// A standing query: the last answer, and whether it was read since, which requests a newer one.
+/// A standing query: the last answer, and whether the answer has been read, which requests a newer
+/// one.
 pub(crate) struct WatchSlot {
     pub(crate) request: Request,
     pub(crate) published: ArcSwapOption<Published>,
@@ -107,7 +109,7 @@ impl WatchSlot {
     }
 
     pub(crate) fn request_refresh(&self) {
-        // Relaxed: a mark without data; the doorbell orders it against a wait.
+        // Relaxed: the mark carries no data, and the doorbell orders the mark against a wait.
         self.is_wanted.store(true, Ordering::Relaxed);
     }
 
@@ -120,18 +122,18 @@ impl WatchSlot {
     }
 }
 
-/// A message of a mailbox; `part` is the index within the thread's group.
+/// A message of a mailbox. `part` is the index of the part in the thread's group.
 pub(crate) enum Control {
     Query { part: usize, ticket: Ticket },
     Watch { part: usize, slot: Arc<WatchSlot> },
 }
 
 impl Control {
-    /// Whether its answer is still waited for.
+    /// Whether somebody still waits for the answer.
     fn is_wanted(&self) -> bool {
         match self {
             Self::Query { ticket, .. } => ticket.is_wanted(),
-            // One reference is the message's: a slot without another has lost its reader.
+            // The message has one reference: a slot without another reference has lost its reader.
             Self::Watch { slot, .. } => Arc::strong_count(slot) > 1,
         }
     }
@@ -151,7 +153,7 @@ pub(crate) struct Address {
 /// One caller that waits for an answer.
 pub(crate) struct Caller<'a> {
     callers: &'a AtomicUsize,
-    /// No other caller waits at the same stage.
+    /// Whether no other caller waits at the same stage.
     pub(crate) is_alone: bool,
 }
 
@@ -171,15 +173,15 @@ impl Address {
         Self { mailbox, bell, part, stage: stage.into(), callers: Arc::default() }
     }
 
-    /// Counts a caller, who waits until the result is dropped.
+    /// Counts a caller, who waits until the returned value is dropped.
     pub(crate) fn enter(&self) -> Caller<'_> {
-        // Relaxed: a hint how to wait, which publishes no data.
+        // Relaxed: the number is a hint how to wait, and publishes no data.
         let is_alone = self.callers.fetch_add(1, Ordering::Relaxed) == 0;
         Caller { callers: &self.callers, is_alone }
     }
 
     /// Sends the query of a caller, who receives the answer on the calling thread.
-    pub(crate) fn ask(&self, request: Request) -> oneshot::Receiver<Answer> {
+    pub(crate) fn ask(&self, request: Request) -> oneshot::Receiver<QueryAnswer> {
         let (caller, answer) = oneshot::channel();
         let (payload, after, pass) = (None, None, None);
         let answer_to = AnswerTo::Caller(caller);
@@ -187,7 +189,7 @@ impl Address {
         answer
     }
 
-    /// Sends a query; if it cannot be delivered, the answer is the reason.
+    /// Sends a query. If the mailbox refuses the query, the answer is the reason.
     pub(crate) fn send_query(&self, ticket: Ticket) {
         let Err(refused) = self.send(Control::Query { part: self.part, ticket }) else { return };
         let refusal = self.refusal(&refused);

@@ -4,8 +4,9 @@
 //! texts ──► CutSets: keys of tokens ──► NumberSets: numbers in the dictionary ──► sets
 //! ```
 //!
-//! Keys are most of the work, and any kernel can make them. The dictionary is one, and it is asked
-//! in the order of the input, because the first occurrence of a token decides about its number.
+//! Keys are most of the work, and any kernel can make keys. There is one dictionary, which numbers
+//! the tokens in the order of the input, because the first occurrence of a token decides its
+//! number.
 
 use std::mem;
 use std::ops::Range;
@@ -14,20 +15,20 @@ use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
-use super::TokenizeError;
-use super::cut::{Cut, Part, Piece, Rows};
-use super::dictionary::Dictionary;
-use super::numbers::TokenKeys;
 use crate::shared::budget::bytes_with;
 use crate::shared::columns::SetsBuilder;
 use crate::shared::parameters::BATCH_BYTES;
 use crate::shared::texts::{TextHash, TextKey};
-use crate::shared::tokens::Place;
 use crate::shared::tokens::Tokenizer;
 use crate::shared::tokens::{Token, TokenSink, Words};
+use super::super::TokenizeError;
+use super::super::cut::{Cut, Piece, RowMaker, TextPart};
+use super::super::numbers::TokenKeys;
+use super::super::numbers::dictionary::Dictionary;
+use crate::shared::tokens::TextPosition;
 
-/// The keys of the tokens of some texts. It can begin and end within a text.
-pub(super) struct SetPiece {
+/// The keys of the tokens of some texts. A piece can begin and end within a text.
+pub(crate) struct SetPiece {
     keys: TokenKeys,
     /// End of each text among the tokens.
     ends: Vec<u32>,
@@ -40,15 +41,15 @@ impl Piece for SetPiece {
 }
 
 /// Cuts texts into the keys of their tokens.
-pub(super) struct CutSets {
+pub(crate) struct CutSets {
     tokenizer: Tokenizer,
-    keys: Keys,
+    keys: KeySink,
 }
 
 impl CutSets {
-    /// Pieces of up to `batch` texts, whose keys have this hash.
-    pub(super) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
-        let keys = Keys { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
+    /// A cutter of pieces of up to `batch` texts, whose keys have this hash.
+    pub(crate) fn new(tokenizer: Tokenizer, batch: usize, hash: TextHash) -> Self {
+        let keys = KeySink { batch, hash, keys: TokenKeys::default(), ends: Vec::new() };
         Self { tokenizer, keys }
     }
 }
@@ -56,30 +57,30 @@ impl CutSets {
 impl Cut for CutSets {
     type Piece = SetPiece;
 
-    fn cut(&mut self, part: &Part, from: Place) -> (SetPiece, Place) {
+    fn cut(&mut self, part: &TextPart, from: TextPosition) -> (SetPiece, TextPosition) {
         let next = self.tokenizer.tokens_of_rows(&part.texts, from, &mut self.keys);
-        let Keys { keys, ends, .. } = &mut self.keys;
+        let KeySink { keys, ends, .. } = &mut self.keys;
         let ends = mem::replace(ends, Vec::with_capacity(ends.len()));
         (SetPiece { keys: keys.take(), ends }, next)
     }
 }
 
-/// The keys of a piece.
-struct Keys {
-    /// Maximum number of texts.
+/// The keys of the piece in progress.
+struct KeySink {
+    /// Maximum number of texts of a piece.
     batch: usize,
     hash: TextHash,
     keys: TokenKeys,
     ends: Vec<u32>,
 }
 
-impl Keys {
+impl KeySink {
     fn end_text(&mut self) {
         self.ends.push(u32::try_from(self.keys.len()).expect("keys of about BATCH_BYTES"));
     }
 }
 
-impl TokenSink for Keys {
+impl TokenSink for KeySink {
     #[inline(always)]
     fn token(&mut self, token: Token<'_>) -> bool {
         self.keys.add_named(token, &self.hash);
@@ -109,30 +110,30 @@ impl TokenSink for Keys {
 }
 
 /// Sets whose tokens have the numbers of a dictionary.
-pub(super) struct NumberSets {
+pub(crate) struct NumberSets {
     dictionary: Dictionary,
     /// Indices of the columns to copy.
     carry: Vec<usize>,
     schema: SchemaRef,
     sets: SetsBuilder,
-    /// Memory of a set that exceeds a batch.
+    /// Reservation for a set that exceeds a batch.
     room: Reservation,
 }
 
 impl NumberSets {
-    /// Sets of `schema` with the columns of these indices.
-    pub(super) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
+    /// A maker of sets of `schema`, with the columns of these indices.
+    pub(crate) fn new(dictionary: Dictionary, carry: Vec<usize>, schema: SchemaRef) -> Self {
         let (sets, room) = (SetsBuilder::new(), Reservation::default());
         Self { dictionary, carry, schema, sets, room }
     }
 
-    /// Takes memory for sets that exceed a batch from this budget.
-    pub(super) fn within(mut self, memory: &MemoryBudget) -> Self {
+    /// Reserves the memory of sets that exceed a batch from this budget.
+    pub(crate) fn within(mut self, memory: &MemoryBudget) -> Self {
         self.room = memory.reservation();
         self
     }
 
-    /// Makes room for this number of tokens more of a set.
+    /// Makes room for `tokens` more tokens of a set.
     fn reserve(&mut self, tokens: usize) -> Result<(), TokenizeError> {
         let sets = self.sets.tokens_mut();
         let bytes = bytes_with(sets.capacity(), sets.len(), tokens, size_of::<u32>());
@@ -143,13 +144,13 @@ impl NumberSets {
     }
 }
 
-impl Rows for NumberSets {
+impl RowMaker for NumberSets {
     type Piece = SetPiece;
 
     fn send(
         &mut self,
         SetPiece { keys, ends }: &SetPiece,
-        part: &Part,
+        part: &TextPart,
         rows: Range<usize>,
         out: &mut Output,
     ) -> Result<(), OperatorError> {

@@ -1,9 +1,9 @@
 //! Claims: the things outside of a pipeline that its stages read and write, such as files.
 //!
 //! A [`Claim`] says which thing a stage uses, and how. The graph refuses two claims that exclude
-//! each other: a file that is written and read, written twice, or a pipe that is read twice. The
+//! each other: a file that is written and read, or written twice, or a pipe that is read twice. The
 //! things that a run writes are also in its [`Outputs`], so that a source that finds its inputs
-//! while it runs can leave them out.
+//! during the run can leave them out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -17,11 +17,11 @@ const MADE_MAX: usize = 1 << 16;
 /// The use of a claimed thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Read, as others may read it too: a regular file.
+    /// Reads a thing that others may read, too: a regular file.
     Reads,
-    /// Read by one reader, since each part of it can be read once: a pipe, a socket, a terminal.
+    /// Reads a thing of which each part can be read once: a pipe, a socket, a terminal.
     Consumes,
-    /// Written.
+    /// Writes the thing.
     Writes,
 }
 
@@ -39,13 +39,13 @@ pub enum Access {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Claim {
-    /// Equal for two claims to the same thing, however it was named.
+    /// Key of the thing: equal for two claims to the same thing, whatever its name is.
     pub key: Vec<u8>,
-    /// Its name in messages.
+    /// Name of the thing in messages.
     pub name: String,
-    /// The parameter that names it.
+    /// The parameter that names the thing.
     pub parameter: &'static str,
-    /// Its use.
+    /// The use of the thing.
     pub access: Access,
 }
 
@@ -80,7 +80,7 @@ impl Claim {
 pub struct ClaimConflict {
     /// The claim that was refused.
     pub claim: Claim,
-    /// The stage of the claim that came first; `None` if it is a claim of the program.
+    /// The stage of the claim that came first; `None` for a claim of the program.
     pub other_stage: Option<String>,
     /// The claim that came first.
     pub other: Claim,
@@ -131,8 +131,8 @@ impl Ledger {
             let (claim, other) = (claim.clone(), other.clone());
             return Err(Box::new(ClaimConflict { claim, other_stage: other_stage.clone(), other }));
         }
-        // One reader of a kind stands for all of them, so that many files in many stages cost
-        // no more.
+        // One reader of a kind stands for all readers, so that many files in many stages cost no
+        // more.
         if !held.iter().any(|(_, other)| other.access == claim.access) {
             held.push((stage.map(str::to_owned), claim.clone()));
         }
@@ -158,13 +158,13 @@ impl Ledger {
 /// assert!(made.is_ok() && outputs.contains(b"inode 43") && !outputs.contains(b"inode 44"));
 /// ```
 #[derive(Clone, Default)]
-pub struct Outputs(Arc<Mutex<Keys>>);
+pub struct Outputs(Arc<Mutex<OutputKeys>>);
 
 #[derive(Default)]
-struct Keys {
+struct OutputKeys {
     claimed: HashSet<Vec<u8>>,
     made: HashSet<Vec<u8>>,
-    /// The same in the order in which they were made.
+    /// The keys of `made`, the oldest first.
     order: VecDeque<Vec<u8>>,
 }
 
@@ -179,15 +179,15 @@ impl fmt::Debug for Outputs {
 }
 
 impl Outputs {
-    fn lock(&self) -> MutexGuard<'_, Keys> {
+    fn lock(&self) -> MutexGuard<'_, OutputKeys> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an output, such as the next file of a sink, and enters its key. Nobody is told
-    /// meanwhile that it is none, so a source that sees the new file knows that it is an output.
+    /// Makes an output, such as the next file of a sink, and enters its key. [`Self::contains`]
+    /// waits meanwhile, so a source that sees the new file learns that the file is an output.
     ///
     /// # Errors
-    /// That of `make`.
+    /// The error of `make`.
     pub fn make<T, E>(&self, make: impl FnOnce() -> Result<(T, Vec<u8>), E>) -> Result<T, E> {
         let mut keys = self.lock();
         let (made, key) = make()?;

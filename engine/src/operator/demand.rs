@@ -1,10 +1,11 @@
-//! The part of a stage's rows that the stages after it look at.
+//! The part of a stage's rows that later stages look at.
 
 use std::collections::{BTreeSet, HashSet};
 
 use arrow_schema::Schema;
 
-/// The part of the rows of a stage that later stages look at. A source need not make the others.
+/// The part of the rows of a stage that later stages look at. A source may leave out everything
+/// else.
 ///
 /// # Examples
 /// ```
@@ -21,15 +22,15 @@ use arrow_schema::Schema;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// `None` for all columns.
-    columns: Option<Names>,
+    columns: Option<DemandedNames>,
     conditions: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Names {
+struct DemandedNames {
     /// Names of columns.
     certain: BTreeSet<String>,
-    /// Words that may be names of columns.
+    /// Words that may be names of columns, or something else.
     possible: BTreeSet<String>,
 }
 
@@ -40,10 +41,10 @@ impl Demand {
         Self { columns: None, conditions: Vec::new() }
     }
 
-    /// All rows, without columns so far.
+    /// All rows, and no columns so far.
     #[must_use]
     pub fn none() -> Self {
-        Self { columns: Some(Names::default()), conditions: Vec::new() }
+        Self { columns: Some(DemandedNames::default()), conditions: Vec::new() }
     }
 
     /// Adds the column `name`.
@@ -55,7 +56,7 @@ impl Demand {
         self
     }
 
-    /// Adds the columns among these words, which may be none.
+    /// Adds the columns among these words. A word may be no column.
     #[must_use]
     pub fn words(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
         if let Some(columns) = &mut self.columns {
@@ -64,23 +65,23 @@ impl Demand {
         self
     }
 
-    /// Takes every name for one that may be none, as that of a column which a stage adds.
+    /// Turns each certain name into a possible one, such as the name of a column that a stage adds.
     #[must_use]
     pub fn of_words(mut self) -> Self {
-        if let Some(Names { certain, possible }) = &mut self.columns {
+        if let Some(DemandedNames { certain, possible }) = &mut self.columns {
             possible.append(certain);
         }
         self
     }
 
-    /// Leaves rows out for which `condition` is not true, in the language of the operators.
+    /// Leaves out rows for which `condition`, in the language of the operators, is not true.
     #[must_use]
     pub fn condition(mut self, condition: impl Into<String>) -> Self {
         self.conditions.push(condition.into());
         self
     }
 
-    /// Without conditions, for rows that are others than those of the output.
+    /// The same demand without conditions, for input rows that are not the output rows.
     #[must_use]
     pub fn unconditional(self) -> Self {
         Self { conditions: Vec::new(), ..self }
@@ -99,12 +100,12 @@ impl Demand {
         Self { columns, conditions }
     }
 
-    /// Places of the columns of `schema` that are looked at; at least one column is. If a named
-    /// column is missing, all columns are, so that an error can name every column.
+    /// Indices of the columns of `schema` that later stages look at; at least one. If a named
+    /// column is missing, the answer is all columns, so that an error can name every column.
     #[must_use]
     pub fn places(&self, schema: &Schema) -> Vec<usize> {
         let all = 0..schema.fields().len();
-        let Some(Names { certain, possible }) = &self.columns else { return all.collect() };
+        let Some(DemandedNames { certain, possible }) = &self.columns else { return all.collect() };
         let found: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
         if certain.iter().any(|name| !found.contains(name)) {
             return all.collect();
@@ -114,11 +115,11 @@ impl Demand {
             certain.contains(name) || possible.contains(name)
         };
         let places: Vec<usize> = all.clone().filter(is_included).collect();
-        // A batch needs a column to have rows.
+        // A batch without a column has no rows.
         if places.is_empty() { all.take(1).collect() } else { places }
     }
 
-    /// Expressions of which a row that is looked at makes each one true.
+    /// Expressions that are all true for each row that later stages look at.
     #[must_use]
     pub fn conditions(&self) -> &[String] {
         &self.conditions

@@ -3,54 +3,56 @@
 use std::cmp::Reverse;
 use std::time::Instant;
 
-use super::control::Address;
+use super::super::queries::control::Address;
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeSender, Message};
-use crate::counter::{add, nanoseconds};
 use crate::metrics::PartCounters;
+use crate::sync::counter::{add, nanoseconds};
 
 /// A consumer of an output port.
-pub(super) enum Target {
-    /// Input `port` of a node of the same group; `pushed` counts the messages so far.
+pub(crate) enum OutputTarget {
+    /// Input `port` of a node of the same group. `pushed` counts the messages so far.
     Local { node: usize, port: usize, pushed: u64 },
-    /// Another thread.
+    /// The edge to a node of another thread.
     Remote(EdgeSender),
 }
 
 /// An input of a node of the same group.
-pub(super) struct LocalInput {
-    pub(super) node: usize,
-    pub(super) port: usize,
+pub(crate) struct LocalInput {
+    pub(crate) node: usize,
+    pub(crate) port: usize,
 }
 
-/// The next part of the operator, and the number of chunks sent to it so far.
-pub(super) enum NextPart<'a> {
+/// The next part of the operator, and the number of chunks that the node has sent to this part so
+/// far.
+pub(crate) enum NextPart<'a> {
     Local { node: usize, sent: u64 },
     Remote { address: &'a Address, sent: u64 },
 }
 
 /// The outputs of one node.
 #[derive(Default)]
-pub(super) struct Outputs {
+pub(crate) struct NodeOutputs {
     /// The consumers of each port.
-    ports: Vec<Vec<Target>>,
+    ports: Vec<Vec<OutputTarget>>,
     /// The consumers in the same group, the most downstream one first.
     local_nodes: Vec<usize>,
     /// The part before this one, which takes replies.
-    reply: Option<Target>,
-    /// The address of the next part of the operator, if that is on another thread.
+    reply: Option<OutputTarget>,
+    /// The address of the next part of the operator, if the part is on another thread.
     next_part: Option<Address>,
-    /// While a message waits for space: the time from which on the wait is not counted yet.
+    /// While a message waits for space: the beginning of the part of the wait that is not counted
+    /// yet.
     stuck_since: Option<Instant>,
 }
 
-impl Outputs {
+impl NodeOutputs {
     /// Adds a consumer to output `port`.
-    pub(super) fn add_target(&mut self, port: usize, target: Target) {
+    pub(crate) fn add_target(&mut self, port: usize, target: OutputTarget) {
         if self.ports.len() <= port {
             self.ports.resize_with(port + 1, Vec::new);
         }
-        if let Target::Local { node, .. } = target {
+        if let OutputTarget::Local { node, .. } = target {
             self.local_nodes.push(node);
             self.local_nodes.sort_unstable_by_key(|&node| Reverse(node));
         }
@@ -58,65 +60,67 @@ impl Outputs {
     }
 
     /// Sets the way back to the part before this one.
-    pub(super) fn set_reply_target(&mut self, target: Target) {
+    pub(crate) fn set_reply_target(&mut self, target: OutputTarget) {
         self.reply = Some(target);
     }
 
-    /// Sets the address of the next part, which is on another thread.
-    pub(super) fn set_next_part(&mut self, address: Address) {
+    /// Sets the address of the next part, on another thread.
+    pub(crate) fn set_next_part(&mut self, address: Address) {
         self.next_part = Some(address);
     }
 
     /// Number of output ports; 0 for a sink.
-    pub(super) fn ports(&self) -> usize {
+    pub(crate) fn ports(&self) -> usize {
         self.ports.len()
     }
 
     /// Number of consumers of `port`.
-    pub(super) fn consumers(&self, port: usize) -> usize {
+    pub(crate) fn consumers(&self, port: usize) -> usize {
         self.ports[port].len()
     }
 
     /// The consumers in the same group, the most downstream one first.
-    pub(super) fn local_nodes(&self) -> &[usize] {
+    pub(crate) fn local_nodes(&self) -> &[usize] {
         &self.local_nodes
     }
 
-    /// Counts a message to one consumer if that is in the same group, and returns its input.
-    pub(super) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
+    /// Counts a message to one consumer and returns the consumer's input, if the consumer is in the
+    /// same group.
+    pub(crate) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
         match &mut self.ports[port][consumer] {
-            Target::Remote(_) => None,
-            Target::Local { node, port, pushed } => {
+            OutputTarget::Remote(_) => None,
+            OutputTarget::Local { node, port, pushed } => {
                 *pushed += 1;
                 Some(LocalInput { node: *node, port: *port })
             }
         }
     }
 
-    /// Sends `message` to one consumer on another thread, or keeps it until there is space.
-    pub(super) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
-        if let Target::Remote(edge) = &mut self.ports[port][consumer]
+    /// Sends `message` to one consumer on another thread, or keeps the message until there is
+    /// space.
+    pub(crate) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
+        if let OutputTarget::Remote(edge) = &mut self.ports[port][consumer]
             && !edge.push(message)
         {
             self.stuck_since.get_or_insert(now);
         }
     }
 
-    /// The part before this one, if it is in the same group.
+    /// The part before this one, if that part is in the same group.
     ///
     /// # Panics
     /// If there is no part before this one.
-    pub(super) fn local_part_before(&self) -> Option<usize> {
+    pub(crate) fn local_part_before(&self) -> Option<usize> {
         match self.reply.as_ref().expect("the first part of an operator sends no replies") {
-            Target::Remote(_) => None,
-            Target::Local { node, .. } => Some(*node),
+            OutputTarget::Remote(_) => None,
+            OutputTarget::Local { node, .. } => Some(*node),
         }
     }
 
-    /// Sends `reply` to the part before this one, on another thread, or keeps it until there is
-    /// space.
-    pub(super) fn send_reply(&mut self, reply: Chunk, now: Instant) {
-        if let Some(Target::Remote(edge)) = &mut self.reply
+    /// Sends `reply` to the part before this one, on another thread, or keeps the reply until there
+    /// is space.
+    pub(crate) fn send_reply(&mut self, reply: Chunk, now: Instant) {
+        if let Some(OutputTarget::Remote(edge)) = &mut self.reply
             && !edge.push(Message::Payload(Payload::Chunk(reply)))
         {
             self.stuck_since.get_or_insert(now);
@@ -126,30 +130,33 @@ impl Outputs {
     /// The part to which queries are forwarded.
     ///
     /// # Panics
-    /// If there is none.
-    pub(super) fn next_part(&self) -> NextPart<'_> {
+    /// If there is no next part.
+    pub(crate) fn next_part(&self) -> NextPart<'_> {
         match &self.ports[0][0] {
-            Target::Remote(edge) => {
+            OutputTarget::Remote(edge) => {
                 let address = self.next_part.as_ref();
                 let address = address.expect("only a part with a successor forwards a query");
                 NextPart::Remote { address, sent: edge.pushed() }
             }
-            Target::Local { node, pushed, .. } => NextPart::Local { node: *node, sent: *pushed },
+            OutputTarget::Local { node, pushed, .. } => {
+                NextPart::Local { node: *node, sent: *pushed }
+            }
         }
     }
 
     /// Whether a message waits for space.
-    pub(super) fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         self.stuck_since.is_some()
     }
 
     /// Whether a queue that was full has space again.
-    pub(super) fn can_flush(&self) -> bool {
+    pub(crate) fn can_flush(&self) -> bool {
         self.is_stuck() && self.edges().any(|edge| edge.is_blocked() && edge.has_space())
     }
 
-    /// Sends kept messages as far as they fit; if none is left, counts the wait and returns true.
-    pub(super) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
+    /// Sends kept messages as far as the edges have space. If no message is left, counts the wait
+    /// and returns true.
+    pub(crate) fn flush(&mut self, now: Instant, counters: &PartCounters) -> bool {
         if !self.is_stuck() {
             return true;
         }
@@ -164,8 +171,8 @@ impl Outputs {
         !is_stuck
     }
 
-    /// Counts the wait for space up to `now`, here and at the edges.
-    pub(super) fn count_wait(&mut self, now: Instant, counters: &PartCounters) {
+    /// Counts the wait for space up to `now`, for the node and for its edges.
+    pub(crate) fn count_wait(&mut self, now: Instant, counters: &PartCounters) {
         self.count_blocked(now, counters);
         self.edges_mut().for_each(EdgeSender::count_blocked);
     }
@@ -178,15 +185,15 @@ impl Outputs {
 
     fn edges(&self) -> impl Iterator<Item = &EdgeSender> {
         self.ports.iter().flatten().chain(&self.reply).filter_map(|target| match target {
-            Target::Remote(edge) => Some(edge),
-            Target::Local { .. } => None,
+            OutputTarget::Remote(edge) => Some(edge),
+            OutputTarget::Local { .. } => None,
         })
     }
 
     fn edges_mut(&mut self) -> impl Iterator<Item = &mut EdgeSender> {
         self.ports.iter_mut().flatten().chain(&mut self.reply).filter_map(|target| match target {
-            Target::Remote(edge) => Some(edge),
-            Target::Local { .. } => None,
+            OutputTarget::Remote(edge) => Some(edge),
+            OutputTarget::Local { .. } => None,
         })
     }
 }

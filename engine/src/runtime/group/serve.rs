@@ -1,27 +1,26 @@
-//! Queries at a group: their order, their answers, and the way to the next part.
+//! Queries at a group: their order, their answers, and their way to the next part.
 //!
 //! A caller's query waits in the order of arrival until its part is at a batch boundary and the
-//! thread has time for it (see `allowance`). A forwarded query is answered at its position in the
-//! chunks at any cost: the first part admitted it, and admits no more while a later part owes
-//! time. A query whose caller gave up is not computed.
+//! thread has credit for it (see [`Allowance`](crate::runtime::queries::allowance::Allowance)). A
+//! forwarded query is answered at its position among the chunks at any cost: the first part has
+//! admitted the query, and admits no more while a later part owes time. A query whose caller has
+//! given up is not computed.
 
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::control::{AnswerTo, Control, Ticket, WatchSlot};
-use super::group::RunningGroup;
-use super::outputs::NextPart;
-use crate::counter::nanoseconds;
+use super::super::node::outputs::NextPart;
+use super::super::queries::control::{AnswerTo, Control, Ticket, WatchSlot};
+use super::super::waits::LAST_ANSWERS;
+use super::RunningGroup;
 use crate::query::{Computation, Response};
-
-/// Time for answers to callers that wait when the run ends.
-const LAST_ANSWERS: Duration = Duration::from_millis(100);
+use crate::sync::counter::nanoseconds;
 
 impl RunningGroup {
-    /// Empties the mailbox. Forwarded queries are accepted before the chunk that follows them is
-    /// processed.
+    /// Empties the mailbox. A forwarded query is accepted before the chunk that follows the query
+    /// is processed.
     pub(super) fn serve_mailbox(&mut self) {
         if self.mailbox.is_empty() {
             return;
@@ -55,13 +54,13 @@ impl RunningGroup {
         self.nodes[index].tickets.add_watch(slot);
         self.has_watches = true;
         if self.nodes[index].is_done() {
-            // The state changes no more: one answer is the last.
+            // The state changes no more, so this answer is the last.
             self.publish_watches(index);
             self.nodes[index].tickets.clear_watches();
         }
     }
 
-    /// Answers callers in turn, as long as the thread has time for them.
+    /// Answers callers in turn, as long as the thread has credit.
     pub(super) fn answer_asked(&mut self) {
         while self.asked > 0 && self.allowance.is_open() && self.answer_one() {}
     }
@@ -79,8 +78,8 @@ impl RunningGroup {
         (self.asked > 0 && self.answer_one()) || has_published
     }
 
-    /// Answers waiting callers when all parts have ended, for a limited time: no number of
-    /// callers delays the end.
+    /// Answers waiting callers when all parts have ended, for a limited time: no number of callers
+    /// delays the end.
     pub(super) fn answer_last(&mut self) {
         let until = Instant::now() + LAST_ANSWERS;
         while self.asked > 0 && Instant::now() < until && self.answer_one() {}
@@ -106,12 +105,12 @@ impl RunningGroup {
         false
     }
 
-    /// The time that queries took is no work of the part that comes next.
+    /// Reads the clock, so that the time of queries is not counted as work of the next part.
     fn refresh_clock(&mut self) {
         self.now = Instant::now();
     }
 
-    /// Answers a forwarded query now, or keeps it until its position is reached.
+    /// Answers a forwarded query now, or keeps the query until its position is reached.
     fn accept(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
         if node.can_answer(&ticket) {
@@ -121,7 +120,7 @@ impl RunningGroup {
         }
     }
 
-    /// Answers the forwarded queries whose position is reached.
+    /// Answers the forwarded queries whose position the node has reached.
     pub(super) fn serve_held(&mut self, index: usize) {
         if !self.nodes[index].tickets.has_held() || !self.nodes[index].may_be_asked() {
             return;
@@ -131,8 +130,7 @@ impl RunningGroup {
         }
     }
 
-    /// Renews the standing answers that were read since the last renewal, if there is time for
-    /// them.
+    /// Renews the standing answers that were read since the last renewal, if the thread has credit.
     pub(super) fn serve_watches(&mut self, index: usize) -> bool {
         let is_due = self.has_watches && self.nodes[index].wants_publishing();
         is_due && self.allowance.is_open() && {
@@ -179,7 +177,7 @@ impl RunningGroup {
         spend();
     }
 
-    /// Forwards a query to the next part, to be answered after the chunks sent so far.
+    /// Forwards a query to the next part, which answers after the chunks that were sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
         let Ticket { request, payload, answer_to, pass, .. } = ticket;
         let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));

@@ -1,0 +1,158 @@
+//! The form in which a bound operator enters a graph: its parts and their connections.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use arrow_schema::SchemaRef;
+
+use super::claim::Claim;
+use super::{Operator, Source};
+
+/// Amount of work of a part, for the placement of parts on cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Fused with its neighbour.
+    Light,
+    /// A core of its own if the heavy parts leave a core; otherwise as [`Self::Light`].
+    Moderate,
+    /// A core of its own while there are cores.
+    Heavy,
+    /// One of several parts that share work: a core of its own while there are cores, and otherwise
+    /// a core with as few other parts as possible.
+    Worker,
+}
+
+/// The code of a part.
+pub enum Body {
+    /// Produces.
+    Source(Box<dyn Source>),
+    /// Transforms or consumes.
+    Operator(Box<dyn Operator>),
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Source(_) => "Source",
+            Self::Operator(_) => "Operator",
+        })
+    }
+}
+
+/// One of the parts that an operator consists of.
+#[derive(Debug)]
+pub struct Part {
+    /// Name within the operator, such as `filter`; empty for the only part.
+    pub name: Cow<'static, str>,
+    /// The amount of work of the part.
+    pub load: Load,
+    /// The code of the part.
+    pub body: Body,
+}
+
+/// The way of chunks between the parts of an operator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Each part sends chunks to the next part and replies to the part before. Queries follow the
+    /// chunks.
+    #[default]
+    Chain,
+    /// The parts between the first and the last part stand side by side. The first part sends a
+    /// chunk [to one worker](super::Output::send_chunk_to). Each worker sends chunks to the last
+    /// part, which replies to the first part. Chunks of different workers come in any order. The
+    /// first part answers queries. A [source](Fragment::fed_by) may come before the first part: the
+    /// source sends chunks to the first part and gets no replies.
+    Workers,
+}
+
+/// An operator that is bound to its inputs, ready to be placed and run.
+#[derive(Debug)]
+pub struct Fragment {
+    /// The parts, at least one. External inputs enter the first part.
+    pub parts: Vec<Part>,
+    /// The way of chunks between the parts.
+    pub shape: Shape,
+    /// Schema of each output port; a sink has none. Rows leave the last part.
+    pub outputs: Vec<SchemaRef>,
+    /// Number of output ports, the last ones of `outputs`, whose rows leave the first part.
+    pub early_outputs: usize,
+    /// Things outside of the pipeline that the operator reads and writes.
+    pub claims: Vec<Claim>,
+    /// Whether a later run of the same source reads the input of this run once more, from the
+    /// beginning.
+    pub rereads: bool,
+}
+
+impl Fragment {
+    /// A chain of parts that claims nothing.
+    #[must_use]
+    pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
+        let (early_outputs, claims, rereads) = (0, Vec::new(), false);
+        Self { parts, shape: Shape::Chain, outputs, early_outputs, claims, rereads }
+    }
+
+    /// Parts that claim nothing. All parts between the first and the last one are
+    /// [workers](Shape::Workers).
+    ///
+    /// # Panics
+    /// If there are fewer than three parts.
+    #[must_use]
+    pub fn with_workers(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
+        assert!(parts.len() > 2, "a worker stands between two parts");
+        Self { shape: Shape::Workers, ..Self::new(parts, outputs) }
+    }
+
+    /// Puts a source before the parts of an operator with workers: the chunks of the source enter
+    /// the first part.
+    ///
+    /// # Panics
+    /// If the parts are no workers.
+    #[must_use]
+    pub fn fed_by(mut self, name: &'static str, load: Load, source: impl Source + 'static) -> Self {
+        assert_eq!(self.shape, Shape::Workers, "a source feeds workers");
+        let body = Body::Source(Box::new(source));
+        self.parts.insert(0, Part { name: Cow::Borrowed(name), load, body });
+        self
+    }
+
+    /// A source with one output port.
+    pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
+        let body = Body::Source(Box::new(source));
+        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], vec![output])
+    }
+
+    /// An operator of one part with the given output ports.
+    pub fn operator(
+        load: Load,
+        operator: impl Operator + 'static,
+        outputs: Vec<SchemaRef>,
+    ) -> Self {
+        let body = Body::Operator(Box::new(operator));
+        Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
+    }
+
+    /// Adds output ports whose rows leave the first part, such as rows that the operator cannot
+    /// use. The part [sends](super::Output::send_to) these rows to their port, numbered among all
+    /// ports.
+    #[must_use]
+    pub fn with_early_outputs(mut self, outputs: impl IntoIterator<Item = SchemaRef>) -> Self {
+        let before = self.outputs.len();
+        self.outputs.extend(outputs);
+        self.early_outputs += self.outputs.len() - before;
+        self
+    }
+
+    /// Claims things outside of the pipeline for this stage.
+    #[must_use]
+    pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
+        self.claims.extend(claims);
+        self
+    }
+
+    /// Says that a later run reads the input of this run once more, from the beginning.
+    #[must_use]
+    pub fn rereading(mut self) -> Self {
+        self.rereads = true;
+        self
+    }
+}

@@ -1,0 +1,140 @@
+//! The output of one call of an operator.
+
+use std::fmt;
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+
+use crate::batch::{Batch, Chunk, Origin, Payload};
+use crate::error::OperatorError;
+
+/// Makes a result of an operator permanent.
+pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
+
+/// The output of one call of an operator: the batches in their order, until the stage loop moves
+/// the batches on.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::operator::Output;
+///
+/// let mut out = Output::new();
+/// out.send(numbers([1, 2]));
+/// out.send_to(1, numbers([3]));
+/// out.send(numbers([]));
+/// let sent: Vec<_> = out.drain_sent().map(|(port, sent)| (port, sent.items())).collect();
+/// assert_eq!(sent, [(0, 2), (1, 1)], "empty batches are not sent");
+/// ```
+pub struct Output {
+    origin: Origin,
+    pub(crate) sent: Vec<(usize, Payload)>,
+    pub(crate) replies: Vec<Chunk>,
+    pub(crate) late_failure: Option<OperatorError>,
+    pub(crate) commits: Vec<Commit>,
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("sent", &self.sent)
+            .field("replies", &self.replies)
+            .field("late_failure", &self.late_failure)
+            .field("commits", &self.commits.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Output {
+    /// An empty output, for calling an operator without an engine.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            origin: Origin { sequence: 0, entered: Instant::now() },
+            sent: Vec::new(),
+            replies: Vec::new(),
+            late_failure: None,
+            commits: Vec::new(),
+        }
+    }
+
+    /// Sends rows to output port 0. Empty batches are not sent.
+    pub fn send(&mut self, records: RecordBatch) {
+        self.send_to(0, records);
+    }
+
+    /// Sends rows to output `port`. Empty batches are not sent.
+    pub fn send_to(&mut self, port: usize, records: RecordBatch) {
+        if records.num_rows() > 0 {
+            self.sent.push((port, Payload::Batch(Batch { records, origin: self.origin })));
+        }
+    }
+
+    /// Sends a chunk to the next part of the same operator. A chunk without an
+    /// [origin](Chunk::with_origin) gets the origin of the batch in hand.
+    pub fn send_chunk(&mut self, chunk: Chunk) {
+        self.send_chunk_to(0, chunk);
+    }
+
+    /// As [`Self::send_chunk`], to one of the [workers](super::Shape::Workers) of the operator.
+    pub fn send_chunk_to(&mut self, worker: usize, chunk: Chunk) {
+        self.sent.push((worker, Payload::Chunk(chunk.stamped(self.origin))));
+    }
+
+    /// Answers the part before this one, which waits for the answer after
+    /// [`Flow::AwaitReply`](super::Flow::AwaitReply), or gives a chunk back to that part. With
+    /// [workers](super::Shape::Workers), the last part answers the first one.
+    pub fn send_reply(&mut self, reply: Chunk) {
+        self.replies.push(reply);
+    }
+
+    /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
+    /// The run goes on to its end, so that no row is lost, and then fails with the first such
+    /// error ([`RunErrorCause::Late`](crate::error::RunErrorCause::Late)).
+    pub fn fail_late(&mut self, error: OperatorError) {
+        self.late_failure.get_or_insert(error);
+    }
+
+    /// Takes the error of [`Self::fail_late`], for calling an operator without an engine.
+    pub fn take_late_failure(&mut self) -> Option<OperatorError> {
+        self.late_failure.take()
+    }
+
+    /// Calls `commit` when every stage of the run has ended well, to make a result permanent, such
+    /// as to give a file its name. If the run fails or is aborted, `commit` is dropped without a
+    /// call. An error of `commit` fails the run; other results are committed all the same.
+    pub fn commit_at_end(
+        &mut self,
+        commit: impl FnOnce() -> Result<(), OperatorError> + Send + 'static,
+    ) {
+        self.commits.push(Box::new(commit));
+    }
+
+    /// Takes the commits of [`Self::commit_at_end`], for calling an operator without an engine.
+    pub fn drain_commits(&mut self) -> impl Iterator<Item = Commit> + '_ {
+        self.commits.drain(..)
+    }
+
+    /// Takes the payloads sent so far, each with its port.
+    pub fn drain_sent(&mut self) -> impl Iterator<Item = (usize, Payload)> + '_ {
+        self.sent.drain(..)
+    }
+
+    /// Takes the replies written so far.
+    pub fn drain_replies(&mut self) -> impl Iterator<Item = Chunk> + '_ {
+        self.replies.drain(..)
+    }
+
+    /// Sets the origin of payloads that this call sends from now on, for an operator that holds
+    /// payloads back. At the beginning of a call, the origin is that of the last payload.
+    pub fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+}
