@@ -4,8 +4,8 @@
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 
-use crate::shared::rejected::PORT;
 use super::cut::{Cut, RowMaker, TextPart, TextParts};
+use crate::shared::rejected::PORT;
 use crate::shared::tokens::TextPosition;
 
 pub(super) struct Fused<C, R> {

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use super::MinQueue;
-use crate::shared::state::{Reader, RestoreError, Writer};
 use super::level::MinLevel;
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 /// A count and a slot.
 const ENTRY_BYTES: usize = 12;

@@ -2,10 +2,10 @@
 
 use trommel_kernels::Isa;
 
+use super::{CELLS_LOG_MAX, HotItems, ItemIndex, Sieve, SieveShape, SpareCounters};
 use crate::shared::items::StoredItem;
 use crate::shared::names::secret::Secret;
 use crate::shared::state::{Reader, RestoreError, StateKind, Writer, check_bytes, free_bytes_max};
-use super::{CELLS_LOG_MAX, HotItems, ItemIndex, Sieve, SieveShape, SpareCounters};
 use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;

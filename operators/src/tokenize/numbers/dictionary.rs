@@ -16,8 +16,8 @@
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 use trommel_engine::operator::Counters;
 
-use crate::shared::texts::{TextHash, TextKey, TextTable};
 use super::super::TokenizeError;
+use crate::shared::texts::{TextHash, TextKey, TextTable};
 
 /// Bytes by which a reservation of memory grows.
 const STEP_BYTES: usize = 1 << 20;

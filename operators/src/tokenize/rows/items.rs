@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
+use super::super::cut::{BatchPiece, Cut, TextPart};
 use crate::shared::columns::{TextsBuilder, column_batch};
 use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::tokens::TextPosition;
 use crate::shared::tokens::Tokenizer;
 use crate::shared::tokens::{Token, TokenSink, Words};
-use super::super::cut::{BatchPiece, Cut, TextPart};
-use crate::shared::tokens::TextPosition;
 
 /// Cuts texts into batches of a row per token.
 pub(crate) struct CutItems {

@@ -15,17 +15,17 @@ use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
-use crate::shared::budget::bytes_with;
-use crate::shared::columns::SetsBuilder;
-use crate::shared::parameters::BATCH_BYTES;
-use crate::shared::texts::{TextHash, TextKey};
-use crate::shared::tokens::Tokenizer;
-use crate::shared::tokens::{Token, TokenSink, Words};
 use super::super::TokenizeError;
 use super::super::cut::{Cut, Piece, RowMaker, TextPart};
 use super::super::numbers::TokenKeys;
 use super::super::numbers::dictionary::Dictionary;
+use crate::shared::budget::bytes_with;
+use crate::shared::columns::SetsBuilder;
+use crate::shared::parameters::BATCH_BYTES;
+use crate::shared::texts::{TextHash, TextKey};
 use crate::shared::tokens::TextPosition;
+use crate::shared::tokens::Tokenizer;
+use crate::shared::tokens::{Token, TokenSink, Words};
 
 /// The keys of the tokens of some texts. A piece can begin and end within a text.
 pub(crate) struct SetPiece {

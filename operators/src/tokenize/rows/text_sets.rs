@@ -3,14 +3,14 @@
 use arrow_schema::SchemaRef;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use crate::shared::columns::{SetsBuilder, sets_of_texts};
-use crate::shared::parameters::BATCH_BYTES;
-use crate::shared::tokens::Tokenizer;
-use crate::shared::tokens::{Token, TokenSink, Words};
 use super::super::TokenizeError;
 use super::super::cut::{BatchPiece, Cut, TextPart};
 use super::super::numbers::BatchNumbers;
+use crate::shared::columns::{SetsBuilder, sets_of_texts};
+use crate::shared::parameters::BATCH_BYTES;
 use crate::shared::tokens::TextPosition;
+use crate::shared::tokens::Tokenizer;
+use crate::shared::tokens::{Token, TokenSink, Words};
 
 /// Number of tokens after which the bytes of a set are checked.
 const CHECKED_TOKENS: usize = 1_024;

@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 
-use trommel_kernels::text::{ByteKinds, byte_kinds};
 use super::*;
 use crate::shared::tokens::token::Words;
+use trommel_kernels::text::{ByteKinds, byte_kinds};
 
 fn all(text: &str) -> Vec<String> {
     all_on(Isa::selected().unwrap(), text)

@@ -3,8 +3,8 @@
 use trommel_kernels::filter::Key;
 use trommel_kernels::sieve::KEYS_MAX;
 
-use crate::shared::state::{Reader, RestoreError, Writer};
 use super::{HotItems, WINDOW_MAX, WINDOW_MIN};
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 impl<C: Key> HotItems<C> {
     pub(in crate::summary) fn write(&self, writer: &mut Writer) {

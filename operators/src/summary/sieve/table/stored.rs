@@ -2,8 +2,8 @@
 
 use trommel_kernels::sieve::{CellKey, LANES, OWN};
 
-use crate::shared::state::{Reader, RestoreError, Writer};
 use super::{CROWDED, CellTable, UNITS_MAX, hits_of, narrow, no_hits, units};
+use crate::shared::state::{Reader, RestoreError, Writer};
 
 impl<K: CellKey> CellTable<K> {
     /// Sets alpha to `most`, which is at most the line, rounded up to units.
