@@ -8,7 +8,9 @@ use std::ops::RangeInclusive;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-use trommel_engine::error::{BindError, BindErrorKind};
+pub(crate) use trommel_engine::error::BindError;
+use trommel_engine::error::BindErrorKind;
+pub(crate) use trommel_macros::parameters;
 
 /// Default items per batch: few enough for the second-level cache, and many enough to hide the
 /// engine's cost of some 110 ns per stage and batch (`trommel-bench engine`).

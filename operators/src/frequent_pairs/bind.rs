@@ -20,7 +20,7 @@ use super::prepare::{PairProducer, Rules};
 use crate::budget::Allowance;
 use crate::expressions::ColumnInput;
 use crate::names::ItemNames;
-use crate::parameters::{Mistakes, check_range, refuse};
+use crate::parameters::{Mistakes, refuse};
 use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input, read_file};
@@ -116,7 +116,7 @@ impl FrequentPairs {
     fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
-        mistakes.check(check_range("itemset", &self.itemset, &(2..=3)));
+        mistakes.check(self.check_ranges());
         mistakes.refuse(self.support == super::Support::Count(0), || {
             refuse("support", "0", "expected at least 1 transaction")
         });
