@@ -1,14 +1,17 @@
 //! The declaration of parameters as the attribute finds it: a struct, its fields and their
 //! attributes.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 use syn::ext::IdentExt as _;
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{
-    Attribute, Data, DeriveInput, Error, Field, Fields, GenericArgument, Lit, LitStr, Meta, Path,
-    PathArguments, Result, Token, Type,
+    Attribute, Data, DeriveInput, Error, Field, Fields, GenericArgument, Lit, LitInt, LitStr, Meta,
+    Path, PathArguments, Result, Token, Type,
 };
+
+/// Types of whole numbers.
+const INTEGERS: [&str; 4] = ["u8", "u32", "u64", "usize"];
 
 /// A struct of parameters.
 pub(crate) struct Declaration {
@@ -141,8 +144,13 @@ impl Declared {
             return Err(Error::new_spanned(attribute, message));
         }
         let setter = setter.as_ref().map_or(Ok(Setter::OfType), parse_setter)?;
-        let range = range.map(|attribute| attribute.parse_args()).transpose()?;
+        let range = range.map(|attribute| attribute.parse_args::<Range>()).transpose()?;
         Ok(Self { name, kind: field.ty.clone(), docs, presence, setter, range })
+    }
+
+    /// The type of a value of the parameter.
+    pub(crate) fn value_kind(&self) -> &Type {
+        inner(&self.kind, "Option").unwrap_or(&self.kind)
     }
 
     /// The name of the parameter in JSON.
@@ -192,6 +200,23 @@ fn parse_setter(attribute: &Attribute) -> Result<Setter> {
         "char" => Ok(Setter::Char),
         "none" => Ok(Setter::None),
         _ => Err(Error::new_spanned(&kind, "expected `each`, `char` or `none`")),
+    }
+}
+
+impl Range {
+    /// The same range with whole numbers of the type `kind`: without one, they are `i32` in a
+    /// schema, and a larger one is an error.
+    pub(crate) fn typed(&self, kind: &Type) -> Self {
+        let typed = |bound: &TokenStream| match syn::parse2::<LitInt>(bound.clone()) {
+            Ok(number) if is_one_of(kind, &INTEGERS) && number.suffix().is_empty() => {
+                let text = format!("{number}{}", kind.to_token_stream());
+                // The number is ours, though it stands at the place of the number without a type.
+                let span = number.span().resolved_at(Span::mixed_site());
+                LitInt::new(&text, span).into_token_stream()
+            }
+            _ => bound.clone(),
+        };
+        Self { min: typed(&self.min), max: self.max.as_ref().map(typed) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Data, Fields, Type};
+use syn::{Attribute, Data, Fields, Lit, Type};
 
 use crate::declaration::{Declaration, Declared, Presence, Range, Setter, inner, is_one_of};
 
@@ -41,7 +41,7 @@ fn item(declaration: &Declaration) -> TokenStream {
     {
         for (field, declared) in fields.named.iter_mut().zip(&declaration.fields) {
             field.attrs.extend(serde_default(&name, declared));
-            field.attrs.extend(declared.range.as_ref().map(schema_range));
+            field.attrs.extend(schema_range(declared));
         }
     }
     quote! {
@@ -65,11 +65,10 @@ fn serde_default(owner: &str, field: &Declared) -> Option<Attribute> {
 }
 
 /// The attribute of schemars for a range.
-fn schema_range(Range { min, max }: &Range) -> Attribute {
-    match max {
-        Some(max) => syn::parse_quote!(#[schemars(range(min = #min, max = #max))]),
-        None => syn::parse_quote!(#[schemars(range(min = #min))]),
-    }
+fn schema_range(field: &Declared) -> Option<Attribute> {
+    let Range { min, max } = field.range.as_ref()?.typed(field.value_kind());
+    let max = max.iter();
+    Some(syn::parse_quote!(#[schemars(range(min = #min #(, max = #max)*))]))
 }
 
 fn default_name(field: &Declared) -> Ident {
@@ -162,7 +161,7 @@ fn constructor_docs(declaration: &Declaration) -> Vec<String> {
 fn doc_text(attribute: &Attribute) -> Option<String> {
     let value = &attribute.meta.require_name_value().ok()?.value;
     match syn::parse2(quote!(#value)).ok()? {
-        syn::Lit::Str(text) => Some(text.value()),
+        Lit::Str(text) => Some(text.value()),
         _ => None,
     }
 }
@@ -243,10 +242,12 @@ fn setter(field: &Declared) -> Option<TokenStream> {
     })
 }
 
-/// The lines of a setter's documentation that say the default and the range.
+/// The lines of a setter's documentation that say the default, if that is a literal, and the range.
 fn limits(field: &Declared) -> Vec<String> {
     let default = match &field.presence {
-        Presence::Value(value) => Some(format!("Default: `{value}`.")),
+        Presence::Value(value) if syn::parse2::<Lit>(value.clone()).is_ok() => {
+            Some(format!("Default: `{value}`."))
+        }
         _ => None,
     };
     let range = field.range.as_ref().map(|Range { min, max }| match max {
@@ -262,11 +263,8 @@ fn limits(field: &Declared) -> Vec<String> {
 
 /// The method that checks the ranges of all parameters.
 fn check_ranges(declaration: &Declaration) -> Option<TokenStream> {
-    let checks: Vec<_> = declaration
-        .fields
-        .iter()
-        .filter_map(|field| Some(check_range(field, field.range.as_ref()?, declaration)))
-        .collect();
+    let checks: Vec<_> =
+        declaration.fields.iter().filter_map(|field| check_range(field, declaration)).collect();
     (!checks.is_empty()).then(|| {
         quote! {
             /// Checks that the parameters are in their ranges.
@@ -282,19 +280,19 @@ fn check_ranges(declaration: &Declaration) -> Option<TokenStream> {
     })
 }
 
-fn check_range(field: &Declared, Range { min, max }: &Range, of: &Declaration) -> TokenStream {
+fn check_range(field: &Declared, of: &Declaration) -> Option<TokenStream> {
+    let kind = field.value_kind();
+    let Range { min, max } = field.range.as_ref()?.typed(kind);
+    let max = max.unwrap_or_else(|| quote!(<#kind>::MAX));
     let (name, text) = (&field.name, field.text());
     let parameter = of.errors_at.as_ref().map_or(quote!(#text), |parameter| quote!(#parameter));
-    let optional = inner(&field.kind, "Option");
-    let kind = optional.unwrap_or(&field.kind);
-    let max = max.clone().unwrap_or_else(|| quote!(<#kind>::MAX));
-    let value = match optional {
+    let value = match inner(&field.kind, "Option") {
         Some(_) => quote!(&self.#name),
         None => quote!(::core::option::Option::Some(&self.#name)),
     };
-    quote! {
+    Some(quote! {
         if let ::core::option::Option::Some(value) = #value {
             mistakes.check(crate::parameters::check_range(#parameter, value, &(#min..=#max)));
         }
-    }
+    })
 }

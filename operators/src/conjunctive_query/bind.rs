@@ -28,7 +28,7 @@ use crate::carry::{carried_columns, carried_demand};
 use crate::expressions::ColumnInput;
 use crate::items::result_type;
 use crate::names::ItemNames;
-use crate::parameters::{Mistakes, check_range, refuse};
+use crate::parameters::{Mistakes, refuse};
 use crate::rejected::{BadRows, OnError};
 use crate::sets::SetInput;
 use crate::state::{SnapshotFile, check_input};
@@ -152,16 +152,13 @@ impl ConjunctiveQuery {
     }
 
     fn check(&self) -> Result<(), BindError> {
-        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
         let is_reused = self.index == IndexSource::Reuse;
         let reuse = |is_wrong: bool, allowed: &str| match is_reused && is_wrong {
             true => Err(refuse("index", "\"reuse\"", allowed)),
             false => Ok(()),
         };
         BindError::collect([
-            check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)),
-            check_range("batch_queries", &self.batch_queries, &(1..=1 << 16)),
-            check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0)),
+            self.check_ranges(),
             reuse(self.index_path.is_none(), "name the file as `index_path`"),
             reuse(self.restore.is_some(), "omit `restore`"),
         ])

@@ -128,7 +128,7 @@ pub struct FrequentPairs {
     /// Maximum bytes of the transactions.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(super) memory_max: Option<usize>,
     /// Begin with the transactions that this file holds, written by `snapshot`; the stage needs the
     /// same windows and type of items.
