@@ -30,8 +30,9 @@ use proc_macro::TokenStream;
 /// ```
 ///
 /// # Fields
-/// A field is a required parameter, unless it is an `Option`, which is `None` when left out, or has
-/// a default. A field with `#[serde(skip)]` is no parameter; it begins with the default of its type.
+/// A field is a required parameter unless the field is an `Option`, which is `None` when left out,
+/// or has a default. A field with `#[serde(skip)]` is no parameter; the field begins with the
+/// default of its type.
 ///
 /// | attribute | meaning |
 /// |---|---|
@@ -50,9 +51,9 @@ use proc_macro::TokenStream;
 /// - `new`, which takes the required parameters, and `Default` if there are none. With
 ///   `#[parameters(own_new)]` the struct has constructors of its own, which begin with the private
 ///   function `defaults` of the same arguments.
-/// - A setter for each other parameter, with the documentation of the field. The setter takes
-///   `impl Into<String>` for a `String` (the same goes for `PathBuf` and `Names`), an iterator for a
-///   `Vec`, the value of an `Option`, and nothing for a `bool`, which becomes true.
+/// - A setter for each other parameter, with the documentation of the field. The setter takes an
+///   `impl Into<String>` for a `String` (the same goes for `PathBuf` and `Names`), an iterator for
+///   a `Vec`, the value of an `Option`, and nothing for a `bool`, which becomes true.
 /// - `check_ranges`, if a parameter has a range, which returns all values that are out of their
 ///   ranges as one error. With `#[parameters(errors_at = "rotate")]` the errors name this parameter
 ///   of the operator, of which the struct is the value.
