@@ -13,6 +13,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PACKAGE = HERE / "python" / "trommel"
 PAGE = HERE.parent / "docs" / "reference" / "python-api.md"
+# Classes whose methods others have, and their files.
+SHARED = {"_Stream": "_streams.py", "Stages": "_stages.py"}
+# Signatures with more characters have a line for each argument.
+SIGNATURE_MAX = 100
 # In the order in which a reader meets them.
 SOURCES = [
     ("_functions.py", "Functions"),
@@ -33,6 +37,18 @@ def public_names() -> list[str]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     ]
     return list(ast.literal_eval(lists[0]))
+
+
+def shared_members(bases: list[ast.expr]) -> list[ast.FunctionDef]:
+    """The public methods that a class has from these classes of other files."""
+    members: list[ast.FunctionDef] = []
+    for base in bases:
+        file = SHARED.get(ast.unparse(base))
+        tree = ast.parse((PACKAGE / file).read_text()).body if file else []
+        for node in tree:
+            if isinstance(node, ast.ClassDef) and node.name == ast.unparse(base):
+                members += [member for member in node.body if isinstance(member, ast.FunctionDef)]
+    return [member for member in members if not member.name.startswith("_")]
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> str:
@@ -70,20 +86,67 @@ def prose(docstring: str) -> str:
     return "\n".join(page)
 
 
+def heading(node: ast.FunctionDef, owner: str, level: str) -> list[str]:
+    """The heading of a function: its signature, which stands below the name if it is long."""
+    whole = signature(node, owner)
+    if len(whole) <= SIGNATURE_MAX:
+        return [f"{level} `{whole}`\n"]
+    name, _, rest = whole.partition("(")
+    returns = rest.rpartition(")")[2]
+    lines = [f"    {line}," for line in arguments(node)]
+    return [f"{level} `{name}`\n", "```python", f"{name}(", *lines, f"){returns}", "```\n"]
+
+
+def arguments(node: ast.FunctionDef) -> list[str]:
+    """The arguments of a function without its receiver, one by one."""
+    of = node.args
+    defaults: list[ast.expr | None] = [None] * (len(of.args) - len(of.defaults)) + list(of.defaults)
+    positional = [one for one in zip(of.args, defaults) if one[0].arg not in ("self", "cls")]
+    lines = [argument(*one) for one in positional]
+    if of.kwonlyargs:
+        lines.append("*")
+    lines += [argument(*one) for one in zip(of.kwonlyargs, of.kw_defaults)]
+    return lines + ([f"**{ast.unparse(of.kwarg)}"] if of.kwarg else [])
+
+
+def argument(node: ast.arg, default: ast.expr | None) -> str:
+    return ast.unparse(node) + (f" = {ast.unparse(default)}" if default else "")
+
+
 def described(node: ast.ClassDef | ast.FunctionDef, owner: str = "") -> list[str]:
     text = ast.get_docstring(node) or ""
     if isinstance(node, ast.FunctionDef):
         decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
-        shown = f"{owner}.{node.name}" if "property" in decorators else signature(node, owner)
         level = "####" if owner else "###"
-        return [f"{level} `{shown}`\n", prose(text), ""]
+        is_property = "property" in decorators
+        head = [f"{level} `{owner}.{node.name}`\n"] if is_property else heading(node, owner, level)
+        return [*head, prose(text), ""]
     methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
     made = [member for member in methods if member.name == "__init__"]
-    page = [f"### `{signature(made[0], node.name) if made else node.name}`\n", prose(text), ""]
+    head = heading(made[0], node.name, "###") if made else [f"### `{node.name}`\n"]
+    page = [*head, prose(text), ""]
     for member in methods:
         if ast.get_docstring(member) and not member.name.startswith("_"):
             page += described(member, node.name)
+    for member in shared_members(node.bases):
+        page += described(member, node.name)
     return page
+
+
+def types() -> list[str]:
+    """The types of parameters: what a text can be, and what an object has."""
+    page = [
+        "## Types of parameters\n",
+        "For type checkers; a program passes texts and dicts.\n",
+    ]
+    tree = ast.parse((PACKAGE / "_stages.py").read_text())
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            page.append(f"- `{ast.unparse(node)}`")
+        elif isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases):
+            keys = ", ".join(ast.unparse(key) for key in node.body if isinstance(key, ast.AnnAssign))
+            page.append(f"- `{node.name}`, a dict with `{keys}`")
+    return [*page, ""]
 
 
 def reference() -> str:
@@ -95,7 +158,6 @@ def reference() -> str:
     heading = ""
     for file, title in SOURCES:
         tree = ast.parse((PACKAGE / file).read_text())
-        shared = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "_Stream"}
         for node in tree.body:
             if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.name not in names:
                 continue
@@ -103,10 +165,7 @@ def reference() -> str:
                 heading = title
                 page.append(f"## {title}\n")
             page += described(node)
-            if isinstance(node, ast.ClassDef) and any(ast.unparse(b) == "_Stream" for b in node.bases):
-                for member in shared["_Stream"].body:
-                    if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
-                        page += described(member, node.name)
+    page += types()
     return "\n".join(page).rstrip() + "\n"
 
 

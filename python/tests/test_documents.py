@@ -45,6 +45,12 @@ def test_everything_public_is_documented():
                 assert parameter in text, f"{name}: {parameter}"
 
 
+def test_the_methods_of_pipelines_are_those_of_the_schema():
+    import stages
+
+    assert stages.FILE.read_text() == stages.stages(), "run python/stages.py"
+
+
 def test_the_reference_is_that_of_the_docstrings():
     import reference
 

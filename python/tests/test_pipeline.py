@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -103,6 +105,40 @@ def test_mistakes_are_those_of_the_command_line(tmp_path):
         trommel.Pipeline.from_json(file).plan()
     with pytest.raises(ValueError, match="the program supplies `collect` for \"rows\", which is no stage"):
         trommel.Pipeline.from_json({"stages": [{"id": "a", "operator": "generate"}]}, sinks={"rows": None}).plan()
+
+
+def test_a_wrong_parameter_is_refused_where_it_is_given():
+    pipeline = trommel.Pipeline()
+    items = pipeline.generate("items")
+    said = "frequent_items() has no parameter `counter`; parameters: algorithm, cores, counters, decay,"
+    with pytest.raises(TypeError, match=re.escape(said)) as raised:
+        pipeline.frequent_items("top", items, counter=5)
+    assert str(raised.value).endswith("; did you mean `counters`?")
+    with pytest.raises(TypeError, match="has no parameter `zzz`; parameters: [a-z_, ]*$"):
+        pipeline.generate("more", zzz=5)
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'support'"):
+        pipeline.frequent_pairs("pairs", items)
+    assert [stage["id"] for stage in pipeline.to_dict()["stages"]] == ["items"]
+
+
+def test_parameters_become_json():
+    pipeline = trommel.Pipeline()
+    # The name of `from` is taken by Python, that of `id` by the stage.
+    pipeline.read("a", paths=(Path("x"), "y"), from_="end", follow=True, dims=None)
+    pipeline.read("b", paths={"x"}, **{"from": "end"})
+    pipeline.epsilon_join("c", "a", epsilon=np.float32(0.1), id_="name", carry=np.array(["x", "y"]), cores=[1])
+    pipeline.frequent_pairs("d", "a", support=Fraction(1, 3), window={"seconds": 2, "slide": 1})
+    pipeline.heavy_filter("e", ["a", "b"])
+    pipeline.tokenize("f", "a", by={"field": 2})
+    assert [stage.get("with") for stage in pipeline.to_dict()["stages"]] == [
+        {"paths": ["x", "y"], "from": "end", "follow": True},
+        {"paths": ["x"], "from": "end"},
+        {"epsilon": 0.1, "id": "name", "carry": ["x", "y"]},
+        {"support": "1/3", "window": {"seconds": 2, "slide": 1}},
+        None,
+        {"by": {"field": 2}},
+    ]
+    assert pipeline.to_dict()["stages"][2]["cores"] == [1]
 
 
 def test_queries_of_a_running_pipeline():

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trommel
 
@@ -96,9 +96,25 @@ def pipelines() -> None:
         running.stop(within=10.0)
 
 
+def stages() -> None:
+    pipeline = trommel.Pipeline()
+    files = pipeline.read("files", paths=[Path("x.csv")], format="csv", schema={"item": "u32", "tags": ["text"]})
+    joined = pipeline.epsilon_join("near", files, epsilon=1, id_="name", window={"vectors": 10}, device="cuda:1")
+    pairs = pipeline.frequent_pairs("pairs", joined, support=Fraction(1, 3), measures=["lift"], cores=[1])
+    assert_type(pipeline.write("out", pairs, path=Path("x"), rotate={"bytes": 10, "compress": "gzip"}), str)
+    if TYPE_CHECKING:
+        # Each mistake is one for mypy, too, which would call the comment unused.
+        pipeline.frequent_pairs("pairs", files, suport=1)  # type: ignore[call-arg]
+        pipeline.frequent_pairs("pairs", files)  # type: ignore[call-arg]
+        pipeline.frequent_pairs("pairs", files, support=1, layout="lines")  # type: ignore[arg-type]
+        pipeline.frequent_pairs("pairs", files, support=1, window={"items": 1})  # type: ignore[arg-type]
+        pipeline.frequent_pairs("pairs", files, support=1, itemset="3")  # type: ignore[arg-type]
+
+
 def everything() -> None:
     """Run all uses."""
     functions()
     with tempfile.TemporaryDirectory() as folder:
         objects(Path(folder))
     pipelines()
+    stages()

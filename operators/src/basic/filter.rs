@@ -5,8 +5,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
@@ -17,7 +15,7 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Expression, demand_of};
-use crate::shared::parameters::refuse;
+use crate::shared::parameters::{parameters, refuse};
 use crate::shared::rejected::OnError;
 
 /// Lets the rows pass for which an expression is true.
@@ -52,31 +50,14 @@ use crate::shared::rejected::OnError;
 /// assert!((1..1_000).contains(&rows.rows()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct Filter {
     /// The expression, such as `status >= 500 and path like '/api/%'`.
     #[serde(rename = "where")]
     condition: String,
     /// Action for a row for which the expression has no value, such as a text in a cast to a
     /// number. When left out, `fail`.
-    #[serde(default)]
     on_error: Option<OnError>,
-}
-
-impl Filter {
-    /// Lets the rows pass for which `condition` is true.
-    pub fn new(condition: impl Into<String>) -> Self {
-        Self { condition: condition.into(), on_error: None }
-    }
-
-    /// Sets the action for a row for which the expression has no value.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
 }
 
 impl Configured for Filter {

@@ -7,8 +7,6 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{
@@ -19,7 +17,7 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose, demand_of};
-use crate::shared::parameters::{BATCH_ITEMS, Mistakes, refuse};
+use crate::shared::parameters::{BATCH_ITEMS, Mistakes, parameters, refuse};
 use crate::shared::rejected::OnError;
 
 /// Computes columns from those of its input.
@@ -54,9 +52,7 @@ use crate::shared::rejected::OnError;
 /// assert_eq!(rows.batches()[0].schema().field(1).name(), "digit");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct Select {
     /// The columns: `column`, `expression as name`, `*` for all columns, `* except (a, b)`, and
     /// once `unnest(list) as name`, which makes a row of each value of a list.
@@ -64,23 +60,10 @@ pub struct Select {
     columns: Vec<String>,
     /// Action for a row for which an expression has no value, such as a text in a cast to a number.
     /// When left out, `fail`.
-    #[serde(default)]
     on_error: Option<OnError>,
 }
 
 impl Select {
-    /// Computes these columns.
-    pub fn new(columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { columns: columns.into_iter().map(Into::into).collect(), on_error: None }
-    }
-
-    /// Sets the action for a row for which an expression has no value.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
     fn chosen(&self, schema: &Schema) -> Result<Vec<Chosen>, BindError> {
         let (mut mistakes, mut all) = (Mistakes::default(), Vec::new());
         let mut is_whole = true;

@@ -30,7 +30,7 @@ use crate::expressions::ColumnInput;
 use crate::shared::budget::Allowance;
 use crate::shared::items::result_type;
 use crate::shared::names::ItemNames;
-use crate::shared::parameters::refuse;
+use crate::shared::parameters::{Mistakes, parameters, refuse};
 use crate::shared::rejected::{BadRows, OnError};
 
 /// Rows of a cluster that are to stay.
@@ -92,81 +92,37 @@ pub enum Keep {
 /// assert_eq!((column(0), column(1)), (vec![1, 2, 4, 8, 9], vec![1, 1, 4, 4, 4]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct Clusters {
     /// Ids of the first rows of pairs: a column, or an expression.
-    #[serde(default = "default_left")]
+    #[default("left")]
+    #[setter(none)]
     left: String,
     /// Ids of the second rows of pairs, of the same type.
-    #[serde(default = "default_right")]
+    #[default("right")]
+    #[setter(none)]
     right: String,
     /// Rows of a cluster that are to stay.
-    #[serde(default)]
+    #[default]
     keep: Keep,
     /// Action for a pair that has a null, or for which an expression has no value. When left out,
     /// `fail`.
-    #[serde(default)]
     on_error: Option<OnError>,
     /// Maximum bytes of the ids and their clusters.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     memory_max: Option<usize>,
-}
-
-fn default_left() -> String {
-    "left".to_owned()
-}
-
-fn default_right() -> String {
-    "right".to_owned()
 }
 
 /// Most bytes that the stage takes when no number is given: 4 GiB.
 const MEMORY_MAX: usize = 1 << 32;
 
-impl Default for Clusters {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Clusters {
-    /// Clusters of the pairs of the columns `left` and `right`, of which the first row stays.
-    #[must_use]
-    pub fn new() -> Self {
-        let (left, right) = (default_left(), default_right());
-        Self { left, right, keep: Keep::First, on_error: None, memory_max: None }
-    }
-
     /// Sets the columns or expressions of the ids.
     #[must_use]
     pub fn of(mut self, left: impl Into<String>, right: impl Into<String>) -> Self {
         (self.left, self.right) = (left.into(), right.into());
-        self
-    }
-
-    /// Sets which rows of a cluster are to stay.
-    #[must_use]
-    pub fn keep(mut self, keep: Keep) -> Self {
-        self.keep = keep;
-        self
-    }
-
-    /// Sets the action for a pair that has a null.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Limits the ids and their clusters to `bytes` bytes.
-    #[must_use]
-    pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = Some(bytes);
         self
     }
 
@@ -223,7 +179,10 @@ impl OperatorSpec for Clusters {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        let (columns, kind) = self.ids(&inputs[0])?;
+        let mut mistakes = Mistakes::default();
+        mistakes.check(self.check_ranges());
+        let ids = mistakes.check(self.ids(&inputs[0]));
+        let (columns, kind) = mistakes.all(|| ids)?;
         let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory)?;
         let bad = BadRows::new(Some(self.on_error.unwrap_or_default()), 1);
         let names = ItemNames::new(&kind).expect("integers and texts have names");

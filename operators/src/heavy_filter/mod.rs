@@ -24,8 +24,6 @@ mod tests;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
@@ -34,6 +32,7 @@ use trommel_kernels::Isa;
 use self::operator::Filtering;
 use crate::expressions::ColumnInput;
 use crate::shared::items::{Column, Text, native_type, result_type};
+use crate::shared::parameters::parameters;
 use crate::shared::rejected::{BadRows, OnError};
 
 /// One row in `SAMPLED` is counted to find the hot items.
@@ -78,26 +77,13 @@ const SAMPLED: usize = 32;
 /// assert!(counted.rows() > 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct HeavyFilter {
     /// The column of the items, or an expression such as `lower(host)`.
-    #[serde(default = "default_item")]
+    #[default("item")]
     item: String,
     /// Action for a row for which the expression has no value. When left out, `fail`.
-    #[serde(default)]
     on_error: Option<OnError>,
-}
-
-fn default_item() -> String {
-    "item".to_owned()
-}
-
-impl Default for HeavyFilter {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl HeavyFilter {
@@ -107,26 +93,6 @@ impl HeavyFilter {
     pub const COUNTS: usize = 1;
     /// The output port of the rows for which the expression has no value, with `reject`.
     pub const REJECTED: usize = 2;
-
-    /// Filters by the column `item`.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { item: default_item(), on_error: None }
-    }
-
-    /// Filters by this column or expression.
-    #[must_use]
-    pub fn item(mut self, column: impl Into<String>) -> Self {
-        self.item = column.into();
-        self
-    }
-
-    /// Sets the action for a row for which the expression has no value.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
 
     fn bind_items<K: Column>(
         &self,

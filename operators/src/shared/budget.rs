@@ -11,7 +11,7 @@ use thiserror::Error;
 use trommel_engine::error::BindError;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use crate::shared::parameters::{check_range, refuse};
+use crate::shared::parameters::refuse;
 
 /// An allowance grows by an eighth more than is needed, up to this many bytes, so that it seldom
 /// grows.
@@ -44,7 +44,6 @@ impl Allowance {
         pipeline: &MemoryBudget,
     ) -> Result<Self, BindError> {
         let Some(bytes) = memory_max else { return Ok(Self::of(pipeline, most, None)) };
-        check_range("memory_max", &bytes, &(1..=usize::MAX))?;
         pipeline.make_room(bytes);
         let left = pipeline.left();
         let own = pipeline.reserve(bytes).map_err(|_| {

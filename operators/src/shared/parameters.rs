@@ -8,20 +8,15 @@ use std::ops::RangeInclusive;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-use trommel_engine::error::{BindError, BindErrorKind};
+pub(crate) use trommel_engine::error::BindError;
+use trommel_engine::error::BindErrorKind;
+pub(crate) use trommel_macros::parameters;
 
 /// Default items per batch: few enough for the second-level cache, and many enough to hide the
 /// engine's cost of some 110 ns per stage and batch (`trommel-bench engine`).
 pub(crate) const BATCH_ITEMS: usize = 16_384;
-/// Maximum items per batch.
-pub(crate) const BATCH_ITEMS_MAX: usize = 1 << 20;
 /// Bytes of text, or of tokens of sets, after which a batch is sent before it has all its items.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
-
-/// Default of every `batch` parameter.
-pub(crate) const fn batch_items() -> usize {
-    BATCH_ITEMS
-}
 
 /// The mistakes of one stage: all checks that do not depend on each other are made, so that one
 /// round tells all that is wrong. A check that needs the value of a failed one is left out, since
@@ -81,11 +76,6 @@ pub(crate) fn check_range<T: PartialOrd + Display>(
     }
     let allowed = format!("expected {} to {}", allowed.start(), allowed.end());
     Err(refuse(parameter, value.to_string(), allowed))
-}
-
-/// Checks a `batch` parameter: 1 to [`BATCH_ITEMS_MAX`] items.
-pub(crate) fn check_batch(items: usize) -> Result<(), BindError> {
-    check_range("batch", &items, &(1..=BATCH_ITEMS_MAX))
 }
 
 /// A name, or a list of names.

@@ -1,14 +1,14 @@
 //! Sink that drops its input.
 
 use arrow_schema::SchemaRef;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::BindError;
 use trommel_engine::operator::{
     BindContext, Flow, Fragment, Load, Operator, OperatorError, OperatorSpec, Output,
 };
 use trommel_engine::registry::Configured;
+
+use crate::shared::parameters::parameters;
 
 /// Drops every batch; the metrics of its stage count them.
 ///
@@ -25,18 +25,8 @@ use trommel_engine::registry::Configured;
 /// assert_eq!(metrics.stage("nowhere").map(|stage| stage.items_in()), Some(1_000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct Discard {}
-
-impl Discard {
-    /// A sink that drops every batch.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {}
-    }
-}
 
 impl Configured for Discard {
     const NAME: &'static str = "discard";

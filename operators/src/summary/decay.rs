@@ -50,8 +50,6 @@ const STEPS: u64 = 64;
 /// Weights begin at 2^16, and counts are divided after `HALF_LIVES` half-lives.
 const WEIGHT_BITS: i32 = 16;
 const HALF_LIVES: u64 = 8;
-/// The most items of a half-life.
-pub(crate) const HALF_LIFE_ITEMS_MAX: u64 = 1 << 38;
 
 /// The unit of age.
 #[derive(Clone, Copy, Debug)]

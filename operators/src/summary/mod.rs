@@ -85,7 +85,7 @@ pub use self::contract::MergeError;
 pub(crate) use self::contract::{Counts, Stored, Summary};
 pub use self::counted::{Counted, top};
 pub(crate) use self::counted::{HEAP_MAX, largest, top_borrowed};
-pub(crate) use self::decay::{Decayed, HALF_LIFE_ITEMS_MAX, HalfLife};
+pub(crate) use self::decay::{Decayed, HalfLife};
 pub(crate) use self::filter::exchange_while_due;
 pub use self::filter::{Filter, FilterFront};
 pub(crate) use self::pane_queue::PaneQueue;

@@ -52,7 +52,7 @@ use crate::expressions::ColumnInput;
 use crate::shared::columns::carry::{carried_columns, carried_demand};
 use crate::shared::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
 use crate::shared::parameters::{
-    BATCH_BYTES, Mistakes, Names, batch_items, check_batch, check_range, refuse,
+    BATCH_BYTES, BATCH_ITEMS, Mistakes, Names, check_range, parameters, refuse,
 };
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::tokens::Fields;
@@ -155,67 +155,57 @@ pub enum DictionaryFull {
 /// assert_eq!(words, ["don't", "panic", "3.14"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
 pub struct Tokenize {
     /// Text column, or an expression such as `lower(title)`; required if the input has several text
     /// columns.
-    #[serde(default)]
     column: Option<String>,
     /// Definition of a token.
     by: TokenizeBy,
     /// Character between two fields, such as `,` or `\t`; white space when left out. For `field`
     /// only.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
+    #[setter(char)]
     delimiter: Option<String>,
     /// Fields may stand in double quotes or, without a `delimiter`, in brackets too, and have
     /// delimiters there: `[1/Jan/2026 10:00] "GET / HTTP/1.1"` has two fields, without their
     /// quotes. For `field` only.
-    #[serde(default)]
+    #[default]
     quotes: bool,
     /// Characters of a q-gram; for `qgrams` only.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 255))]
+    #[range(1..=255)]
+    #[setter(none)]
     q: Option<usize>,
     /// Action for a row for which the expression has no value. When left out, `fail`.
-    #[serde(default)]
     on_error: Option<OnError>,
     /// Form of the output: a row per token, or a set per text.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     into: TokenizeInto,
     /// Input columns to copy to the output, such as the text itself, or `*` for all; for sets only.
-    #[serde(default)]
+    #[default]
+    #[setter(each)]
     carry: Names,
     /// Distinct tokens that the dictionary always keeps; for `sets` only.
-    #[serde(default = "default_dictionary_max")]
-    #[schemars(range(min = 1, max = 2_147_483_647))]
+    #[default(16_777_216)]
+    #[range(1..=2_147_483_647)]
     dictionary_max: usize,
     /// Bytes of token text that the dictionary always keeps; for `sets` only.
-    #[serde(default = "default_dictionary_bytes_max")]
-    #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
+    #[default(268_435_456)]
+    #[range(1_024..=1_099_511_627_776)]
     dictionary_bytes_max: usize,
     /// Action when the dictionary is full; for `sets` only.
-    #[serde(default)]
+    #[default]
     dictionary_full: DictionaryFull,
     /// Rows per output batch.
-    #[serde(default = "batch_items")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[default(BATCH_ITEMS)]
+    #[range(1..=1_048_576)]
     batch: usize,
 }
 
 /// Bytes of the texts of a part: with their tokens, these texts stay in the second-level cache.
 /// Parts of sets of texts are larger, since each batch of such sets has a dictionary of its own.
 const PART_BYTES: usize = 1 << 16;
-
-fn default_dictionary_max() -> usize {
-    1 << 24
-}
-
-fn default_dictionary_bytes_max() -> usize {
-    256 << 20
-}
 
 /// Error of making sets of texts.
 #[derive(Debug, Clone, Error)]
@@ -253,39 +243,22 @@ pub enum TokenizeError {
 }
 
 impl Tokenize {
-    fn new(by: TokenizeBy, q: Option<usize>) -> Self {
-        Self {
-            column: None,
-            by,
-            delimiter: None,
-            quotes: false,
-            q,
-            on_error: None,
-            into: TokenizeInto::Items,
-            carry: Names::default(),
-            dictionary_max: default_dictionary_max(),
-            dictionary_bytes_max: default_dictionary_bytes_max(),
-            dictionary_full: DictionaryFull::Forget,
-            batch: batch_items(),
-        }
-    }
-
     /// Cuts texts into words (Unicode Standard Annex 29) in lower case.
     #[must_use]
     pub fn words() -> Self {
-        Self::new(TokenizeBy::Words, None)
+        Self::defaults(TokenizeBy::Words)
     }
 
     /// Cuts texts at white space.
     #[must_use]
     pub fn whitespace() -> Self {
-        Self::new(TokenizeBy::Whitespace, None)
+        Self::defaults(TokenizeBy::Whitespace)
     }
 
     /// Cuts texts into overlapping runs of `q` characters: 1 to 255.
     #[must_use]
     pub fn qgrams(q: usize) -> Self {
-        Self::new(TokenizeBy::Qgrams, Some(q))
+        Self { q: Some(q), ..Self::defaults(TokenizeBy::Qgrams) }
     }
 
     /// Takes the field of this number, from 1, of each text.
@@ -300,35 +273,7 @@ impl Tokenize {
     /// ```
     #[must_use]
     pub fn field(number: u32) -> Self {
-        Self::new(TokenizeBy::Field(number), None)
-    }
-
-    /// Sets the character between two fields; the default is white space.
-    #[must_use]
-    pub fn delimiter(mut self, delimiter: char) -> Self {
-        self.delimiter = Some(delimiter.into());
-        self
-    }
-
-    /// Lets fields stand in quotes.
-    #[must_use]
-    pub fn quotes(mut self) -> Self {
-        self.quotes = true;
-        self
-    }
-
-    /// Sets the text column or expression; required if the input has several text columns.
-    #[must_use]
-    pub fn column(mut self, column: impl Into<String>) -> Self {
-        self.column = Some(column.into());
-        self
-    }
-
-    /// Sets the action for a row for which the expression has no value.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
+        Self::defaults(TokenizeBy::Field(number))
     }
 
     /// Outputs one set per text instead of one row per token.
@@ -345,49 +290,10 @@ impl Tokenize {
         self
     }
 
-    /// Copies these input `columns` to the output, next to the sets.
-    #[must_use]
-    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().collect();
-        self
-    }
-
-    /// Sets the distinct tokens that the dictionary always keeps: 1 to 2^31 - 1.
-    #[must_use]
-    pub fn dictionary_max(mut self, tokens: usize) -> Self {
-        self.dictionary_max = tokens;
-        self
-    }
-
-    /// Sets the bytes of text that the dictionary always keeps: 1,024 to 2^40.
-    #[must_use]
-    pub fn dictionary_bytes_max(mut self, bytes: usize) -> Self {
-        self.dictionary_bytes_max = bytes;
-        self
-    }
-
-    /// Sets the action when the dictionary is full.
-    #[must_use]
-    pub fn dictionary_full(mut self, then: DictionaryFull) -> Self {
-        self.dictionary_full = then;
-        self
-    }
-
-    /// Sets the rows per output batch: 1 to 1,048,576.
-    #[must_use]
-    pub fn batch(mut self, rows: usize) -> Self {
-        self.batch = rows;
-        self
-    }
-
     /// Checks all parameters.
     fn checked(&self, input: &SchemaRef) -> Result<CheckedTokenize, BindError> {
         let mut mistakes = Mistakes::default();
-        mistakes.check(check_batch(self.batch));
-        mistakes.check(check_range("dictionary_max", &self.dictionary_max, &(1..=(1 << 31) - 1)));
-        let bytes_range = 1024..=1 << 40;
-        let dictionary_bytes_max = &self.dictionary_bytes_max;
-        mistakes.check(check_range("dictionary_bytes_max", dictionary_bytes_max, &bytes_range));
+        mistakes.check(self.check_ranges());
         let tokenizer = mistakes.check(self.tokenizer());
         let texts = mistakes.check(TextInput::bind(input, self.column.as_deref()));
         let carried = mistakes.check(self.carried(input));
@@ -443,9 +349,7 @@ impl Tokenize {
                     let allowed = "expected a number of characters from 1 to 255";
                     refuse("q", "`by`: `qgrams` without `q`", allowed)
                 };
-                let q = self.q.ok_or_else(missing);
-                let q = q.and_then(|q| check_range("q", &q, &(1..=255)).map(|()| q));
-                mistakes.check(q).map(Tokenizer::Qgrams)
+                mistakes.check(self.q.ok_or_else(missing)).map(Tokenizer::Qgrams)
             }
             TokenizeBy::Words => {
                 let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from . import _trommel
 from ._inputs import carried, form, given, names, number, real, source, with_names
+from ._stages import (
+    Algorithm,
+    Decay,
+    Device,
+    EpsilonAlgorithm,
+    EpsilonOutput,
+    Exact,
+    JoinAlgorithm,
+    JoinMode,
+    JoinOutput,
+    JoinWindow,
+    Layout,
+    Measure,
+    OnError,
+    PairWindow,
+    Similarity,
+    TokenizeBy,
+    TokenizeInto,
+    VectorWindow,
+    VerifyMode,
+    Window,
+)
 from ._trommel import Table
 
 _Stage = dict[str, Any]
@@ -41,12 +63,12 @@ def top(
     column: str | None = None,
     weight: str | None = None,
     counters: int = 1000,
-    threshold: Any = None,
-    algorithm: str | None = None,
+    threshold: Exact | None = None,
+    algorithm: Algorithm | None = None,
     seed: int | None = None,
     item_bytes_max: int | None = None,
-    window: Mapping[str, Any] | None = None,
-    decay: Mapping[str, Any] | None = None,
+    window: Window | None = None,
+    decay: Decay | None = None,
 ) -> Table:
     """Find the most frequent items in one pass and bounded memory.
 
@@ -187,10 +209,10 @@ def select(data: Any, columns: Iterable[str]) -> Table:
 
 def tokenize(
     texts: Any,
-    by: str = "words",
+    by: TokenizeBy = "words",
     *,
     q: int | None = None,
-    into: str = "items",
+    into: TokenizeInto = "items",
     column: str | None = None,
     carry: Iterable[str] = (),
 ) -> Table:
@@ -247,17 +269,17 @@ def set_similarity_join(
     left: Any,
     right: Any = None,
     *,
-    threshold: Any,
-    similarity: str = "jaccard",
+    threshold: Exact,
+    similarity: Similarity = "jaccard",
     column: str | None = None,
     carry: Iterable[str] = (),
-    mode: str = "join",
-    output: str = "pairs",
-    window: Mapping[str, Any] | None = None,
+    mode: JoinMode = "join",
+    output: JoinOutput = "pairs",
+    window: JoinWindow | None = None,
     size_min: int | None = None,
-    algorithm: str | None = None,
-    device: str = "auto",
-    verify: str | None = None,
+    algorithm: JoinAlgorithm | None = None,
+    device: Device = "auto",
+    verify: VerifyMode | None = None,
     memory_max: int | None = None,
 ) -> Table:
     """Find all pairs of similar sets, exactly.
@@ -341,17 +363,17 @@ def set_similarity_join(
 
 def near_duplicates(
     texts: Any,
-    threshold: Any = "4/5",
-    by: str = "words",
+    threshold: Exact = "4/5",
+    by: TokenizeBy = "words",
     *,
     right: Any = None,
     q: int | None = None,
-    similarity: str = "jaccard",
+    similarity: Similarity = "jaccard",
     column: str | None = None,
     carry: Iterable[str] = (),
-    mode: str = "join",
+    mode: JoinMode = "join",
     size_min: int | None = None,
-    device: str = "auto",
+    device: Device = "auto",
     memory_max: int | None = None,
 ) -> Table:
     """Find all pairs of texts that share most of their words or q-grams, exactly.
@@ -439,14 +461,14 @@ def near_duplicates(
 
 def frequent_pairs(
     transactions: Any,
-    support: Any,
+    support: Exact,
     *,
     itemset: int = 2,
-    measures: Iterable[str] = (),
+    measures: Iterable[Measure] = (),
     column: str | None = None,
-    window: Mapping[str, Any] | None = None,
-    layout: str | None = None,
-    device: str = "auto",
+    window: PairWindow | None = None,
+    layout: Layout | None = None,
+    device: Device = "auto",
     memory_max: int | None = None,
 ) -> Table:
     """Find all pairs or triples of items that occur together often, exactly.
@@ -516,13 +538,13 @@ def epsilon_join(
     right: Any = None,
     *,
     epsilon: float,
-    output: str = "pairs",
+    output: EpsilonOutput = "pairs",
     column: str | None = None,
     carry: Iterable[str] = (),
-    window: Mapping[str, Any] | None = None,
-    on_error: str = "fail",
-    algorithm: str | None = None,
-    device: str = "auto",
+    window: VectorWindow | None = None,
+    on_error: OnError = "fail",
+    algorithm: EpsilonAlgorithm | None = None,
+    device: Device = "auto",
     memory_max: int | None = None,
 ) -> Table:
     """Find all pairs of vectors within a Euclidean distance, exact to the border.

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import _trommel
 from ._inputs import form, given, source, table
+from ._stages import Device
 from ._trommel import Table
 
 # Time between two looks at a run that is to take what it was given.
@@ -57,7 +58,7 @@ class ConjunctiveIndex:
         *,
         column: str | None = None,
         name: str | None = None,
-        device: str | None = None,
+        device: Device | None = None,
         memory_max: int | None = None,
     ) -> None:
         self._documents = form("terms", column, name=name, into="set")
@@ -82,7 +83,7 @@ class ConjunctiveIndex:
         cls,
         path: str | os.PathLike[str],
         *,
-        device: str | None = None,
+        device: Device | None = None,
         memory_max: int | None = None,
     ) -> ConjunctiveIndex:
         """Open an index that `save` or a pipeline (`index_path`) wrote, for queries.

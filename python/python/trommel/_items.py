@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from . import _trommel
 from ._inputs import form, given, number, source, table
+from ._stages import Algorithm, Decay
 from ._trommel import Table
 
 _MAGIC = b"trommel frequent items 1\n"
@@ -67,11 +67,11 @@ class FrequentItems:
         self,
         counters: int = 1000,
         *,
-        algorithm: str | None = None,
+        algorithm: Algorithm | None = None,
         seed: int | None = None,
         item_bytes_max: int | None = None,
         state_bytes_max: int | None = None,
-        decay: Mapping[str, Any] | None = None,
+        decay: Decay | None = None,
     ) -> None:
         self._parameters = given(
             counters=counters,

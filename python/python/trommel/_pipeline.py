@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from . import _trommel
 from ._inputs import form, number, source, table
+from ._stages import Stages
 from ._trommel import Table
 
 _Sink = Callable[[Table], object]
@@ -59,7 +60,7 @@ class _Source:
             yield source(data)
 
 
-class Pipeline:
+class Pipeline(Stages):
     """A graph of operators, as the JSON of a configuration describes it.
 
     The methods add a stage each and mirror the JSON one to one: ``p.read("text", paths=["*.md"],
@@ -183,7 +184,7 @@ class Pipeline:
         cores
             Cores for its parts: a thread of its own on each.
         parameters
-            The parameters of the operator (``"with"`` in JSON).
+            The parameters of the operator (``"with"`` in JSON); one that is None is not given.
         """
         if self._text is not None:
             self._document, self._text = json.loads(self._text), None
@@ -193,18 +194,11 @@ class Pipeline:
             stage["inputs"] = read
         if cores is not None:
             stage["cores"] = list(cores)
-        if parameters:
-            stage["with"] = {name: _plain(name, value) for name, value in parameters.items()}
+        given = {name: _plain(name, value) for name, value in (parameters or {}).items() if value is not None}
+        if given:
+            stage["with"] = given
         self._document["stages"].append(stage)
         return id
-
-    def read(self, id: str, *, cores: Iterable[int] | None = None, **parameters: Any) -> str:
-        """Add a stage that reads files: `paths`, `format` and the other parameters of ``read``."""
-        return self.stage(id, "read", cores=cores, parameters=parameters)
-
-    def generate(self, id: str, *, cores: Iterable[int] | None = None, **parameters: Any) -> str:
-        """Add a stage that makes a synthetic stream: the parameters of ``generate``."""
-        return self.stage(id, "generate", cores=cores, parameters=parameters)
 
     def source(self, id: str, data: Any) -> str:
         """Add a stage that sends data of the program.
@@ -215,78 +209,6 @@ class Pipeline:
         """
         self._sources[id] = _Source(data)
         return self.stage(id, "memory")
-
-    def tokenize(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that cuts texts into tokens: the parameters of ``tokenize``."""
-        return self.stage(id, "tokenize", inputs, cores=cores, parameters=parameters)
-
-    def filter(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that lets the rows pass for which an expression is true: the parameters of ``filter``."""
-        return self.stage(id, "filter", inputs, cores=cores, parameters=parameters)
-
-    def select(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that computes columns by expressions: the parameters of ``select``."""
-        return self.stage(id, "select", inputs, cores=cores, parameters=parameters)
-
-    def frequent_items(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that counts frequent items: the parameters of ``frequent_items``."""
-        return self.stage(id, "frequent_items", inputs, cores=cores, parameters=parameters)
-
-    def heavy_filter(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that takes the hottest items out: its outputs are ``id.rest`` and ``id.counts``."""
-        return self.stage(id, "heavy_filter", inputs, cores=cores, parameters=parameters)
-
-    def set_similarity_join(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that joins similar sets: the parameters of ``set_similarity_join``."""
-        return self.stage(id, "set_similarity_join", inputs, cores=cores, parameters=parameters)
-
-    def frequent_pairs(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that counts pairs of items: the parameters of ``frequent_pairs``."""
-        return self.stage(id, "frequent_pairs", inputs, cores=cores, parameters=parameters)
-
-    def conjunctive_query(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that answers queries over documents: the parameters of ``conjunctive_query``."""
-        return self.stage(id, "conjunctive_query", inputs, cores=cores, parameters=parameters)
-
-    def epsilon_join(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that joins near vectors: the parameters of ``epsilon_join``."""
-        return self.stage(id, "epsilon_join", inputs, cores=cores, parameters=parameters)
-
-    def clusters(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that makes clusters of pairs: the parameters of ``clusters``."""
-        return self.stage(id, "clusters", inputs, cores=cores, parameters=parameters)
-
-    def union(
-        self, id: str, inputs: Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that joins streams of one schema: the parameters of ``union``."""
-        return self.stage(id, "union", inputs, cores=cores, parameters=parameters)
-
-    def write(
-        self, id: str, inputs: str | Iterable[str], *, cores: Iterable[int] | None = None, **parameters: Any
-    ) -> str:
-        """Add a stage that writes rows: `path`, `format` and the other parameters of ``write``."""
-        return self.stage(id, "write", inputs, cores=cores, parameters=parameters)
 
     def discard(self, id: str, inputs: str | Iterable[str]) -> str:
         """Add a stage that drops its rows."""
@@ -369,7 +291,7 @@ def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON has it."""
     if isinstance(value, Mapping):
         return {key: _plain(key, inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, range, set, frozenset)):
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         return [_plain(name, inner) for inner in value]
     if isinstance(value, os.PathLike):
         return os.fspath(value)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from . import _trommel
 from ._inputs import carried, form, given, number, real, source, with_names
+from ._stages import (
+    Device,
+    EpsilonOutput,
+    Exact,
+    JoinWindow,
+    OnError,
+    Similarity,
+    VectorWindow,
+)
 from ._trommel import Table
 
 _S = TypeVar("_S", bound="_Stream")
@@ -146,14 +155,14 @@ class SetJoinStream(_Stream):
 
     def __init__(
         self,
-        threshold: Any,
+        threshold: Exact,
         *,
-        window: Mapping[str, Any],
-        similarity: str = "jaccard",
+        window: JoinWindow,
+        similarity: Similarity = "jaccard",
         column: str | None = None,
         carry: Iterable[str] = (),
         size_min: int | None = None,
-        device: str | None = None,
+        device: Device | None = None,
         memory_max: int | None = None,
     ) -> None:
         super().__init__(
@@ -226,11 +235,11 @@ class EpsilonStream(_Stream):
         self,
         epsilon: float,
         *,
-        window: Mapping[str, Any],
-        output: str | None = None,
+        window: VectorWindow,
+        output: EpsilonOutput | None = None,
         column: str | None = None,
         carry: Iterable[str] = (),
-        on_error: str | None = None,
+        on_error: OnError | None = None,
         memory_max: int | None = None,
     ) -> None:
         super().__init__(

@@ -18,8 +18,7 @@ use arrow_array::{
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
-use schemars::{JsonSchema, Schema as JsonSchemaOf, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use schemars::{Schema as JsonSchemaOf, SchemaGenerator, json_schema};
 use serde_json::Value;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::{BindError, BindErrorKind};
@@ -28,7 +27,7 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::shared::parameters::Mistakes;
+use crate::shared::parameters::{Mistakes, parameters};
 
 /// Joins several inputs into one stream, batch by batch, as they arrive.
 ///
@@ -66,14 +65,13 @@ use crate::shared::parameters::Mistakes;
 /// assert_eq!(rows.rows(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct Union {
     /// Constant for each column that an input lacks, by name: {"count": 1}. A number, a text,
     /// true, false or null. A missing column without a constant is an error.
-    #[serde(default)]
+    #[default]
     #[schemars(schema_with = "fill_schema")]
+    #[setter(none)]
     fill: BTreeMap<String, Value>,
 }
 
@@ -83,12 +81,6 @@ fn fill_schema(_: &mut SchemaGenerator) -> JsonSchemaOf {
 }
 
 impl Union {
-    /// Joins inputs that have the same columns.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Fills `column` with `value` in rows of inputs that lack it.
     #[must_use]
     pub fn fill(mut self, column: impl Into<String>, value: impl Into<Value>) -> Self {

@@ -27,7 +27,7 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::carry::{carried_columns, carried_demand};
 use crate::shared::items::result_type;
 use crate::shared::names::ItemNames;
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, refuse};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::SetInput;
 use crate::shared::state::{SnapshotFile, check_input};
@@ -149,16 +149,13 @@ impl ConjunctiveQuery {
     }
 
     fn check(&self) -> Result<(), BindError> {
-        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
         let is_reused = self.index == IndexSource::Reuse;
         let reuse = |is_wrong: bool, allowed: &str| match is_reused && is_wrong {
             true => Err(refuse("index", "\"reuse\"", allowed)),
             false => Ok(()),
         };
         BindError::collect([
-            check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)),
-            check_range("batch_queries", &self.batch_queries, &(1..=1 << 16)),
-            check_range("deadline_ms", &self.deadline_ms, &(0.0..=60_000.0)),
+            self.check_ranges(),
             reuse(self.index_path.is_none(), "name the file as `index_path`"),
             reuse(self.restore.is_some(), "omit `restore`"),
         ])

@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
 use super::options::{AnswerOver, IndexSource, QueryOutput};
 use super::tuning::Tuning;
-use crate::shared::parameters::Names;
+use crate::shared::parameters::{Names, parameters};
 use crate::shared::rejected::OnError;
 use crate::shared::state::MissingState;
 use crate::wave::Device;
@@ -113,255 +111,85 @@ use crate::wave::Device;
 /// assert_eq!(found.as_primitive::<UInt32Type>().values(), &[0, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct ConjunctiveQuery {
     /// Kind of the answers: `documents` or `count`.
-    #[serde(default)]
+    #[default]
     pub(crate) output: QueryOutput,
     /// Documents that a query is answered over: `all`, for which queries wait until the documents
     /// have ended, or the documents that have `arrived` before it.
-    #[serde(default)]
+    #[default]
     pub(crate) over: AnswerOver,
     /// Column or expression of the documents that names them, a text; without it, answers have
     /// their positions.
-    #[serde(default)]
     pub(crate) name: Option<String>,
     /// Columns of the queries that go along with their answers, or `*` for all.
-    #[serde(default)]
+    #[default]
+    #[setter(each)]
     pub(crate) carry: Names,
     /// Add the column `latency_us`: microseconds from the entry of the batch with the query to
     /// its answer.
-    #[serde(default)]
+    #[default]
     pub(crate) latency: bool,
     /// Queries that are answered together, at most.
-    #[serde(default = "default_batch_queries")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[default(1_024)]
+    #[range(1..=65_536)]
     pub(crate) batch_queries: usize,
     /// Milliseconds within which a query is answered, unless all kernels are busy.
-    #[serde(default = "default_deadline_ms")]
-    #[schemars(range(min = 0.0, max = 60000.0))]
+    #[default(5.0)]
+    #[range(0.0..=60_000.0)]
     pub(crate) deadline_ms: f64,
     /// Device that answers queries: `auto` (the first GPU, if there is one and it pays), `cpu`,
     /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
-    #[serde(default)]
+    #[default]
     pub(crate) device: Device,
     /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
     /// Lists of a larger index go there with the queries that name them.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) device_memory_max: Option<usize>,
     /// Terms, of documents and of queries, lists of integers or of texts: a column, or an
     /// expression such as `words(text)`.
-    #[serde(default = "default_set")]
+    #[default("set")]
     pub(crate) set: String,
     /// Action for a row that cannot be used: the set, an item of it or the name is null, or an
     /// expression has no value for the row. A document of such a row keeps its position, and a
     /// query has no answer. When left out, a null is a set without terms, null items are left out,
     /// and a null name or an expression without a value ends the run.
-    #[serde(default)]
     pub(crate) on_error: Option<OnError>,
     /// Maximum bytes of the index and of the queries that wait.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) memory_max: Option<usize>,
     /// File of the index: written when the documents have ended, but not in a run that is stopped
     /// before; opened if queries are the only input, or if `index` says so.
-    #[serde(default)]
     pub(crate) index_path: Option<PathBuf>,
     /// Whether to `build` the index of the documents, or to `reuse` the one in `index_path` if
     /// there is one; documents of the input are dropped then.
-    #[serde(default)]
+    #[default]
     pub(crate) index: IndexSource,
     /// Begin with the documents that this file holds, written by `snapshot` or `index_path`; also
     /// those of a run that was stopped.
-    #[serde(default)]
     pub(crate) restore: Option<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
     /// day of a pipeline that goes on with its own state.
-    #[serde(default)]
+    #[default]
     pub(crate) missing: MissingState,
     /// Write the documents to this file when they have ended or the run is stopped, as a whole or
     /// not at all: the file keeps its content until then, and says which of the two it was. When
     /// the documents cannot be written, the rows go on all the same, and the run fails at its end.
-    #[serde(default)]
     pub(crate) snapshot: Option<PathBuf>,
     #[serde(skip)]
     pub(crate) tuning: Tuning,
 }
 
-fn default_batch_queries() -> usize {
-    1024
-}
-
-fn default_deadline_ms() -> f64 {
-    5.0
-}
-
-fn default_set() -> String {
-    "set".to_owned()
-}
-
 /// Most bytes that the stage takes when no number is given: 4 GiB.
 pub(crate) const MEMORY_MAX: usize = 1 << 32;
 
-impl Default for ConjunctiveQuery {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl ConjunctiveQuery {
-    /// The documents of queries, over all documents.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            output: QueryOutput::Documents,
-            over: AnswerOver::All,
-            name: None,
-            carry: Names::default(),
-            latency: false,
-            batch_queries: default_batch_queries(),
-            deadline_ms: default_deadline_ms(),
-            device: Device::Auto,
-            device_memory_max: None,
-            set: default_set(),
-            on_error: None,
-            memory_max: None,
-            index_path: None,
-            index: IndexSource::Build,
-            restore: None,
-            missing: MissingState::default(),
-            snapshot: None,
-            tuning: Tuning::default(),
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
-        self
-    }
-
-    /// Sets the kind of the answers.
-    #[must_use]
-    pub fn output(mut self, output: QueryOutput) -> Self {
-        self.output = output;
-        self
-    }
-
-    /// Sets the documents that queries are answered over.
-    #[must_use]
-    pub fn over(mut self, over: AnswerOver) -> Self {
-        self.over = over;
-        self
-    }
-
-    /// Answers with the texts in this column of the documents.
-    #[must_use]
-    pub fn name(mut self, column: impl Into<String>) -> Self {
-        self.name = Some(column.into());
-        self
-    }
-
-    /// Adds these columns of the queries to their answers.
-    #[must_use]
-    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().collect();
-        self
-    }
-
-    /// Adds the column `latency_us`.
-    #[must_use]
-    pub fn latency(mut self) -> Self {
-        self.latency = true;
-        self
-    }
-
-    /// Sets the number of queries that are answered together, at most.
-    #[must_use]
-    pub fn batch_queries(mut self, queries: usize) -> Self {
-        self.batch_queries = queries;
-        self
-    }
-
-    /// Sets the time within which a query is answered, in milliseconds.
-    #[must_use]
-    pub fn deadline_ms(mut self, milliseconds: f64) -> Self {
-        self.deadline_ms = milliseconds;
-        self
-    }
-
-    /// Sets the device that answers queries.
-    #[must_use]
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
-        self
-    }
-
-    /// Limits the index in the memory of a GPU to `bytes` bytes.
-    #[must_use]
-    pub fn device_memory_max(mut self, bytes: usize) -> Self {
-        self.device_memory_max = Some(bytes);
-        self
-    }
-
-    /// Sets the column of the terms.
-    #[must_use]
-    pub fn set(mut self, column: impl Into<String>) -> Self {
-        self.set = column.into();
-        self
-    }
-
-    /// Sets the action for a row that cannot be used.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Limits the index and the queries that wait to `bytes` bytes.
-    #[must_use]
-    pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = Some(bytes);
-        self
-    }
-
-    /// Sets the file of the index.
-    #[must_use]
-    pub fn index_path(mut self, file: impl Into<PathBuf>) -> Self {
-        self.index_path = Some(file.into());
-        self
-    }
-
-    /// Sets whether the file of the index is reused.
-    #[must_use]
-    pub fn index(mut self, index: IndexSource) -> Self {
-        self.index = index;
-        self
-    }
-
-    /// Begins with the documents in `file`, which [`snapshot`](Self::snapshot) wrote.
-    #[must_use]
-    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
-        self.restore = Some(file.into());
-        self
-    }
-
-    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
-    #[must_use]
-    pub fn missing(mut self, missing: MissingState) -> Self {
-        self.missing = missing;
-        self
-    }
-
-    /// Writes the documents to `file` when they have ended.
-    #[must_use]
-    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
-        self.snapshot = Some(file.into());
         self
     }
 }

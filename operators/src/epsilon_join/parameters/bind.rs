@@ -28,7 +28,7 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::DIMS_MAX;
 use crate::shared::columns::carry::{CarriedColumns, carried_by_all, carried_demand};
 use crate::shared::columns::ids::IdInput;
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, refuse};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::shared::window::Extent;
@@ -138,8 +138,7 @@ impl EpsilonJoin {
         let sources = mistakes.check(self.sources(inputs));
         mistakes.check(self.check_output(inputs.len()));
         let device = mistakes.check(self.place(sources.as_deref()));
-        let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
-        mistakes.check(check_range("device_memory_max", &device_memory_max, &(1..=usize::MAX)));
+        mistakes.check(self.check_ranges());
         // Where a state is out of place, its files do not matter.
         let has_state = mistakes.check(self.check_state(sources.as_deref()));
         let file = has_state.and_then(|()| mistakes.check(self.file()));

@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
 use super::options::{EpsilonAlgorithm, EpsilonOutput, VectorWindow};
 use super::tuning::Tuning;
-use crate::shared::parameters::Names;
+use crate::shared::parameters::{Names, parameters};
 use crate::shared::rejected::OnError;
 use crate::shared::state::MissingState;
 use crate::wave::Device;
@@ -93,211 +91,76 @@ use crate::wave::Device;
 /// assert_eq!(rows.rows(), 100 * 99 / 2, "all are near");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct EpsilonJoin {
     /// Maximum distance of a pair, at least 0.
     #[schemars(range(min = 0.0))]
     pub(crate) epsilon: f64,
     /// Output: pairs, their number, the number of partners of each vector, or the vectors without
     /// an earlier partner.
-    #[serde(default)]
+    #[default]
     pub(crate) output: EpsilonOutput,
     /// Algorithm that finds the pairs.
-    #[serde(default)]
+    #[default]
     pub(crate) algorithm: EpsilonAlgorithm,
     /// Device that finds the pairs: `auto` (the first GPU, if there is one and it pays), `cpu`,
     /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails). A streaming join runs on
     /// the CPU.
-    #[serde(default)]
+    #[default]
     pub(crate) device: Device,
     /// Maximum bytes of vectors in the memory of a GPU; by default, all memory that is free. More
     /// vectors are joined in blocks, one pair of blocks after the other.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) device_memory_max: Option<usize>,
     /// Ids of the rows, of any type: a column or an expression. When left out, the column `id`, or
     /// else the position of the row in its input, from 0.
-    #[serde(default)]
     pub(crate) id: Option<String>,
     /// Vectors: a column or an expression that is a list of numbers, or a list of columns or
     /// expressions, one for each coordinate.
-    #[serde(default = "default_vector")]
+    #[default("vector")]
     pub(crate) vector: Names,
     /// Coordinates of each vector. When left out, the type or the first vector says so.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 4_096))]
     pub(crate) dims: Option<u32>,
     /// Columns of the input to carry into the rows, or `*` for all: column `x` becomes `left_x` and
     /// `right_x` of a pair.
-    #[serde(default)]
+    #[default]
+    #[setter(each)]
     pub(crate) carry: Names,
     /// Window of a streaming join, for one input: {"vectors": 100000} or {"seconds": 60}. A pair
     /// comes out when its newer vector arrives. Without a window, all vectors are joined when the
     /// inputs have ended.
-    #[serde(default)]
     pub(crate) window: Option<VectorWindow>,
     /// Action for a row that cannot be used: a null, a coordinate that is infinite or not a number,
     /// a vector of another length, or an expression without a value. When left out, `fail`.
-    #[serde(default)]
     pub(crate) on_error: Option<OnError>,
     /// Begin with the vectors of the window that this file holds, written by `snapshot`; the stage
     /// needs the same window and vectors of the same length.
-    #[serde(default)]
     pub(crate) restore: Option<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
     /// day of a pipeline that goes on with its own state.
-    #[serde(default)]
+    #[default]
     pub(crate) missing: MissingState,
     /// Write the vectors of the window to this file when the input has ended, as a whole or not at
     /// all: the file keeps its content until then. When they cannot be written, the rows go on all
     /// the same, and the run fails at its end. For a `window` without `carry`.
-    #[serde(default)]
     pub(crate) snapshot: Option<PathBuf>,
     /// Maximum bytes of the vectors, their carried columns and the directory.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 16 GiB.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) memory_max: Option<usize>,
     #[serde(skip)]
     pub(crate) tuning: Tuning,
-}
-
-fn default_vector() -> Names {
-    "vector".into()
 }
 
 /// Most bytes that the stage takes when no number is given: 16 GiB.
 pub(crate) const MEMORY_MAX: usize = 1 << 34;
 
 impl EpsilonJoin {
-    /// A join of the pairs with a distance of at most `epsilon`.
-    #[must_use]
-    pub fn new(epsilon: f64) -> Self {
-        Self {
-            epsilon,
-            output: EpsilonOutput::Pairs,
-            algorithm: EpsilonAlgorithm::Auto,
-            device: Device::Auto,
-            device_memory_max: None,
-            id: None,
-            vector: default_vector(),
-            dims: None,
-            carry: Names::default(),
-            window: None,
-            on_error: None,
-            restore: None,
-            missing: MissingState::default(),
-            snapshot: None,
-            memory_max: None,
-            tuning: Tuning::default(),
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
-        self
-    }
-
-    /// Sets the output: pairs, their number, the number of partners of each vector, or the vectors
-    /// without an earlier partner.
-    #[must_use]
-    pub fn output(mut self, output: EpsilonOutput) -> Self {
-        self.output = output;
-        self
-    }
-
-    /// Sets the algorithm that finds the pairs.
-    #[must_use]
-    pub fn algorithm(mut self, algorithm: EpsilonAlgorithm) -> Self {
-        self.algorithm = algorithm;
-        self
-    }
-
-    /// Sets the device that finds the pairs.
-    #[must_use]
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
-        self
-    }
-
-    /// Limits the vectors in the memory of a GPU to `bytes` bytes.
-    #[must_use]
-    pub fn device_memory_max(mut self, bytes: usize) -> Self {
-        self.device_memory_max = Some(bytes);
-        self
-    }
-
-    /// Carries `columns` of the input into the rows; `["*"]` carries all.
-    #[must_use]
-    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().collect();
-        self
-    }
-
-    /// Sets the column or expression of the ids, of any type.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets the column of vectors, or a column for each coordinate; the default is `vector`.
-    #[must_use]
-    pub fn vector(mut self, columns: impl Into<Names>) -> Self {
-        self.vector = columns.into();
-        self
-    }
-
-    /// Sets the number of coordinates of each vector, 1 to 4,096.
-    #[must_use]
-    pub fn dims(mut self, dims: u32) -> Self {
-        self.dims = Some(dims);
-        self
-    }
-
-    /// Joins each vector on arrival to the earlier vectors of `window`.
-    #[must_use]
-    pub fn window(mut self, window: VectorWindow) -> Self {
-        self.window = Some(window);
-        self
-    }
-
-    /// Sets the action for a row that cannot be used.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Begins with the window in `file`, which [`snapshot`](Self::snapshot) wrote.
-    #[must_use]
-    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
-        self.restore = Some(file.into());
-        self
-    }
-
-    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
-    #[must_use]
-    pub fn missing(mut self, missing: MissingState) -> Self {
-        self.missing = missing;
-        self
-    }
-
-    /// Writes the vectors of the window to `file` at the end.
-    #[must_use]
-    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
-        self.snapshot = Some(file.into());
-        self
-    }
-
-    /// Limits the vectors, their carried columns and the directory to `bytes` bytes.
-    #[must_use]
-    pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = Some(bytes);
         self
     }
 }

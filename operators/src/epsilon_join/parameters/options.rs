@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::error::BindError;
 
+use crate::shared::parameters::parameters;
 use crate::shared::window::{self, Extent};
 
 /// Output of an epsilon join.
@@ -43,17 +44,16 @@ pub enum EpsilonAlgorithm {
 /// not count. `seconds` = S: a vector is joined to the earlier vectors whose batch entered the
 /// pipeline less than S seconds before its own batch. A batch that is overtaken by a younger one
 /// counts as entering with that one.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
+#[derive(Copy)]
 pub struct VectorWindow {
     /// Number of vectors in the window.
-    #[serde(default)]
     #[schemars(range(min = 1))]
+    #[setter(none)]
     vectors: Option<u64>,
     /// Length of the window in seconds.
-    #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    #[setter(none)]
     seconds: Option<f64>,
 }
 
@@ -61,13 +61,13 @@ impl VectorWindow {
     /// A window of `vectors` vectors, at least 1.
     #[must_use]
     pub fn vectors(vectors: u64) -> Self {
-        Self { vectors: Some(vectors), seconds: None }
+        Self { vectors: Some(vectors), ..Self::defaults() }
     }
 
     /// A window of `seconds` seconds, from 0.001 to 10^9.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { vectors: None, seconds: Some(seconds) }
+        Self { seconds: Some(seconds), ..Self::defaults() }
     }
 
     pub(crate) fn resolve(self) -> Result<Extent, BindError> {

@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::error::{BindError, BindErrorKind};
 
-use crate::shared::parameters::check_range;
+use crate::shared::parameters::parameters;
 use crate::shared::window::borders::Borders;
 use crate::shared::window::slides::{Slides, one_of_two};
-use crate::shared::window::{SECONDS_MAX, SECONDS_MIN};
-use crate::summary::{HALF_LIFE_ITEMS_MAX, HalfLife};
+use crate::summary::HalfLife;
 
 /// The most memory that a window may take: 1 GiB.
 const WINDOW_BYTES_MAX: usize = 1 << 30;
@@ -36,21 +33,18 @@ const WINDOW_BYTES_MAX: usize = 1 << 30;
 /// let top = FrequentItems::new().n(10).window(last_minute);
 /// # let _ = top;
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
 pub struct Window {
     /// Items of a window.
-    #[serde(default)]
     #[schemars(range(min = 1))]
+    #[setter(none)]
     items: Option<u64>,
     /// Seconds of a window.
-    #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    #[setter(none)]
     seconds: Option<f64>,
     /// Distance between the beginnings of two windows, in items or seconds; the window must be a
     /// multiple of it, up to 1,000 times. Its own length when left out.
-    #[serde(default)]
     #[schemars(range(min = 0.001))]
     slide: Option<f64>,
 }
@@ -59,20 +53,13 @@ impl Window {
     /// Windows of `items` items.
     #[must_use]
     pub fn items(items: u64) -> Self {
-        Self { items: Some(items), seconds: None, slide: None }
+        Self { items: Some(items), ..Self::defaults() }
     }
 
     /// Windows of `seconds` seconds.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { items: None, seconds: Some(seconds), slide: None }
-    }
-
-    /// Lets a window begin `by` items or seconds after the last one.
-    #[must_use]
-    pub fn slide(mut self, by: f64) -> Self {
-        self.slide = Some(by);
-        self
+        Self { seconds: Some(seconds), ..Self::defaults() }
     }
 
     fn resolve(&self) -> Result<Scope, BindError> {
@@ -99,17 +86,15 @@ impl Window {
 /// let trending = FrequentItems::new().n(10).decay(Decay::seconds(300.0));
 /// # let _ = trending;
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new, errors_at = "decay")]
 pub struct Decay {
     /// Items after which a count is worth half.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 274_877_906_944_u64))]
+    #[range(1..=274_877_906_944)]
+    #[setter(none)]
     half_life_items: Option<u64>,
     /// Seconds after which a count is worth half.
-    #[serde(default)]
-    #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    #[range(0.001..=1_000_000_000.0)]
+    #[setter(none)]
     half_life_seconds: Option<f64>,
 }
 
@@ -117,23 +102,20 @@ impl Decay {
     /// A half-life of `half_life` items.
     #[must_use]
     pub fn items(half_life: u64) -> Self {
-        Self { half_life_items: Some(half_life), half_life_seconds: None }
+        Self { half_life_items: Some(half_life), ..Self::defaults() }
     }
 
     /// A half-life of `half_life` seconds.
     #[must_use]
     pub fn seconds(half_life: f64) -> Self {
-        Self { half_life_items: None, half_life_seconds: Some(half_life) }
+        Self { half_life_seconds: Some(half_life), ..Self::defaults() }
     }
 
     fn resolve(&self) -> Result<Scope, BindError> {
+        self.check_ranges()?;
         match (self.half_life_items, self.half_life_seconds) {
-            (Some(items), None) => {
-                check_range("decay", &items, &(1..=HALF_LIFE_ITEMS_MAX))?;
-                Ok(Scope::Decay(HalfLife::Items(items)))
-            }
+            (Some(items), None) => Ok(Scope::Decay(HalfLife::Items(items))),
             (None, Some(seconds)) => {
-                check_range("decay", &seconds, &(SECONDS_MIN..=SECONDS_MAX))?;
                 Ok(Scope::Decay(HalfLife::Time(Duration::from_secs_f64(seconds))))
             }
             _ => Err(one_of_two("decay", "half_life_items", "half_life_seconds")),

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,17 +30,13 @@ use crate::frequent_items::rows::labels::{label_of, parts_of};
 use crate::frequent_items::rows::questions::Report;
 use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::{Column, Text, native_type, result_type};
-use crate::shared::names::long::ITEM_BYTES_MIN;
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, refuse};
 use crate::shared::rejected::OnError;
 use crate::shared::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::shared::window::borders::Borders;
 use crate::summary::{
-    COUNTERS_MAX, CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
+    CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
-
-/// Range of `every_seconds`.
-const EVERY_RANGE: RangeInclusive<f64> = 0.1..=1e9;
 
 /// Shares of the operator: of its work among cores, and of the memory of the pipeline.
 pub(crate) struct Sharing {
@@ -141,14 +136,13 @@ impl FrequentItems {
     ) -> Result<Checked, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
-        mistakes.check(check_range("counters", &self.counters, &(1..=COUNTERS_MAX)));
+        mistakes.check(self.check_ranges());
         let item = mistakes.check(self.item_input(input));
         let weight = mistakes.check(self.weight_input(input));
-        let item_bytes = ITEM_BYTES_MIN..=1 << 30;
-        mistakes.check(check_range("item_bytes_max", &self.item_bytes_max, &item_bytes));
         let shards = mistakes.check(self.shards(algorithm, context.cores));
-        let emission = mistakes.check(self.emission());
-        mistakes.check(self.check_fading(algorithm, emission.as_ref()));
+        let emission = mistakes.check(self.check_emission());
+        let emits = emission.is_some() && self.emit == Emit::Every;
+        mistakes.check(self.check_fading(algorithm, emits));
         if let Some(bytes) = self.state_bytes_max {
             mistakes.refuse(algorithm != Algorithm::Sieve, || {
                 refuse("state_bytes_max", bytes.to_string(), "for the algorithm `sieve` only")
@@ -160,12 +154,9 @@ impl FrequentItems {
         })
     }
 
-    /// Refuses what does not go together with `window` or `decay`.
-    fn check_fading(
-        &self,
-        algorithm: Algorithm,
-        emission: Option<&Emission>,
-    ) -> Result<(), BindError> {
+    /// Refuses what does not go together with `window` or `decay`. `emits` says that rows are
+    /// emitted before the end.
+    fn check_fading(&self, algorithm: Algorithm, emits: bool) -> Result<(), BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(Scope::new(self.window.as_ref(), self.decay.as_ref()));
         let given = [("window", self.window.is_some()), ("decay", self.decay.is_some())];
@@ -177,7 +168,6 @@ impl FrequentItems {
             let value = format!("\"parallel_filter\" beside `{name}`");
             refuse("algorithm", value, "use another algorithm; they run on one core")
         });
-        let emits = emission.is_some_and(|emission| !emission.is_at_end());
         mistakes.refuse(self.window.is_some() && emits, || {
             let allowed = "a window emits when it closes; leave `emit` out";
             refuse("emit", "\"every\" beside `window`", allowed)
@@ -234,31 +224,33 @@ impl FrequentItems {
         }
     }
 
-    pub(crate) fn emission(&self) -> Result<Emission, BindError> {
+    /// Refuses `emit`, `every` and `every_seconds` that do not go together.
+    fn check_emission(&self) -> Result<(), BindError> {
         match (self.emit, self.every, self.every_seconds) {
-            (Emit::End, None, None) => {}
+            (Emit::End, None, None) => Ok(()),
             (Emit::End, Some(every), _) => {
                 let allowed = "set `emit` to \"every\", or leave `every` out";
-                return Err(refuse("every", every.to_string(), allowed));
+                Err(refuse("every", every.to_string(), allowed))
             }
             (Emit::End, None, Some(seconds)) => {
                 let allowed = "set `emit` to \"every\", or leave `every_seconds` out";
-                return Err(refuse("every_seconds", seconds.to_string(), allowed));
+                Err(refuse("every_seconds", seconds.to_string(), allowed))
             }
             (Emit::Every, None, None) => {
                 let allowed = "set `every` to the number of items between two emissions, or \
                                `every_seconds` to the time";
-                return Err(refuse("emit", "\"every\" without a number", allowed));
+                Err(refuse("emit", "\"every\" without a number", allowed))
             }
-            (Emit::Every, items, seconds) => BindError::collect([
-                check_range("every", &items.unwrap_or(1), &(1..=u64::MAX)),
-                check_range("every_seconds", &seconds.unwrap_or(1.0), &EVERY_RANGE),
-            ])?,
+            (Emit::Every, _, _) => Ok(()),
         }
+    }
+
+    /// When rows are emitted, and which ones, of checked parameters.
+    fn emission(&self) -> Emission {
         let period = self.every_seconds.map(Duration::from_secs_f64);
         let share = self.threshold.unwrap_or_default();
         let report = Report { n: self.n.unwrap_or(usize::MAX), share };
-        Ok(Emission::new(report, self.every, period))
+        Emission::new(report, self.every, period)
     }
 
     /// The algorithm that counts.
@@ -352,7 +344,7 @@ impl FrequentItems {
         input: Input,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        let emission = self.emission()?;
+        let emission = self.emission();
         let shards = sharing.shards;
         let bytes = summary.state_bytes_max();
         let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
@@ -423,7 +415,7 @@ impl FrequentItems {
         input: Input,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        let emission = self.emission()?;
+        let emission = self.emission();
         let pane_items = borders.pane_items().unwrap_or(usize::MAX);
         let bytes = PaneQueue::<K, _>::bytes_max(&live, panes, monitored_max, pane_items);
         check_bytes(panes, bytes)?;
@@ -442,7 +434,7 @@ impl FrequentItems {
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
         let (saving, claim) = self.saving::<K>(input.item_type())?;
-        let emission = self.emission()?;
+        let emission = self.emission();
         let memory = sharing.state(Summary::state_bytes_max(&filter))?;
         let filter = self.restored(filter, input.item_type())?;
         let schema = ranked_schema(input.item_type());

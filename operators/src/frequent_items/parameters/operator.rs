@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trommel_engine::registry::Configured;
 
 use crate::frequent_items::counting::scope::{Decay, Window};
-use crate::shared::parameters::Names;
+use crate::shared::parameters::{Names, parameters};
 use crate::shared::rejected::OnError;
 use crate::shared::share::Share;
 use crate::shared::state::MissingState;
@@ -111,254 +111,98 @@ pub enum Emit {
 /// assert_eq!(rows.batches()[0].num_rows(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct FrequentItems {
     /// The column that is counted, or an expression such as `lower(host)`; or a list of them, whose
     /// values in a row are an item: `["host", "lower(path) as path"]`.
-    #[serde(default = "default_item")]
+    #[default("item")]
     pub(crate) item: Names,
     /// A column of weights, whole numbers from 0, or an expression; without it every item counts
     /// once.
-    #[serde(default)]
     pub(crate) weight: Option<String>,
     /// Action for a row that cannot be counted: the item or the weight is null, the weight is below
     /// 0, or an expression has no value for the row. When left out, rows with a null are not
     /// counted, and another one ends the run.
-    #[serde(default)]
     pub(crate) on_error: Option<OnError>,
     /// Number of monitored items, k: counts are at most N / k too high.
-    #[serde(default = "default_counters")]
-    #[schemars(range(min = 1, max = 67_108_864))]
+    #[default(1_000)]
+    #[range(1..=67_108_864)]
     pub(crate) counters: usize,
     /// How they are counted.
-    #[serde(default)]
+    #[default]
     pub(crate) algorithm: Algorithm,
     /// How several cores share the work.
-    #[serde(default)]
+    #[default]
     pub(crate) parallel: Parallel,
     /// Bytes that the sieve may take, strings left out; some 0.5 MB for 1,000 counters when left
     /// out. Less is slower and gives larger errors, within the same bounds.
-    #[serde(default)]
     #[schemars(range(min = 1))]
     pub(crate) state_bytes_max: Option<usize>,
     /// Makes the counts of the sieve repeatable: for equal batches, equal seeds give equal
     /// counts. When left out, each run draws a seed, and the counts of the sieve differ within
     /// their bounds; the counts of the other algorithms never do. A state that is restored brings
     /// its own seed. A client that knows the seed can send items that make counting slow.
-    #[serde(default)]
     pub(crate) seed: Option<u64>,
     /// The longest text item that is kept as it is, in bytes; of several columns, the longest text
     /// of each. For a longer one stands a name of at most this length: its beginning, `…#`, and 32
     /// hexadecimal digits of a hash over all of it. So the text of a summary takes at most
     /// `counters` times this, for each column.
-    #[serde(default = "default_item_bytes_max")]
-    #[schemars(range(min = 64, max = 1_073_741_824))]
+    #[default(4_096)]
+    #[range(64..=1_073_741_824)]
     pub(crate) item_bytes_max: usize,
     /// Number of the counters that the filter searches by SIMD; fewer than `counters`.
-    #[serde(default = "default_filter_bins")]
+    #[default(16)]
     #[schemars(range(min = 1, max = 64))]
     pub(crate) filter_bins: usize,
     /// Emit only items with at least this share of the stream, 0 to 1: a decimal such as 0.07 or a
     /// fraction such as "1/3", taken exactly.
-    #[serde(default)]
     pub(crate) threshold: Option<Share>,
     /// Maximum number of items to emit; all monitored ones when left out.
-    #[serde(default)]
     pub(crate) n: Option<usize>,
     /// When rows are emitted.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     pub(crate) emit: Emit,
     /// Items between two emissions, with `emit` = `every`.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
+    #[setter(none)]
     pub(crate) every: Option<u64>,
     /// Seconds between two emissions, with `emit` = `every`, from the first item on; a time in
     /// which no item came emits nothing. With `every` too, rows are emitted after the items or the
     /// time, whatever is first.
-    #[serde(default)]
-    #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
+    #[range(0.1..=1_000_000_000.0)]
+    #[setter(none)]
     pub(crate) every_seconds: Option<f64>,
     /// Count in windows: {"items": 1000000} or {"seconds": 10}, with "slide" for the distance
     /// between the beginnings of two windows. A window emits its rows when it closes, with the
     /// columns `window_start`, `window_end` and `complete`, which is false for a window that the
     /// stream did not fill. Windows of seconds begin at whole multiples of their slide since
     /// 1970.
-    #[serde(default)]
     pub(crate) window: Option<Window>,
     /// Let counts fade: {"half_life_items": 1000000} or {"half_life_seconds": 60}. An occurrence
     /// of a half-life ago counts half.
-    #[serde(default)]
     pub(crate) decay: Option<Decay>,
     /// Begin with the state that this file holds, written by `snapshot`; the stage needs the same
     /// algorithm, counters and type of items. Not with `window` or `decay`.
-    #[serde(default)]
     pub(crate) restore: Option<PathBuf>,
     /// Begin with the states that these files hold, added up: counts and bounds are sums. The
     /// states are as for `restore`, beside which they may stand.
-    #[serde(default)]
+    #[default]
     pub(crate) merge: Vec<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
     /// day of a pipeline that goes on with its own state.
-    #[serde(default)]
+    #[default]
     pub(crate) missing: MissingState,
     /// Write the state to this file when the input has ended, as a whole or not at all: the file
     /// keeps its content until then. A link, a pipe or a device stays one. When the state cannot
     /// be written, the rows go on all the same, and the run fails at its end. Not with `window` or
     /// `decay`.
-    #[serde(default)]
     pub(crate) snapshot: Option<PathBuf>,
     #[serde(skip)]
     pub(crate) label: String,
 }
 
-fn default_item() -> Names {
-    "item".into()
-}
-
-fn default_counters() -> usize {
-    1000
-}
-
-fn default_item_bytes_max() -> usize {
-    4096
-}
-
-fn default_filter_bins() -> usize {
-    16
-}
-
-impl Default for FrequentItems {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl FrequentItems {
-    /// 1,000 counters over the column `item`, 16 of them in the filter.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            item: default_item(),
-            weight: None,
-            on_error: None,
-            counters: default_counters(),
-            algorithm: Algorithm::Auto,
-            parallel: Parallel::Auto,
-            state_bytes_max: None,
-            seed: None,
-            item_bytes_max: default_item_bytes_max(),
-            filter_bins: default_filter_bins(),
-            threshold: None,
-            n: None,
-            emit: Emit::End,
-            every: None,
-            every_seconds: None,
-            window: None,
-            decay: None,
-            restore: None,
-            merge: Vec::new(),
-            label: String::new(),
-            missing: MissingState::default(),
-            snapshot: None,
-        }
-    }
-
-    /// Counts this column, or the rows of several columns.
-    #[must_use]
-    pub fn item(mut self, columns: impl Into<Names>) -> Self {
-        self.item = columns.into();
-        self
-    }
-
-    /// Takes the weight of each item from this column.
-    #[must_use]
-    pub fn weight(mut self, column: impl Into<String>) -> Self {
-        self.weight = Some(column.into());
-        self
-    }
-
-    /// Sets the action for a row that cannot be counted.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Monitors `counters` items.
-    #[must_use]
-    pub fn counters(mut self, counters: usize) -> Self {
-        self.counters = counters;
-        self
-    }
-
-    /// Counts in this way.
-    #[must_use]
-    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
-        self.algorithm = algorithm;
-        self
-    }
-
-    /// Shares the work among cores in this way.
-    #[must_use]
-    pub fn parallel(mut self, parallel: Parallel) -> Self {
-        self.parallel = parallel;
-        self
-    }
-
-    /// Lets the sieve take `bytes` bytes, strings left out.
-    #[must_use]
-    pub fn state_bytes_max(mut self, bytes: usize) -> Self {
-        self.state_bytes_max = Some(bytes);
-        self
-    }
-
-    /// Makes the counts of the sieve repeatable; a client that knows the seed can make
-    /// counting slow.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
-    }
-
-    /// Keeps text items of up to `bytes` bytes as they are, 64 to 2^30, and names for longer ones.
-    #[must_use]
-    pub fn item_bytes_max(mut self, bytes: usize) -> Self {
-        self.item_bytes_max = bytes;
-        self
-    }
-
-    /// Gives `bins` of the counters to the filter.
-    #[must_use]
-    pub fn filter_bins(mut self, bins: usize) -> Self {
-        self.filter_bins = bins;
-        self
-    }
-
-    /// Emits only items with at least this share of the stream.
-    ///
-    /// # Examples
-    /// ```
-    /// use trommel_operators::FrequentItems;
-    ///
-    /// let frequent = FrequentItems::new().threshold("0.07".parse()?);
-    /// # let _ = frequent;
-    /// # Ok::<(), trommel_operators::ShareError>(())
-    /// ```
-    #[must_use]
-    pub fn threshold(mut self, share: Share) -> Self {
-        self.threshold = Some(share);
-        self
-    }
-
-    /// Emits only the `n` most frequent.
-    #[must_use]
-    pub fn n(mut self, n: usize) -> Self {
-        self.n = Some(n);
-        self
-    }
-
     /// Emits after every `items` items, and at the end.
     #[must_use]
     pub fn every(mut self, items: u64) -> Self {
@@ -375,53 +219,11 @@ impl FrequentItems {
         self
     }
 
-    /// Counts in windows.
-    #[must_use]
-    pub fn window(mut self, window: Window) -> Self {
-        self.window = Some(window);
-        self
-    }
-
-    /// Lets counts fade.
-    #[must_use]
-    pub fn decay(mut self, decay: Decay) -> Self {
-        self.decay = Some(decay);
-        self
-    }
-
-    /// Begins with the state in this file.
-    #[must_use]
-    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
-        self.restore = Some(file.into());
-        self
-    }
-
-    /// Begins with the states in these files, added up.
-    #[must_use]
-    pub fn merge(mut self, files: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
-        self.merge = files.into_iter().map(Into::into).collect();
-        self
-    }
-
     /// Says in words what is counted, such as `words`: a state that is written or asked for says
     /// so, and one of something else is not restored.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
-        self
-    }
-
-    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
-    #[must_use]
-    pub fn missing(mut self, missing: MissingState) -> Self {
-        self.missing = missing;
-        self
-    }
-
-    /// Writes the state to this file at the end.
-    #[must_use]
-    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
-        self.snapshot = Some(file.into());
         self
     }
 }

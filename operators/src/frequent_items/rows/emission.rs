@@ -25,11 +25,6 @@ impl Emission {
         Self { report, items, left, period, due: None, has_news: false }
     }
 
-    /// Whether rows are emitted at the end only.
-    pub(crate) fn is_at_end(&self) -> bool {
-        self.items.is_none() && self.period.is_none()
-    }
-
     /// Counts `items`; true when rows are due.
     pub(crate) fn is_due(&mut self, items: usize) -> bool {
         self.has_news |= items > 0;
@@ -81,9 +76,9 @@ mod tests {
             [4, 5, 1, 9, 1].map(|items| of_items.is_due(items)),
             [false, false, true, false, true]
         );
-        assert!(of_items.wake_at().is_none() && !of_items.is_at_end());
+        assert!(of_items.wake_at().is_none());
         let mut at_end = emission(None, None);
-        assert!(at_end.is_at_end() && !at_end.is_due(usize::MAX) && at_end.wake_at().is_none());
+        assert!(!at_end.is_due(usize::MAX) && at_end.wake_at().is_none());
 
         let mut timed = emission(None, Some(3600));
         assert!(timed.wake_at().is_none(), "the first item begins the period");

@@ -19,7 +19,7 @@ use crate::frequent_pairs::prepare::{PairProducer, Rules};
 use crate::frequent_pairs::rows::collect::{FrequentRows, PairConsumer};
 use crate::shared::budget::Allowance;
 use crate::shared::names::ItemNames;
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, refuse};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::SetInput;
 use crate::shared::state::{SnapshotFile, check_input, read_file};
@@ -112,7 +112,7 @@ impl FrequentPairs {
     fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
-        mistakes.check(check_range("itemset", &self.itemset, &(2..=3)));
+        mistakes.check(self.check_ranges());
         mistakes.refuse(self.support == crate::frequent_pairs::Support::Count(0), || {
             refuse("support", "0", "expected at least 1 transaction")
         });

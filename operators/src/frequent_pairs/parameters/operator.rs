@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
 use super::options::{Layout, Measure, PairWindow, Support};
 use super::tuning::Tuning;
+use crate::shared::parameters::parameters;
 use crate::shared::rejected::OnError;
 use crate::shared::state::MissingState;
 use crate::wave::Device;
@@ -94,177 +93,65 @@ use crate::wave::Device;
 /// assert_eq!((left, right, support), (5, 8, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct FrequentPairs {
     /// Transactions that hold both items, at least: a number such as 10, or a share of all
     /// transactions such as 0.01 or "1/300".
     pub(crate) support: Support,
     /// Items of a result: 2 for pairs, 3 for triples.
-    #[serde(default = "default_itemset")]
-    #[schemars(range(min = 2, max = 3))]
+    #[default(2)]
+    #[range(2..=3)]
     pub(crate) itemset: usize,
     /// Layout in which pairs are counted; all give the same pairs.
-    #[serde(default)]
+    #[default]
     pub(crate) layout: Layout,
     /// Device that counts pairs: `auto` (the first GPU, if there is one and it pays), `cpu`, `cuda`
     /// or `cuda:1` (that GPU; an error if it is missing or fails). Layouts for a GPU are `auto`,
     /// `batmap`, `bitmap`, `sparse` and `tensor`.
-    #[serde(default)]
+    #[default]
     pub(crate) device: Device,
     /// Measures of association, as more columns.
-    #[serde(default)]
+    #[default]
     pub(crate) measures: Vec<Measure>,
     /// Count in windows: {"transactions": 100000} or {"seconds": 60}, with "slide" for the distance
     /// between the beginnings of two windows. The pairs of a window come out when it closes, with
     /// the columns `window_start`, `window_end` and `complete`.
-    #[serde(default)]
     pub(crate) window: Option<PairWindow>,
     /// Transactions, lists of integers or of texts: a column, or an expression such as
     /// `words(line)`.
-    #[serde(default = "default_set")]
+    #[default("set")]
     pub(crate) set: String,
     /// Action for a row that cannot be used: the transaction or an item of it is null, or an
     /// expression has no value for the row. When left out, a null is no transaction, null items are
     /// left out, and an expression without a value ends the run.
-    #[serde(default)]
     pub(crate) on_error: Option<OnError>,
     /// Maximum bytes of the transactions.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) memory_max: Option<usize>,
     /// Begin with the transactions that this file holds, written by `snapshot`; the stage needs the
     /// same windows and type of items.
-    #[serde(default)]
     pub(crate) restore: Option<PathBuf>,
     /// When the file of `restore` is not there: `fail`, or `begin` without a state, as on the first
     /// day of a pipeline that goes on with its own state.
-    #[serde(default)]
+    #[default]
     pub(crate) missing: MissingState,
     /// Write the transactions of the stream, or of its last window, to this file when the input has
     /// ended, as a whole or not at all: the file keeps its content until then. When they cannot be
     /// written, the rows go on all the same, and the run fails at its end.
-    #[serde(default)]
     pub(crate) snapshot: Option<PathBuf>,
     #[serde(skip)]
     pub(crate) tuning: Tuning,
-}
-
-fn default_itemset() -> usize {
-    2
-}
-
-fn default_set() -> String {
-    "set".to_owned()
 }
 
 /// Most bytes that the stage takes when no number is given: 4 GiB.
 pub(crate) const MEMORY_MAX: usize = 1 << 32;
 
 impl FrequentPairs {
-    /// The pairs that reach `support`.
-    #[must_use]
-    pub fn new(support: Support) -> Self {
-        Self {
-            support,
-            itemset: default_itemset(),
-            layout: Layout::Auto,
-            device: Device::Auto,
-            measures: Vec::new(),
-            window: None,
-            set: default_set(),
-            on_error: None,
-            memory_max: None,
-            restore: None,
-            missing: MissingState::default(),
-            snapshot: None,
-            tuning: Tuning::default(),
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
-        self
-    }
-
-    /// Sets the number of items of a result: 2 for pairs, 3 for triples.
-    #[must_use]
-    pub fn itemset(mut self, items: usize) -> Self {
-        self.itemset = items;
-        self
-    }
-
-    /// Sets the layout in which pairs are counted.
-    #[must_use]
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
-    }
-
-    /// Sets the device that counts pairs.
-    #[must_use]
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
-        self
-    }
-
-    /// Adds the columns of these measures.
-    #[must_use]
-    pub fn measures(mut self, measures: impl IntoIterator<Item = Measure>) -> Self {
-        self.measures = measures.into_iter().collect();
-        self
-    }
-
-    /// Counts in windows.
-    #[must_use]
-    pub fn window(mut self, window: PairWindow) -> Self {
-        self.window = Some(window);
-        self
-    }
-
-    /// Sets the column or expression of the transactions.
-    #[must_use]
-    pub fn set(mut self, column: impl Into<String>) -> Self {
-        self.set = column.into();
-        self
-    }
-
-    /// Sets the action for a row that cannot be used.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Begins with the transactions in `file`, which [`snapshot`](Self::snapshot) wrote.
-    #[must_use]
-    pub fn restore(mut self, file: impl Into<PathBuf>) -> Self {
-        self.restore = Some(file.into());
-        self
-    }
-
-    /// Says what becomes of the stage when the file of [`restore`](Self::restore) is not there.
-    #[must_use]
-    pub fn missing(mut self, missing: MissingState) -> Self {
-        self.missing = missing;
-        self
-    }
-
-    /// Writes the transactions of the stream, or of its last window, to `file` at the end.
-    #[must_use]
-    pub fn snapshot(mut self, file: impl Into<PathBuf>) -> Self {
-        self.snapshot = Some(file.into());
-        self
-    }
-
-    /// Limits the transactions to `bytes` bytes.
-    #[must_use]
-    pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = Some(bytes);
         self
     }
 }

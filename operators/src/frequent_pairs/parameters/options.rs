@@ -11,6 +11,7 @@ use thiserror::Error;
 use trommel_engine::error::BindError;
 
 use crate::shared::fraction::{self, Given};
+use crate::shared::parameters::parameters;
 use crate::shared::share::Share;
 use crate::shared::window::slides::{Slides, one_of_two};
 
@@ -141,21 +142,19 @@ impl JsonSchema for Support {
 /// let pairs = FrequentPairs::new(Support::Count(100)).window(last_hour);
 /// # let _ = pairs;
 /// ```
-#[derive(Debug, Clone, Copy, serde::Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
+#[derive(Copy)]
 pub struct PairWindow {
     /// Transactions of a window.
-    #[serde(default)]
     #[schemars(range(min = 1))]
+    #[setter(none)]
     transactions: Option<u64>,
     /// Seconds of a window.
-    #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    #[setter(none)]
     seconds: Option<f64>,
     /// Distance between the beginnings of two windows, in transactions or seconds; the window must
     /// be a multiple of it, up to 1,000 times. Its own length when left out.
-    #[serde(default)]
     #[schemars(range(min = 0.001))]
     slide: Option<f64>,
 }
@@ -164,20 +163,13 @@ impl PairWindow {
     /// Windows of `transactions` transactions.
     #[must_use]
     pub fn transactions(transactions: u64) -> Self {
-        Self { transactions: Some(transactions), seconds: None, slide: None }
+        Self { transactions: Some(transactions), ..Self::defaults() }
     }
 
     /// Windows of `seconds` seconds.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { transactions: None, seconds: Some(seconds), slide: None }
-    }
-
-    /// Lets a window begin `by` transactions or seconds after the last one.
-    #[must_use]
-    pub fn slide(mut self, by: f64) -> Self {
-        self.slide = Some(by);
-        self
+        Self { seconds: Some(seconds), ..Self::defaults() }
     }
 
     /// Panes and borders of the windows.

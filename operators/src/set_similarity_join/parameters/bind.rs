@@ -25,14 +25,11 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::carry::carried_demand;
 use crate::shared::columns::column_schema;
 use crate::shared::columns::ids::IdInput;
-use crate::shared::parameters::{Mistakes, Names, check_range, refuse};
+use crate::shared::parameters::{Mistakes, Names, refuse};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::{SetCollector, SetSource};
 use crate::shared::window::Extent;
 use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
-
-/// Maximum of `chunk_bytes`.
-const CHUNK_BYTES_MAX: usize = 1 << 30;
 
 /// Default of `chunk_bytes`: a chunk stays in the second-level cache of a CPU; on a device,
 /// smaller chunks leave multiprocessors idle (bench/reports/gpu.md, *Waves*).
@@ -132,9 +129,7 @@ impl SetSimilarityJoin {
     /// Checks all parameters.
     fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
         let mut mistakes = Mistakes::default();
-        let chunk_bytes = self.chunk_bytes.unwrap_or(1);
-        mistakes.check(check_range("chunk_bytes", &chunk_bytes, &(1..=CHUNK_BYTES_MAX)));
-        mistakes.check(check_range("size_min", &self.size_min, &(1..=usize::MAX)));
+        mistakes.check(self.check_ranges());
         let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
         let memory = mistakes.check(memory);
         let bounds = Bounds::new(self.similarity, self.threshold);

@@ -1,14 +1,12 @@
 //! Parameters of the operator `set_similarity_join`.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::registry::Configured;
 
 use super::options::{JoinAlgorithm, JoinMode, JoinOutput, VerifyMode};
 use super::tuning::Tuning;
 use crate::set_similarity_join::similarity::{Similarity, Threshold};
 use crate::set_similarity_join::stream::JoinWindow;
-use crate::shared::parameters::Names;
+use crate::shared::parameters::{Names, parameters};
 use crate::shared::rejected::OnError;
 use crate::wave::Device;
 
@@ -97,128 +95,78 @@ use crate::wave::Device;
 /// assert_eq!(rows.rows(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters]
 pub struct SetSimilarityJoin {
     /// Similarity of two sets.
-    #[serde(default)]
+    #[default]
     pub(crate) similarity: Similarity,
     /// Minimum similarity of a pair: a decimal such as 0.8 or a fraction such as "4/5", taken
     /// exactly. For `overlap`, a number of tokens.
     pub(crate) threshold: Threshold,
     /// Algorithm that finds candidate pairs. Not for `window` and `deduplicate`, which have only
     /// one.
-    #[serde(default)]
+    #[default]
     pub(crate) algorithm: JoinAlgorithm,
     /// `join` finds pairs. `deduplicate` drops rows whose set is similar to an earlier one; it
     /// runs on the CPU and takes no `algorithm`, no `carry` and no `output` `count`.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     pub(crate) mode: JoinMode,
     /// Window of a streaming join, for one input: {"sets": 100000} or {"seconds": 60}. A pair
     /// comes out when its newer set arrives. Without a window, all sets are joined when the input
     /// has ended, and `deduplicate` compares a set with all earlier ones.
-    #[serde(default)]
     pub(crate) window: Option<JoinWindow>,
     /// Output: pairs, or their number.
-    #[serde(default)]
+    #[default]
     pub(crate) output: JoinOutput,
     /// Ids of the rows, of any type: a column or an expression. When left out, the column `id`, or
     /// else the position of the row in its input, from 0.
-    #[serde(default)]
     pub(crate) id: Option<String>,
     /// Sets, lists of integers or of texts in any order: a column, or an expression such as
     /// `words(text)`.
-    #[serde(default = "default_set")]
+    #[default("set")]
     pub(crate) set: String,
     /// Columns of the input to carry into the rows of pairs, or `*` for all: column `x` becomes
     /// `left_x` and `right_x`.
-    #[serde(default)]
+    #[default]
+    #[setter(each)]
     pub(crate) carry: Names,
     /// Action for a row that cannot be used: the id or the set is null, an item of the set is null,
     /// or an expression has no value for the row. When left out, rows with a null id or set are not
     /// joined, null items are left out of their sets, and an expression without a value ends the
     /// run.
-    #[serde(default)]
     pub(crate) on_error: Option<OnError>,
     /// Minimum number of tokens of a set. Smaller sets are similar to no set.
-    #[serde(default = "default_size_min")]
-    #[schemars(range(min = 1))]
+    #[default(1)]
+    #[range(1..)]
     pub(crate) size_min: usize,
     /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays),
     /// `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
-    #[serde(default)]
+    #[default]
     pub(crate) device: Device,
     /// Kernel that verifies candidates. With `gpu_signatures` only `auto` and `cpu`.
-    #[serde(default)]
+    #[default]
     pub(crate) verify: VerifyMode,
     /// Bytes of a chunk of candidates. Default: 262144 on the CPU, 5242880 on a device.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_073_741_824))]
+    #[range(1..=1_073_741_824)]
     pub(crate) chunk_bytes: Option<usize>,
     /// Maximum bytes of the sets and their index. On a device, the sets may use as much again,
     /// and twice that if some of them are compared by signatures only.
     /// They are reserved from the memory of the pipeline at the start, which must have them. When
     /// left out, as much as the stage comes to need and the other stages leave, at most 4 GiB.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     pub(crate) memory_max: Option<usize>,
     #[serde(skip)]
     pub(crate) tuning: Tuning,
-}
-
-fn default_size_min() -> usize {
-    1
-}
-
-fn default_set() -> String {
-    "set".to_owned()
 }
 
 /// Most bytes that the stage takes when no number is given: 4 GiB.
 pub(crate) const MEMORY_MAX: usize = 1 << 32;
 
 impl SetSimilarityJoin {
-    /// A join of the pairs with a Jaccard similarity of at least `threshold`.
-    #[must_use]
-    pub fn new(threshold: Threshold) -> Self {
-        Self {
-            similarity: Similarity::Jaccard,
-            threshold,
-            algorithm: JoinAlgorithm::Auto,
-            mode: JoinMode::Join,
-            window: None,
-            output: JoinOutput::Pairs,
-            id: None,
-            set: default_set(),
-            carry: Names::default(),
-            on_error: None,
-            size_min: default_size_min(),
-            device: Device::Auto,
-            verify: VerifyMode::Auto,
-            chunk_bytes: None,
-            memory_max: None,
-            tuning: Tuning::default(),
-        }
-    }
-
     #[cfg(test)]
     pub(crate) fn tuning(mut self, tuning: Tuning) -> Self {
         self.tuning = tuning;
-        self
-    }
-
-    /// Sets the similarity.
-    #[must_use]
-    pub fn similarity(mut self, similarity: Similarity) -> Self {
-        self.similarity = similarity;
-        self
-    }
-
-    /// Sets the algorithm that finds candidates.
-    #[must_use]
-    pub fn algorithm(mut self, algorithm: JoinAlgorithm) -> Self {
-        self.algorithm = algorithm;
         self
     }
 
@@ -226,84 +174,6 @@ impl SetSimilarityJoin {
     #[must_use]
     pub fn deduplicate(mut self) -> Self {
         self.mode = JoinMode::Deduplicate;
-        self
-    }
-
-    /// Joins each set on arrival to the earlier sets of `window`.
-    #[must_use]
-    pub fn window(mut self, window: JoinWindow) -> Self {
-        self.window = Some(window);
-        self
-    }
-
-    /// Sets the column or expression of the ids, of any type.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets the column or expression of the sets.
-    #[must_use]
-    pub fn set(mut self, set: impl Into<String>) -> Self {
-        self.set = set.into();
-        self
-    }
-
-    /// Carries `columns` of the input into the rows of pairs; `["*"]` carries all.
-    #[must_use]
-    pub fn carry(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.carry = columns.into_iter().collect();
-        self
-    }
-
-    /// Sets the action for a row that cannot be used.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Sets the minimum number of tokens of a set, at least 1; smaller sets are similar to no
-    /// set.
-    #[must_use]
-    pub fn size_min(mut self, tokens: usize) -> Self {
-        self.size_min = tokens;
-        self
-    }
-
-    /// Sets the output: pairs, or their number.
-    #[must_use]
-    pub fn output(mut self, output: JoinOutput) -> Self {
-        self.output = output;
-        self
-    }
-
-    /// Sets the size of a chunk of candidates, 1 to 2^30 bytes. A chunk has at least one pair.
-    #[must_use]
-    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
-        self.chunk_bytes = Some(bytes);
-        self
-    }
-
-    /// Sets the device that verifies candidates.
-    #[must_use]
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = device;
-        self
-    }
-
-    /// Sets the kernel that verifies candidates.
-    #[must_use]
-    pub fn verify(mut self, verify: VerifyMode) -> Self {
-        self.verify = verify;
-        self
-    }
-
-    /// Limits the sets and their index to `bytes` bytes.
-    #[must_use]
-    pub fn memory_max(mut self, bytes: usize) -> Self {
-        self.memory_max = Some(bytes);
         self
     }
 }

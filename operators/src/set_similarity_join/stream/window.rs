@@ -1,9 +1,8 @@
 //! The parameter `window` of a join.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use trommel_engine::error::BindError;
 
+use crate::shared::parameters::parameters;
 use crate::shared::window::{self, Extent};
 
 /// Length of the window of a streaming join: `{"sets": 100000}` or `{"seconds": 60}`.
@@ -12,17 +11,16 @@ use crate::shared::window::{self, Extent};
 /// not. `seconds` = S: a set is joined to the earlier sets whose batch entered the pipeline less
 /// than S seconds before its own batch. A batch that is overtaken by a younger one counts as
 /// entering with that one.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
+#[derive(Copy)]
 pub struct JoinWindow {
     /// Number of sets in the window.
-    #[serde(default)]
     #[schemars(range(min = 1))]
+    #[setter(none)]
     sets: Option<u64>,
     /// Length of the window in seconds.
-    #[serde(default)]
     #[schemars(range(min = 0.001, max = 1_000_000_000.0))]
+    #[setter(none)]
     seconds: Option<f64>,
 }
 
@@ -30,7 +28,7 @@ impl JoinWindow {
     /// A window of `sets` sets, at least 1.
     #[must_use]
     pub fn sets(sets: u64) -> Self {
-        Self { sets: Some(sets), seconds: None }
+        Self { sets: Some(sets), ..Self::defaults() }
     }
 
     /// A window of `seconds` seconds, from 0.001 to 10^9.
@@ -46,7 +44,7 @@ impl JoinWindow {
     /// ```
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { sets: None, seconds: Some(seconds) }
+        Self { seconds: Some(seconds), ..Self::defaults() }
     }
 
     /// The extent of the window.

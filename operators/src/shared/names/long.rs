@@ -19,8 +19,6 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3, rapidhash_v3_seeded};
 const MARK: &str = "…#";
 /// Bytes of the mark and of the hash in hexadecimal digits.
 const TAIL_BYTES: usize = MARK.len() + 32;
-/// Smallest allowed limit of the length of a name, in bytes.
-pub(crate) const ITEM_BYTES_MIN: usize = 64;
 /// Secrets of the second 64 bits of the hash; fixed, so that names never change.
 const SECRETS: RapidSecrets = RapidSecrets::seed(0x6c6f_6e67_2069_7465);
 

@@ -24,7 +24,6 @@ mod tests;
 mod writer;
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +40,7 @@ use trommel_engine::registry::Configured;
 use crate::expressions::ColumnInput;
 use crate::shared::columns::find_column;
 use crate::shared::files::{Destination, FileError, Patience, terminal_width};
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, parameters, refuse};
 pub use by::ValueError;
 use columnar::{ColumnFormat, Columnar};
 use encoding::Encoding;
@@ -52,21 +51,10 @@ use files::target::Target;
 use table::TableRows;
 use writer::{Buffer, Form, Reader, Stage, Writer};
 
-const ROWS_RANGE: RangeInclusive<usize> = 1..=1_000_000;
-/// Range of `row_group_bytes`.
-const ROW_GROUP_RANGE: RangeInclusive<usize> = 1 << 16..=1 << 30;
 /// Default of `row_group_bytes`.
 const ROW_GROUP_BYTES: usize = 64 << 20;
-/// Range of `flush_seconds`: at once to a day.
-const FLUSH_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
 /// Default of `flush_seconds`.
 const FLUSH_SECONDS: f64 = 1.0;
-/// Range of `rotate.seconds`.
-const PERIOD_RANGE: RangeInclusive<f64> = 0.1..=1e9;
-/// Range of `rotate.delay_seconds`: none to a day.
-const DELAY_RANGE: RangeInclusive<f64> = 0.0..=86_400.0;
-/// Range of `rotate.keep`.
-const KEEP_RANGE: RangeInclusive<usize> = 1..=1_000_000;
 
 /// Format of the output.
 ///
@@ -143,50 +131,46 @@ pub enum WriteFormat {
 /// assert!(text.starts_with("item\n") && text.lines().count() == 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
 pub struct Write {
     /// Output file, or `-` for standard output.
-    #[serde(default = "default_path")]
+    #[default("-")]
+    #[setter(none)]
     path: String,
     /// Format of the rows.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     format: WriteFormat,
     /// Column, or `expression as name`, for each value of which a file is written. `path` has the
     /// name of the column in braces, `out/{host}.jsonl`; or it is a folder, `out/`, for files
     /// `out/host=VALUE/part-0.jsonl` without that column, which readers know as Hive's. Values are
     /// percent-encoded, and null is `__HIVE_DEFAULT_PARTITION__`. At most 100,000 values.
-    #[serde(default)]
     by: Option<String>,
     /// Columns to write, in this order; all when left out.
-    #[serde(default)]
     columns: Option<Vec<String>>,
     /// Maximum characters of a value in a table; longer values are cut and end with `…`. All when
     /// left out.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
     cell_max: Option<usize>,
     /// Maximum rows of a table; further rows are only counted. The rows are kept until the end, in
     /// the memory of the pipeline.
-    #[serde(default = "default_rows_max")]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[default(1_000)]
+    #[range(1..=1_000_000)]
     rows_max: usize,
     /// For `parquet`: bytes of a row group, which a reader can pass over; 64 MiB when left out. The
     /// rows of one are in the memory of the pipeline until it is full, and it ends early when there
     /// is no more memory.
-    #[serde(default)]
-    #[schemars(range(min = 65_536, max = 1_073_741_824))]
+    #[range(65_536..=1_073_741_824)]
     row_group_bytes: Option<usize>,
     /// Columns to sort the rows of a table by, such as ["-similarity", "left"]: a minus sign before
     /// a name lets the column descend. Nulls are last. The rows that are kept are sorted, the first
     /// `rows_max` of the stream.
-    #[serde(default)]
+    #[default]
     sort: Vec<String>,
     /// Append rows to the file while the stream runs. Existing content stays, and so do rows
     /// written before a failure. An incomplete last line, left by a failed machine, gets a line
     /// end first. Only for `jsonl`, `csv` and `lines`.
-    #[serde(default)]
+    #[default]
     append: bool,
     /// Append as with `append`, and start a new file when the file reaches a size, {"bytes":
     /// 100000000}, or at fixed times, {"seconds": 3600}. The full file is synced to the disk and
@@ -195,12 +179,10 @@ pub struct Write {
     /// rows for two seconds after the hour, such as those of a window that ends with it.
     /// With {"compress": "gzip"} or "zstd" a full file is then compressed, and {"keep": 24} removes
     /// all but the newest 24 full files.
-    #[serde(default)]
     rotate: Option<Rotate>,
     /// Maximum seconds before a row is written, with `append` or `rotate`; 1 when left out. Rows
     /// are written earlier when 256 KiB of them wait.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 86_400.0))]
+    #[range(0.0..=86_400.0)]
     flush_seconds: Option<f64>,
 }
 
@@ -217,31 +199,27 @@ pub struct Write {
 ///
 /// let daily = Write::new("rows.jsonl", WriteFormat::Jsonl).rotate(Rotate::seconds(86_400.0));
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new, errors_at = "rotate")]
+#[derive(Copy, Default, PartialEq)]
 pub struct Rotate {
     /// Maximum bytes of a file.
-    #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[range(1..)]
+    #[setter(none)]
     bytes: Option<u64>,
     /// Period of a file, in seconds.
-    #[serde(default)]
-    #[schemars(range(min = 0.1, max = 1_000_000_000.0))]
+    #[range(0.1..=1_000_000_000.0)]
+    #[setter(none)]
     seconds: Option<f64>,
     /// Seconds after the end of a period for which its file takes rows, such as those of a window
     /// that ends with the period; less than `seconds`.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 86_400.0))]
+    #[range(0.0..=86_400.0)]
     delay_seconds: Option<f64>,
     /// Compress full files: to `NAME.gz`, or to `NAME.zst`. The plain file stays until the
     /// compressed one is whole; of a run that was killed, the next one compresses it.
-    #[serde(default)]
     compress: Option<RotateCompression>,
     /// Maximum number of full files, compressed or not: older ones are removed. Only files are
     /// removed that have a name which this parameter gives; all are kept when left out.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[range(1..=1_000_000)]
     keep: Option<usize>,
 }
 
@@ -249,34 +227,13 @@ impl Rotate {
     /// Files of at most `bytes` bytes.
     #[must_use]
     pub fn bytes(bytes: u64) -> Self {
-        Self { bytes: Some(bytes), ..Self::default() }
+        Self { bytes: Some(bytes), ..Self::defaults() }
     }
 
     /// Files that end at whole multiples of `seconds` since 1970.
     #[must_use]
     pub fn seconds(seconds: f64) -> Self {
-        Self { seconds: Some(seconds), ..Self::default() }
-    }
-
-    /// Lets a file take rows for `seconds` after its period: 0 to 86,400, and less than that.
-    #[must_use]
-    pub fn delay_seconds(mut self, seconds: f64) -> Self {
-        self.delay_seconds = Some(seconds);
-        self
-    }
-
-    /// Compresses full files.
-    #[must_use]
-    pub fn compress(mut self, compression: RotateCompression) -> Self {
-        self.compress = Some(compression);
-        self
-    }
-
-    /// Keeps the newest `files` full files, 1 to 1,000,000.
-    #[must_use]
-    pub fn keep(mut self, files: usize) -> Self {
-        self.keep = Some(files);
-        self
+        Self { seconds: Some(seconds), ..Self::defaults() }
     }
 
     fn limits(self) -> Result<Limits, BindError> {
@@ -284,17 +241,8 @@ impl Rotate {
             let (value, allowed) = ("no limit".to_owned(), "set `bytes` or `seconds`".to_owned());
             return Err(BindErrorKind::Value { value, allowed }.at("rotate"));
         }
-        if let Some(bytes) = &self.bytes {
-            check_range("rotate", bytes, &(1..=u64::MAX))?;
-        }
-        if let Some(seconds) = &self.seconds {
-            check_range("rotate", seconds, &PERIOD_RANGE)?;
-        }
-        if let Some(files) = &self.keep {
-            check_range("rotate", files, &KEEP_RANGE)?;
-        }
+        self.check_ranges()?;
         let delay = self.delay_seconds.unwrap_or(0.0);
-        check_range("rotate", &delay, &DELAY_RANGE)?;
         if self.delay_seconds.is_some() && self.seconds.is_none_or(|period| delay >= period) {
             let value = format!("a delay of {delay} seconds");
             let allowed = "set `seconds`, to more than `delay_seconds`".to_owned();
@@ -304,14 +252,6 @@ impl Rotate {
         let delay = Duration::from_secs_f64(delay);
         Ok(Limits { bytes: self.bytes, period, delay })
     }
-}
-
-fn default_path() -> String {
-    "-".to_owned()
-}
-
-fn default_rows_max() -> usize {
-    1000
 }
 
 /// Error of writing.
@@ -350,83 +290,7 @@ pub enum WriteError {
 impl Write {
     /// Writes to the file `path`, or to standard output if it is `-`.
     pub fn new(path: impl Into<String>, format: WriteFormat) -> Self {
-        let path = path.into();
-        Self {
-            path,
-            format,
-            by: None,
-            columns: None,
-            cell_max: None,
-            rows_max: default_rows_max(),
-            row_group_bytes: None,
-            sort: Vec::new(),
-            append: false,
-            rotate: None,
-            flush_seconds: None,
-        }
-    }
-
-    /// Writes only these `columns`, in this order.
-    #[must_use]
-    pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.columns = Some(columns.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Writes a file for each value of a column or an expression.
-    #[must_use]
-    pub fn by(mut self, column: impl Into<String>) -> Self {
-        self.by = Some(column.into());
-        self
-    }
-
-    /// Sets the maximum characters of a value in a table, at least 1.
-    #[must_use]
-    pub fn cell_max(mut self, characters: usize) -> Self {
-        self.cell_max = Some(characters);
-        self
-    }
-
-    /// Sets the maximum rows of a table: 1 to 1,000,000.
-    #[must_use]
-    pub fn rows_max(mut self, rows: usize) -> Self {
-        self.rows_max = rows;
-        self
-    }
-
-    /// Sets the bytes of a row group of Parquet: 65,536 to 2^30.
-    #[must_use]
-    pub fn row_group_bytes(mut self, bytes: usize) -> Self {
-        self.row_group_bytes = Some(bytes);
-        self
-    }
-
-    /// Sorts the rows of a table by these columns; one with a minus sign before its name descends.
-    #[must_use]
-    pub fn sort(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.sort = columns.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Appends rows to the file while the stream runs.
-    #[must_use]
-    pub fn append(mut self) -> Self {
-        self.append = true;
-        self
-    }
-
-    /// Appends rows to the file, and starts a new file when it is full.
-    #[must_use]
-    pub fn rotate(mut self, rotate: Rotate) -> Self {
-        self.rotate = Some(rotate);
-        self
-    }
-
-    /// Sets the maximum seconds before a row is appended: 0 to 86,400.
-    #[must_use]
-    pub fn flush_seconds(mut self, seconds: f64) -> Self {
-        self.flush_seconds = Some(seconds);
-        self
+        Self { path: path.into(), format, ..Self::defaults() }
     }
 
     /// The columns to sort by; true for one that descends. A name that begins with a minus sign is
@@ -508,13 +372,15 @@ impl Write {
         encoding.header(schema).map_err(|error| BindErrorKind::Other(error.into()).at("format"))
     }
 
+    /// Refuses row groups of another format.
     fn check_row_groups(&self) -> Result<(), BindError> {
-        let Some(bytes) = &self.row_group_bytes else { return Ok(()) };
-        if self.format != WriteFormat::Parquet {
-            let (value, allowed) = (bytes.to_string(), "only `parquet` has row groups".to_owned());
-            return Err(BindErrorKind::Value { value, allowed }.at("row_group_bytes"));
+        match &self.row_group_bytes {
+            Some(bytes) if self.format != WriteFormat::Parquet => {
+                let allowed = "only `parquet` has row groups";
+                Err(refuse("row_group_bytes", bytes.to_string(), allowed))
+            }
+            _ => Ok(()),
         }
-        check_range("row_group_bytes", bytes, &ROW_GROUP_RANGE)
     }
 
     /// Name of the parameter that makes the file grow while the stream runs, if set.
@@ -522,20 +388,22 @@ impl Write {
         if self.rotate.is_some() { Some("rotate") } else { self.append.then_some("append") }
     }
 
-    /// Maximum time to buffer rows; `None` for files written as a whole.
-    fn flush_after(&self) -> Result<Option<Duration>, BindError> {
-        if let Some(seconds) = &self.flush_seconds {
-            check_range("flush_seconds", seconds, &FLUSH_RANGE)?;
-            if self.growing().is_none() {
-                let value = seconds.to_string();
-                let allowed = "set `append` or `rotate` too: standard output gets every \
-                               batch at once, and other files appear at the end"
-                    .to_owned();
-                return Err(BindErrorKind::Value { value, allowed }.at("flush_seconds"));
+    /// Refuses a time to buffer rows of a file that is written as a whole.
+    fn check_flush(&self) -> Result<(), BindError> {
+        match &self.flush_seconds {
+            Some(seconds) if self.growing().is_none() => {
+                let allowed = "set `append` or `rotate` too: standard output gets every batch at \
+                               once, and other files appear at the end";
+                Err(refuse("flush_seconds", seconds.to_string(), allowed))
             }
+            _ => Ok(()),
         }
+    }
+
+    /// Maximum time to buffer rows, of a checked parameter; `None` for files written as a whole.
+    fn flush_after(&self) -> Option<Duration> {
         let seconds = self.flush_seconds.unwrap_or(FLUSH_SECONDS);
-        Ok(self.growing().map(|_| Duration::from_secs_f64(seconds)))
+        self.growing().map(|_| Duration::from_secs_f64(seconds))
     }
 
     /// Target of the rows, and the claim to it.
@@ -659,12 +527,10 @@ impl OperatorSpec for Write {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        let cell_max = self.cell_max.unwrap_or(usize::MAX);
         let mut mistakes = Mistakes::default();
-        mistakes.check(check_range("rows_max", &self.rows_max, &ROWS_RANGE));
-        mistakes.check(check_range("cell_max", &cell_max, &(1..=usize::MAX)));
+        mistakes.check(self.check_ranges());
         let has_columns = mistakes.check(self.check_columns(&inputs[0])).is_some();
-        mistakes.check(self.flush_after());
+        mistakes.check(self.check_flush());
         mistakes.check(self.check_row_groups());
         mistakes.check(self.rotate.map_or(Ok(()), |rotate| rotate.limits().map(drop)));
         if let Some(by) = &self.by {
@@ -674,7 +540,6 @@ impl OperatorSpec for Write {
         // Without its columns, nothing is known of the rows.
         let rows = if has_columns { mistakes.check(self.rows(&inputs[0])) } else { None };
         let (selection, schema, header) = mistakes.all(|| rows)?;
-        let flush_after = self.flush_after()?;
         let (target, claim) = self.target(&header, context.outputs)?;
         let form = self.form(&schema, target.is_live(), &context.memory)?;
         // A growing file has a header of its own after each rotation.
@@ -684,7 +549,7 @@ impl OperatorSpec for Write {
             schema,
             form,
             target,
-            flush_after,
+            flush_after: self.flush_after(),
             buffer: Buffer::new(header),
             reader: Reader::Reads,
             stage: Stage::Taking,

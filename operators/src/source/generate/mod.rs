@@ -19,16 +19,14 @@ use trommel_engine::operator::{
 };
 use trommel_engine::registry::Configured;
 
-use crate::shared::columns::{DIMS_MAX, column_batch, column_schema};
-use crate::shared::parameters::{Mistakes, batch_items, check_batch, check_range, refuse};
+use crate::shared::columns::{column_batch, column_schema};
+use crate::shared::parameters::{BATCH_ITEMS, Mistakes, check_range, parameters, refuse};
 use sets::{RandomSets, SIZE_MAX, Shape};
 use vectors::{RandomVectors, VectorSource};
-use zipf::SKEW_MAX;
 
 pub use vectors::VectorDistribution;
 pub use zipf::{Zipf, ZipfError};
 
-const RATE_RANGE: RangeInclusive<f64> = 0.001..=1e10;
 /// Shortest sleep of a paced source, so that a high rate is sent in batches and not item by item.
 const PACE: Duration = Duration::from_millis(1);
 
@@ -71,79 +69,63 @@ pub enum GenerateKind {
 /// assert_eq!(rows.rows(), 100);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
 pub struct Generate {
     /// Kind of stream: items, sets or vectors.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     kind: GenerateKind,
     /// Number of items, sets or vectors; endless when left out.
-    #[serde(default)]
     items: Option<u64>,
     /// Number of distinct items.
-    #[serde(default = "default_alphabet")]
+    #[default(1_000_000)]
     #[schemars(range(min = 1, max = 268_435_456))]
+    #[setter(none)]
     alphabet: u32,
     /// Exponent of the distribution: 0 is uniform, about 1 are words of a text; above 2, a few
     /// items make up most of the stream.
-    #[serde(default = "default_skew")]
+    #[default(1.0)]
     #[schemars(range(min = 0.0, max = 10.0))]
+    #[setter(none)]
     skew: f64,
     /// Minimum size of a set, in items; 1 when left out. For `sets` only, as are `size_max`,
     /// `size_skew` and `duplicates`.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 65_536))]
+    #[setter(none)]
     size_min: Option<u32>,
     /// Maximum size of a set, in items; 20 when left out.
-    #[serde(default)]
     #[schemars(range(min = 1, max = 65_536))]
+    #[setter(none)]
     size_max: Option<u32>,
     /// Exponent of the distribution of sizes: the r-th smallest size has a share proportional to
     /// 1 / r^size_skew. 0, uniform, when left out.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 10.0))]
+    #[range(0.0..=10.0)]
     size_skew: Option<f64>,
     /// Share of near-duplicates: copies of one of the last 1,024 sets, with up to an eighth of
     /// their items redrawn; 0.1 when left out.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[range(0.0..=1.0)]
     duplicates: Option<f64>,
     /// Coordinates of a vector; 8 when left out. For `vectors` only, as are `distribution` and
     /// `clusters`.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 4_096))]
+    #[range(1..=4_096)]
+    #[setter(none)]
     dims: Option<u32>,
     /// Distribution of vectors; `uniform` when left out.
-    #[serde(default)]
+    #[setter(none)]
     distribution: Option<VectorDistribution>,
     /// Number of clusters; 5 when left out. For `clusters` and `correlated` only.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 65_536))]
+    #[range(1..=65_536)]
     clusters: Option<u32>,
     /// Seed of the random numbers.
-    #[serde(default = "default_seed")]
+    #[default(1)]
     seed: u64,
     /// Items, sets or vectors per batch.
-    #[serde(default = "batch_items")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[default(BATCH_ITEMS)]
+    #[range(1..=1_048_576)]
     batch: usize,
     /// Items, sets or vectors per second; as fast as they are taken when left out.
-    #[serde(default)]
-    #[schemars(range(min = 0.001, max = 1e10))]
+    #[range(0.001..=1e10)]
     rate: Option<f64>,
-}
-
-fn default_alphabet() -> u32 {
-    1_000_000
-}
-
-fn default_skew() -> f64 {
-    1.0
-}
-
-fn default_seed() -> u64 {
-    1
 }
 
 impl Generate {
@@ -151,22 +133,7 @@ impl Generate {
     /// distinct items.
     #[must_use]
     pub fn zipf(alphabet: u32, skew: f64) -> Self {
-        Self {
-            kind: GenerateKind::Zipf,
-            items: None,
-            alphabet,
-            skew,
-            size_min: None,
-            size_max: None,
-            size_skew: None,
-            duplicates: None,
-            dims: None,
-            distribution: None,
-            clusters: None,
-            seed: default_seed(),
-            batch: batch_items(),
-            rate: None,
-        }
+        Self { kind: GenerateKind::Zipf, alphabet, skew, ..Self::defaults() }
     }
 
     /// An endless stream of sets of items with that distribution.
@@ -182,65 +149,14 @@ impl Generate {
             kind: GenerateKind::Vectors,
             dims: Some(dims),
             distribution: Some(distribution),
-            ..Self::zipf(default_alphabet(), default_skew())
+            ..Self::defaults()
         }
-    }
-
-    /// Sets the number of clusters of vectors, 1 to 65,536; the default is 5.
-    #[must_use]
-    pub fn clusters(mut self, clusters: u32) -> Self {
-        self.clusters = Some(clusters);
-        self
     }
 
     /// Sets the range of set sizes, within 1 to 65,536; the default is 1 to 20.
     #[must_use]
     pub fn sizes(mut self, sizes: RangeInclusive<u32>) -> Self {
         (self.size_min, self.size_max) = (Some(*sizes.start()), Some(*sizes.end()));
-        self
-    }
-
-    /// Sets the exponent of the distribution of sizes, which makes small sets more frequent: 0 to
-    /// 10; the default, 0, is uniform.
-    #[must_use]
-    pub fn size_skew(mut self, skew: f64) -> Self {
-        self.size_skew = Some(skew);
-        self
-    }
-
-    /// Sets the share of near-duplicates, 0 to 1; the default is 0.1.
-    #[must_use]
-    pub fn duplicates(mut self, share: f64) -> Self {
-        self.duplicates = Some(share);
-        self
-    }
-
-    /// Ends the stream after `items` items, sets or vectors.
-    #[must_use]
-    pub fn items(mut self, items: u64) -> Self {
-        self.items = Some(items);
-        self
-    }
-
-    /// Sets the seed of the random numbers; the default is 1.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Sets the items, sets or vectors per batch: 1 to 1,048,576.
-    #[must_use]
-    pub fn batch(mut self, items: usize) -> Self {
-        self.batch = items;
-        self
-    }
-
-    /// Sends `items_per_second` items, sets or vectors per second, counted from the first call, so
-    /// that delays are caught up.
-    #[must_use]
-    pub fn rate(mut self, items_per_second: f64) -> Self {
-        self.rate = Some(items_per_second);
         self
     }
 }
@@ -292,8 +208,7 @@ impl Generate {
     /// Checks all parameters.
     fn checked(&self) -> Result<(Zipf, Content), BindError> {
         let mut mistakes = Mistakes::default();
-        mistakes.check(check_batch(self.batch));
-        mistakes.check(check_range("rate", &self.rate.unwrap_or(1.0), &RATE_RANGE));
+        let are_in_range = mistakes.check(self.check_ranges());
         let zipf = self.items_of(self.alphabet);
         if zipf.as_ref().is_err_and(|mistake| mistake.parameter != Some("skew")) {
             // Of an alphabet that is wrong, the exponent has not been looked at.
@@ -301,11 +216,11 @@ impl Generate {
         }
         let zipf = mistakes.check(zipf);
         mistakes.check(self.check_kind());
-        let content = mistakes.check(match self.kind {
-            GenerateKind::Zipf => Ok(Content::Items),
-            GenerateKind::Sets => self.shape().map(Content::Sets),
-            GenerateKind::Vectors => self.random_vectors().map(Content::Vectors),
-        });
+        let content = match self.kind {
+            GenerateKind::Zipf => Some(Content::Items),
+            GenerateKind::Sets => mistakes.check(self.shape()).map(Content::Sets),
+            GenerateKind::Vectors => are_in_range.map(|()| Content::Vectors(self.random_vectors())),
+        };
         mistakes.all(|| Some((zipf?, content?)))
     }
 
@@ -336,24 +251,19 @@ impl Generate {
                 refuse(parameter, "a value", allowed)
             });
         }
-        mistakes.none()
-    }
-
-    /// Generator of vectors, with checked parameters.
-    fn random_vectors(&self) -> Result<RandomVectors, BindError> {
-        let dims = self.dims.unwrap_or(8);
-        let distribution = self.distribution.unwrap_or_default();
-        let clusters = self.clusters.unwrap_or(5);
-        let mut mistakes = Mistakes::default();
-        mistakes.check(check_range("dims", &dims, &(1..=DIMS_MAX)));
-        mistakes.check(check_range("clusters", &clusters, &(1..=65_536)));
-        let is_uniform = distribution == VectorDistribution::Uniform;
-        mistakes.refuse(is_uniform && self.clusters.is_some(), || {
+        let is_uniform = self.distribution.unwrap_or_default() == VectorDistribution::Uniform;
+        let is_clustered = self.kind == GenerateKind::Vectors && self.clusters.is_some();
+        mistakes.refuse(is_uniform && is_clustered, || {
             let allowed = "`clusters` is for `distribution` `clusters` or `correlated` only";
             refuse("clusters", "a value", allowed)
         });
-        mistakes.none()?;
-        Ok(RandomVectors::new(dims, distribution, clusters, self.seed))
+        mistakes.none()
+    }
+
+    /// Generator of vectors, of checked parameters.
+    fn random_vectors(&self) -> RandomVectors {
+        let (dims, clusters) = (self.dims.unwrap_or(8), self.clusters.unwrap_or(5));
+        RandomVectors::new(dims, self.distribution.unwrap_or_default(), clusters, self.seed)
     }
 
     /// Checked parameters of sets.
@@ -370,8 +280,6 @@ impl Generate {
         // A minimum that is wrong is no bound of the maximum.
         let least = min.map_or(1, |()| shape.size_min);
         mistakes.check(check_range("size_max", &shape.size_max, &(least..=SIZE_MAX)));
-        mistakes.check(check_range("size_skew", &shape.size_skew, &(0.0..=SKEW_MAX)));
-        mistakes.check(check_range("duplicates", &shape.duplicates, &(0.0..=1.0)));
         mistakes.all(|| Some(shape))
     }
 }

@@ -47,12 +47,9 @@ use super::text::texts::{Texts, Unit};
 use super::{Read, ReadFormat, ReadFrom};
 use crate::shared::columns::{DIMS_MAX, type_name};
 use crate::shared::files::{input_claims, name_of};
-use crate::shared::parameters::{Mistakes, check_batch, check_range, refuse};
+use crate::shared::parameters::{Mistakes, check_range, refuse};
 use crate::shared::rejected::OnError;
 
-const LINE_BYTES_RANGE: RangeInclusive<usize> = 1..=1 << 30;
-/// Seconds of quiet after which a followed file is closed.
-const QUIET: RangeInclusive<f64> = 0.0..=1e6;
 /// Threads with which texts of lines are worth workers: words of 500 MB are counted on two cores in
 /// 1.06 s without workers and 1.02 s with them, on four in .76 and .64 s.
 const LINES_THREADS_MIN: usize = 4;
@@ -373,7 +370,6 @@ impl Read {
             let allowed = "with `on_error`: \"skip\", vectors would get the names of others";
             refuse("names", "a file", allowed)
         });
-        mistakes.check(check_range("dims", &self.dims.unwrap_or(1), &(1..=DIMS_MAX)));
         if of_text.contains(&self.format) {
             mistakes.check(self.check_encoding());
         }
@@ -759,11 +755,9 @@ impl OperatorSpec for Read {
 
     fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         let mut mistakes = Mistakes::default();
-        mistakes.check(check_batch(self.batch));
-        mistakes.check(check_range("line_bytes_max", &self.line_bytes_max, &LINE_BYTES_RANGE));
+        mistakes.check(self.check_ranges());
         mistakes.check(self.check_format());
         mistakes.check(self.check_not_followed());
-        mistakes.check(check_range("quiet_seconds", &self.quiet_seconds.unwrap_or(0.0), &QUIET));
         mistakes.check(self.check_content());
         let fragment = if self.follow && !self.paths.is_empty() {
             let named = mistakes.check(self.named());

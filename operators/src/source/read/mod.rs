@@ -38,7 +38,7 @@ use arrow_schema::Schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::parameters::batch_items;
+use crate::shared::parameters::{BATCH_ITEMS, parameters};
 use crate::shared::rejected::OnError;
 
 pub use error::{ReadError, TableError};
@@ -142,9 +142,7 @@ pub enum ReadFrom {
 /// assert_eq!(rows.rows(), 3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
+#[parameters(own_new)]
 pub struct Read {
     /// Files, patterns such as `logs/**/*.gz`, or `-` for standard input. A file is read once,
     /// even if several names or links lead to it; links to folders that form a circle are
@@ -154,7 +152,8 @@ pub struct Read {
     #[schemars(with = "Vec<String>", length(min = 1))]
     paths: Vec<PathBuf>,
     /// Format of the files.
-    #[serde(default)]
+    #[default]
+    #[setter(none)]
     format: ReadFormat,
     /// Follow files that grow: wait for more at the end of a file, through rotation and truncation,
     /// and look for new files that match a pattern or have a path that was named, until the run is
@@ -162,225 +161,96 @@ pub struct Read {
     /// files of format `lines`, `sets`, `csv`, `jsonl` or `log`, at most 4,096 at once; what else a
     /// pattern matches is left out with a warning. The lines of a copy that matches a pattern too
     /// are read twice, and a file that is there for less than 100 ms may be missed.
-    #[serde(default)]
+    #[default]
     follow: bool,
     /// With `follow`: read the files that are there at the start from their beginning or their
     /// end. Files that come later are read from their beginning.
-    #[serde(default)]
+    #[default]
     from: ReadFrom,
     /// With `follow`: seconds without a new line after which a file is closed that no path or
     /// pattern leads to any more, such as a rotated one; 300 when left out.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    #[range(0.0..=1_000_000.0)]
     quiet_seconds: Option<f64>,
     /// Maximum rows per batch. A batch has fewer when its lines are long or the input has no more
     /// at present.
-    #[serde(default = "batch_items")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[default(BATCH_ITEMS)]
+    #[range(1..=1_048_576)]
     batch: usize,
     /// Action for a line that is too long, is not a set or is not a row of the table, for a text
     /// that has such a line, and for a file that is missing, cannot be opened, is damaged, or is
     /// truncated while it is read. When left out, `fail`; with `follow`, `skip`. `reject` is for
     /// `lines`, `sets`, `csv`, `jsonl` and `log`.
-    #[serde(default)]
     on_error: Option<OnError>,
     /// Encoding of text, such as `utf-8`, `windows-1252`, `utf-16le` or `shift_jis`: a label of
     /// the Encoding Standard, in which `latin1` is `windows-1252`. A byte order mark of UTF-8 or
     /// UTF-16 counts more. When left out, UTF-8, and a file that looks like UTF-16 or UTF-32
     /// without a mark is an error.
-    #[serde(default)]
     encoding: Option<String>,
     /// Action for a line with bytes that are no text in this encoding. When left out, that of
     /// `on_error`.
-    #[serde(default)]
     invalid: Option<Invalid>,
     /// Maximum length of a line, in bytes; for `paragraphs` and `files`, of a text.
-    #[serde(default = "default_line_bytes_max")]
-    #[schemars(range(min = 1, max = 1_073_741_824))]
+    #[default(1_048_576)]
+    #[range(1..=1_073_741_824)]
     line_bytes_max: usize,
     /// Coordinates of a vector: needed for `f32le`, for `npy` from standard input, a pipe or a
     /// missing file, and for `csv` with a name that ends in `*`.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 4_096))]
+    #[range(1..=4_096)]
     dims: Option<u32>,
     /// For `f32le` and `npy`: a text file with a line for each vector, which becomes the column
     /// `name`.
-    #[serde(default)]
     names: Option<PathBuf>,
     /// For `csv` without a `schema`: names of the columns that become columns of text. For `lines`:
     /// `path` and `line_number` (from 1), to be columns beside `line`. For tables: the columns to
     /// read, in this order; all of them when left out.
-    #[serde(default)]
+    #[default]
     columns: Vec<String>,
     /// For `csv`: names of the columns of numbers that become the column `vector`, in this order.
     /// A name that ends in `*` stands for all columns that begin with the rest of it, in the order
     /// of the file.
-    #[serde(default)]
+    #[default]
     vector: Vec<String>,
     /// For `csv`: the character between two fields, such as `;` or `\t`; a comma when left out.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
+    #[setter(char)]
     delimiter: Option<String>,
     /// For `csv`: the character around a field that has delimiters or line ends; `"` when left out.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
+    #[setter(char)]
     quote: Option<String>,
     /// For `csv`: the first character of lines that are passed over, such as `#`; none when left
     /// out.
-    #[serde(default)]
     #[schemars(length(min = 1, max = 1))]
+    #[setter(char)]
     comment: Option<String>,
     /// For `csv`: whether the first record names the columns; otherwise they are `c1`, `c2` and so
     /// on. When left out, true.
-    #[serde(default)]
     header: Option<bool>,
     /// For tables of `csv`: the words that are nulls, such as `["NA", ""]`; the empty one when left
     /// out. A word in quotes is a text in a column of texts.
-    #[serde(default)]
     null: Option<Vec<String>>,
     /// For `log`: `combined` or `common` for access logs of web servers, `syslog`, `logfmt`, or a
     /// template such as `{ip} [{time:%d/%b/%Y:%H:%M:%S %z}] "{path}" {status:u16}`. `{name}` is a
     /// text, `{name:type}` a value, `{name:%Y-%m-%d}` a time in the words of `strptime`, and `{_}`
     /// a text that is passed over; `{{` and `}}` are braces. A field ends at the text that follows
     /// it.
-    #[serde(default)]
     pattern: Option<String>,
     /// For `lines` and `log`: a regular expression that fits the first line of a record, such as
     /// `^\d{4}-`. The lines up to the next one belong to the record, as those of a stack trace.
     /// When left out, each line is a record.
-    #[serde(default)]
     start: Option<String>,
     /// For `jsonl`, `csv` and the pattern `logfmt`: the columns of the table and their types, such
     /// as `{"status": "u16", "tags": ["text"], "user": {"id": "i64"}}`, in the order of their
     /// names. When left out, the columns of the first 1,000 rows of the first file that has some;
     /// standard input, pipes and followed files that are not there yet need it.
-    #[serde(default)]
+    #[setter(none)]
     schema: Option<TableSchema>,
-}
-
-fn default_line_bytes_max() -> usize {
-    1 << 20
 }
 
 impl Read {
     /// Reads `paths` (files, patterns, or `-` for standard input) in this `format`.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>, format: ReadFormat) -> Self {
-        Self {
-            paths: paths.into_iter().map(Into::into).collect(),
-            format,
-            follow: false,
-            from: ReadFrom::Beginning,
-            quiet_seconds: None,
-            batch: batch_items(),
-            on_error: None,
-            encoding: None,
-            invalid: None,
-            line_bytes_max: default_line_bytes_max(),
-            dims: None,
-            names: None,
-            columns: Vec::new(),
-            vector: Vec::new(),
-            delimiter: None,
-            quote: None,
-            comment: None,
-            header: None,
-            null: None,
-            pattern: None,
-            start: None,
-            schema: None,
-        }
-    }
-
-    /// Sets the coordinates of a vector: 1 to 4,096.
-    #[must_use]
-    pub fn dims(mut self, dims: u32) -> Self {
-        self.dims = Some(dims);
-        self
-    }
-
-    /// Names the vectors by the lines of the text file `path`.
-    #[must_use]
-    pub fn names(mut self, path: impl Into<PathBuf>) -> Self {
-        self.names = Some(path.into());
-        self
-    }
-
-    /// Sets the encoding of text: a label of the Encoding Standard, such as `windows-1252`.
-    #[must_use]
-    pub fn encoding(mut self, label: impl Into<String>) -> Self {
-        self.encoding = Some(label.into());
-        self
-    }
-
-    /// Sets the action for a line with bytes that are no text in the encoding.
-    #[must_use]
-    pub fn invalid(mut self, invalid: Invalid) -> Self {
-        self.invalid = Some(invalid);
-        self
-    }
-
-    /// Sets the columns of a CSV file that become columns of text, `path` and `line_number` as
-    /// columns beside `line`, or the columns of a table to read.
-    #[must_use]
-    pub fn columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.columns = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the columns of a CSV file that become the column `vector`.
-    #[must_use]
-    pub fn vector(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.vector = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the character between two fields of a CSV file; the default is a comma.
-    #[must_use]
-    pub fn delimiter(mut self, delimiter: char) -> Self {
-        self.delimiter = Some(delimiter.into());
-        self
-    }
-
-    /// Sets the character around a field of a CSV file; the default is `"`.
-    #[must_use]
-    pub fn quote(mut self, quote: char) -> Self {
-        self.quote = Some(quote.into());
-        self
-    }
-
-    /// Sets the first character of lines of a CSV file that are passed over.
-    #[must_use]
-    pub fn comment(mut self, comment: char) -> Self {
-        self.comment = Some(comment.into());
-        self
-    }
-
-    /// Sets whether the first record of a CSV file names the columns; the default is true.
-    #[must_use]
-    pub fn header(mut self, has_header: bool) -> Self {
-        self.header = Some(has_header);
-        self
-    }
-
-    /// Sets the words that are nulls in a table of CSV; the default is the empty one.
-    #[must_use]
-    pub fn null(mut self, words: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.null = Some(words.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets the pattern of the lines of a log, by its name or as a template.
-    #[must_use]
-    pub fn pattern(mut self, pattern: impl Into<String>) -> Self {
-        self.pattern = Some(pattern.into());
-        self
-    }
-
-    /// Sets a regular expression that fits the first line of a record of several lines.
-    #[must_use]
-    pub fn start(mut self, pattern: impl Into<String>) -> Self {
-        self.start = Some(pattern.into());
-        self
+        Self { format, ..Self::defaults(paths) }
     }
 
     /// Sets the columns of a table and their types. Each column may have nulls.
@@ -398,48 +268,5 @@ impl Read {
     pub fn schema_json(mut self, columns: &str) -> Result<Self, serde_json::Error> {
         self.schema = Some(serde_json::from_str(columns)?);
         Ok(self)
-    }
-
-    /// Sets the maximum rows per batch: 1 to 1,048,576.
-    #[must_use]
-    pub fn batch(mut self, items: usize) -> Self {
-        self.batch = items;
-        self
-    }
-
-    /// Follows files that grow, until the run is stopped.
-    #[must_use]
-    pub fn follow(mut self) -> Self {
-        self.follow = true;
-        self
-    }
-
-    /// Sets where followed files that are there at the start are read from.
-    #[must_use]
-    pub fn from(mut self, from: ReadFrom) -> Self {
-        self.from = from;
-        self
-    }
-
-    /// Sets the seconds after which a quiet file is closed that no path leads to any more: 0 to
-    /// 1,000,000.
-    #[must_use]
-    pub fn quiet_seconds(mut self, seconds: f64) -> Self {
-        self.quiet_seconds = Some(seconds);
-        self
-    }
-
-    /// Sets the action for a line or a file that cannot be used.
-    #[must_use]
-    pub fn on_error(mut self, on_error: OnError) -> Self {
-        self.on_error = Some(on_error);
-        self
-    }
-
-    /// Sets the maximum length of a line or a text, in bytes: 1 to 2^30.
-    #[must_use]
-    pub fn line_bytes_max(mut self, bytes: usize) -> Self {
-        self.line_bytes_max = bytes;
-        self
     }
 }

@@ -126,7 +126,7 @@ impl Write {
             selection,
             values: Values::default(),
             sheets,
-            flush_after: self.flush_after()?,
+            flush_after: self.flush_after(),
             due: None,
             next: 0,
         };
