@@ -58,7 +58,7 @@ use proc_macro::TokenStream;
 ///   ranges as one error. With `#[parameters(errors_at = "rotate")]` the errors name this parameter
 ///   of the operator, of which the struct is the value.
 ///
-/// The code that the attribute makes calls `crate::parameters`.
+/// The code that the attribute makes calls `crate::shared::parameters`.
 #[proc_macro_attribute]
 pub fn parameters(options: TokenStream, item: TokenStream) -> TokenStream {
     match declaration::Declaration::parse(options.into(), item.into()) {
