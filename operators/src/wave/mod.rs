@@ -200,7 +200,7 @@ use trommel_engine::operator::Flow;
 
 pub use self::chunk::{Target, WaveChunk};
 pub use self::consumer::{Consumer, Taken};
-pub(crate) use self::device::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE};
+pub(crate) use self::device::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE, whole};
 pub use self::device::choice::{DevicePrice, Estimate};
 pub use self::device::error::WaveError;
 pub use self::device::parameter::{DEVICES_MAX, Device, UnknownDevice};

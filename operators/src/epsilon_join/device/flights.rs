@@ -28,7 +28,7 @@ use crate::epsilon_join::parameters::options::EpsilonOutput;
 use crate::epsilon_join::parameters::tuning::Tuning;
 use crate::epsilon_join::plan::cost::{self, Shape};
 use crate::epsilon_join::plan::job::{DeviceJob, DevicePlan, Outcome};
-use crate::wave::{DeviceSession, Landed, OnDevice};
+use crate::wave::{DeviceSession, Landed, OnDevice, whole};
 
 /// Maximum blocks under way.
 pub(crate) const BLOCKS: usize = 2;
@@ -67,12 +67,6 @@ fn limits_of(plan: &DevicePlan, output: EpsilonOutput, tuning: &Tuning) -> JoinL
     let partners = if output == EpsilonOutput::Partners { plan.store_len } else { 0 };
     let candidates = if is_tiled { pairs } else { 0 };
     JoinLimits { units, pairs, partners, candidates }
-}
-
-/// A number of units, rounded down.
-#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
-fn whole(units: f64) -> usize {
-    units as usize
 }
 
 /// Bytes of the slots in the memory of a device.

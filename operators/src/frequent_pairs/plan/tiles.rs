@@ -11,6 +11,7 @@ use super::device_form::DeviceForm;
 use super::tasks::Task;
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::tuning::Tuning;
+use crate::wave::whole;
 
 /// Modelled nanoseconds of a task on a device. Several are in flight while rows are made of the
 /// pairs of others.
@@ -38,12 +39,6 @@ pub(crate) fn tile_tasks(
         let task = Task { form: form.on_cpu(), columns: 0..0, rows: 0..0, cpu_ns, tiles };
         (!task.tiles.is_empty()).then_some(task)
     })
-}
-
-/// A number of tiles, rounded down.
-#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
-fn whole(tiles: f64) -> usize {
-    tiles as usize
 }
 
 impl Task {

@@ -31,6 +31,13 @@ const LOADING_SHARE: f64 = 0.125;
 /// whole way*).
 pub(crate) const SEND_NS_PER_BYTE: f64 = 1.0 / 6.0;
 
+/// A modelled number, rounded down to a whole one: 0 if it is negative, and the largest number if it
+/// is larger.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+pub(crate) fn whole(number: f64) -> usize {
+    number as usize
+}
+
 /// Modelled cost of a piece of work.
 ///
 /// # Examples

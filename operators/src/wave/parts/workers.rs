@@ -1,5 +1,6 @@
 //! The choice of the kernel that answers a chunk on the CPU.
 
+use crate::wave::whole;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,16 +39,10 @@ impl Workers {
     /// Assigns a chunk to the kernel `worker`.
     pub(crate) fn assign(&self, worker: usize, cpu_ns: f64) -> Assignment {
         // A chunk without a modelled cost counts, too; sums of chunks have 64 bits.
-        let cpu_ns = whole_ns(cpu_ns).clamp(1, 1 << 48);
+        let cpu_ns = (whole(cpu_ns) as u64).clamp(1, 1 << 48);
         self.left_ns[worker].fetch_add(cpu_ns, Ordering::Relaxed);
         Assignment { left_ns: Arc::clone(&self.left_ns), worker, cpu_ns }
     }
-}
-
-/// A modelled time in whole nanoseconds.
-#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
-fn whole_ns(ns: f64) -> u64 {
-    ns as u64
 }
 
 impl Assignment {
