@@ -89,7 +89,7 @@ fn a_field_of_each_text_is_a_token() {
     assert_eq!(refused(Tokenize::words().quotes()), Some("quotes"));
 }
 
-/// Nearly all q-grams of the text are distinct, and each is a text of its own.
+/// Nearly all q-grams of the text are distinct, and each q-gram is a text of its own.
 #[test]
 fn a_set_that_is_too_large_is_an_error() {
     use trommel_engine::placement::Placement;

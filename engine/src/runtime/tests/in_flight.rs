@@ -247,7 +247,7 @@ fn a_thread_with_work_in_flight_sleeps_until_it_lands() {
     assert!(device.busy < metrics.wall / 2, "busy {:?} of {:?}", device.busy, metrics.wall);
 }
 
-/// As [`Prepare`], but takes buffers back at any time, so that it waits for one seldom.
+/// As [`Prepare`], but takes buffers back at any time, so that the part seldom waits for a buffer.
 struct Eager(Prepare);
 
 impl Operator for Eager {

@@ -39,7 +39,7 @@ use crate::sync::lock;
 /// Far longer than any of these runs takes, far shorter than a person would wait.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
-/// Runs `test` and fails if it does not return.
+/// Runs `test` and fails if `test` does not return.
 fn watched<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = bounded(1);
     let thread = thread::Builder::new().spawn(move || drop(done.send(test()))).unwrap();
@@ -146,7 +146,7 @@ fn pass() -> impl OperatorSpec {
     }))
 }
 
-/// A sink that keeps all numbers, and the vector that it keeps them in.
+/// A sink that keeps all numbers, and the vector of these numbers.
 fn collect() -> (impl OperatorSpec, Arc<Mutex<Vec<u64>>>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let place = Arc::clone(&kept);

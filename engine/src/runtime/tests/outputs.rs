@@ -4,7 +4,7 @@ use super::*;
 use crate::error::GraphErrorKind;
 use crate::operator::{Access, Claim};
 
-/// Takes some batches, and needs none of the later ones.
+/// Takes some batches, and needs no later batch.
 struct Sated {
     left: usize,
 }

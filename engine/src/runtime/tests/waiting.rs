@@ -1,4 +1,4 @@
-//! Sources that wait for descriptors, and the items that they have taken when the run stops.
+//! Sources that wait for descriptors, and the items that a source has taken when the run stops.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _, pipe};
 use std::os::fd::{AsFd, BorrowedFd};

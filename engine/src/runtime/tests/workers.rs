@@ -67,7 +67,7 @@ impl Operator for Deal {
 #[derive(Default)]
 struct Double {
     waiting: VecDeque<(u64, Vec<u64>)>,
-    /// Chunks that waited when it worked for the first time.
+    /// Number of chunks that waited at the first background call.
     waiting_first: Option<usize>,
     waiting_max: usize,
 }
@@ -190,8 +190,8 @@ fn work_in_the_background_comes_after_all_other_work_of_its_thread() {
         metrics.stage("deal").unwrap().parts[1].counters.clone()
     };
     assert_eq!(waiting()[1], ("waiting_max", CHUNKS as u64), "all chunks are dealt");
-    // It does not come before the second chunk because the first one took long to make, unless the
-    // thread was held up just then.
+    // A first chunk that takes long to make does not bring the background call before the second
+    // chunk. The call may come early only if the thread was held up just then.
     let is_dealt_first = |_| waiting()[0] == ("waiting_first", CHUNKS as u64);
     assert!((0..10).any(is_dealt_first), "first all chunks are dealt");
 }
@@ -274,7 +274,7 @@ fn a_worker_that_fails_ends_the_run() {
     assert_eq!(error.stage, "deal/broken");
 }
 
-/// Sends the first number of each batch to output 1, and deals the others.
+/// Sends the first number of each batch to output 1, and deals the other numbers.
 struct Select(Deal);
 
 impl Operator for Select {

@@ -190,7 +190,7 @@ impl<K: TestItem> Subject<K> {
         Self::Sieve(Box::new(Sieve::within(isa, counters, room).unwrap().with_seed(1)))
     }
 
-    /// An empty one of this size; if it is a sieve, with this seed.
+    /// An empty summary of this size; a sieve has this seed.
     fn with_seed(&self, seed: u64) -> Self {
         match self {
             Self::Plain(plain) => Self::Plain(Box::new(plain.to_empty())),

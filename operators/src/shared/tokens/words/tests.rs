@@ -38,7 +38,7 @@ fn letters_of_two_rows_are_not_joined() {
     }
 }
 
-/// The kernel finds these by their first bytes.
+/// The kernel finds these ideographs by their first bytes.
 #[test]
 fn ideographs_of_the_kernel_are_words_alone() {
     for c in '\u{4000}'..='\u{9fff}' {
