@@ -148,7 +148,7 @@ mod tests {
     use crate::conjunctive_query::data::segments::{DocumentBlock, SegmentFactory};
     use crate::conjunctive_query::parameters::tuning::Tuning;
     use crate::conjunctive_query::plan::queries::Origin;
-    use crate::wave::{Device, DevicePrice, DeviceSession};
+    use crate::wave::{Device, DevicePrice, DeviceSession, whole};
 
     /// An index of two segments, of 1,000 documents with one term each.
     fn index() -> Arc<Index> {
@@ -185,9 +185,8 @@ mod tests {
         (bytes as u64).div_ceil(6)
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "some nanoseconds")]
     fn device_ns() -> u64 {
-        cost::on_device(&queries(0), QueryOutput::Count, 2) as u64
+        whole(cost::on_device(&queries(0), QueryOutput::Count, 2)) as u64
     }
 
     #[test]

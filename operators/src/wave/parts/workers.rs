@@ -1,8 +1,9 @@
 //! The choice of the kernel that answers a chunk on the CPU.
 
-use crate::wave::whole;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::wave::whole;
 
 /// Modelled work of the chunks that each kernel has and has not done.
 #[derive(Debug)]
