@@ -19,7 +19,6 @@ mod commands;
 mod config;
 mod console;
 mod failure;
-mod growth;
 mod progress;
 #[doc(hidden)]
 pub mod server;

@@ -19,8 +19,8 @@ use trommel::runtime::{RunHandle, RunPhase};
 use trommel::{Metrics, RunOptions, Running, Topology};
 
 use crate::failure::{Failure, RUN_FAILED};
-use crate::growth::Growth;
 use crate::progress::Progress;
+use crate::progress::growth::Growth;
 use crate::signals::{REOPEN, RunSignals};
 
 /// Time between two checks for a stop or an abort over HTTP.

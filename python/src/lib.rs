@@ -19,7 +19,6 @@
 //! alone; a thread of the engine takes the lock only to call a Python source, sink or logger.
 #![forbid(unsafe_code)]
 
-mod cells;
 mod errors;
 mod function;
 mod import;

@@ -1,5 +1,7 @@
 //! Record batches as a Python object that any Arrow library takes.
 
+mod cells;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +21,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
 
-use crate::cells::values;
+use self::cells::values;
 use crate::errors::{entry, invalid};
 use crate::live::lock;
 

@@ -3,6 +3,8 @@
 //! The thread that waits for the pipeline redraws the line. The line is removed when a stage begins
 //! to write to the same terminal.
 
+pub(crate) mod growth;
+
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
