@@ -241,6 +241,37 @@ fn links_between_pages_lead_to_files_and_headings() {
     assert!(count > 100, "only {count} links were found");
 }
 
+/// Folders whose files pages name by their paths from the root.
+const NAMED_FOLDERS: [&str; 9] =
+    ["bench", "cli", "configs", "docs", "engine", "fuzz", "kernels", "operators", "xtask"];
+
+/// Reports and the changelog tell of the past.
+#[test]
+fn paths_that_pages_name_are_there() {
+    let (mut faults, mut count) = (String::new(), 0);
+    for page in files("md") {
+        let shown = page.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+        if shown.starts_with("bench/reports") || shown == "CHANGELOG.md" {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        for line in prose(&text) {
+            for word in line.split('`').skip(1).step_by(2) {
+                let is_path = word.split_once('/').is_some_and(|(folder, rest)| {
+                    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
+                    NAMED_FOLDERS.contains(&folder) && rest.chars().all(is_plain)
+                });
+                count += usize::from(is_path);
+                if is_path && !root().join(word).exists() {
+                    faults += &format!("\n  {shown}: {word}");
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "paths that lead nowhere:{faults}");
+    assert!(count > 100, "only {count} paths were found");
+}
+
 /// As `cargo xtask figures --check`.
 #[test]
 fn measurements_of_the_documentation_are_those_of_stored_results() {
