@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use trommel_engine::batch::Payload;
-use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::error::BindError;
 use trommel_engine::operator::{
     BindContext, Counters, Demand, Flow, Fragment, Load, NamedInputs, Operator, OperatorError,
     OperatorSpec, Output,
@@ -15,7 +15,7 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Expression, demand_of};
-use crate::shared::parameters::{parameters, refuse};
+use crate::shared::parameters::{blame, parameters, refuse};
 use crate::shared::rejected::OnError;
 
 /// Lets the rows pass for which an expression is true.
@@ -85,8 +85,8 @@ impl OperatorSpec for Filter {
 
     fn bind(self: Box<Self>, inputs: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let schema = &inputs[0];
-        let expression = Expression::new(&self.condition, schema)
-            .map_err(|error| BindErrorKind::Other(error.into()).at("where"))?;
+        let expression =
+            Expression::new(&self.condition, schema).map_err(|error| blame("where", error))?;
         if !matches!(expression.data_type(), DataType::Boolean | DataType::Null) {
             let value = format!("`{}`, which is {},", self.condition, expression.data_type());
             return Err(refuse("where", value, "expected an expression that is true or false"));

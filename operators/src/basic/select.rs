@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array}
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 use trommel_engine::batch::Payload;
-use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::error::BindError;
 use trommel_engine::operator::{
     BindContext, Counters, Demand, Flow, Fragment, Load, NamedInputs, Operator, OperatorError,
     OperatorSpec, Output,
@@ -17,7 +17,7 @@ use trommel_engine::registry::Configured;
 
 use super::evaluation::Evaluation;
 use crate::expressions::{Chosen, Expression, choose, demand_of};
-use crate::shared::parameters::{BATCH_ITEMS, Mistakes, parameters, refuse};
+use crate::shared::parameters::{BATCH_ITEMS, Mistakes, blame, parameters, refuse};
 use crate::shared::rejected::OnError;
 
 /// Computes columns from those of its input.
@@ -69,7 +69,7 @@ impl Select {
         let mut is_whole = true;
         for text in &self.columns {
             let chosen = choose(text, schema);
-            let chosen = chosen.map_err(|error| BindErrorKind::Other(error.into()).at("columns"));
+            let chosen = chosen.map_err(|error| blame("columns", error));
             let chosen = mistakes.check(chosen);
             is_whole &= chosen.is_some();
             all.extend(chosen.into_iter().flatten());

@@ -27,12 +27,11 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
 use self::operator::Filtering;
 use crate::expressions::ColumnInput;
 use crate::shared::items::{Column, Text, native_type, result_type};
-use crate::shared::parameters::parameters;
+use crate::shared::parameters::{parameters, selected_isa};
 use crate::shared::rejected::{BadRows, OnError};
 
 /// One row in `SAMPLED` is counted to find the hot items.
@@ -99,7 +98,7 @@ impl HeavyFilter {
         input: &SchemaRef,
         (item, kind): (ColumnInput, DataType),
     ) -> Result<Fragment, BindError> {
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let isa = selected_isa()?;
         let counts = Arc::new(Schema::new(vec![
             Field::new(&self.item, kind, false),
             Field::new("count", DataType::UInt64, false),

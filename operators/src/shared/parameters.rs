@@ -10,6 +10,8 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 pub(crate) use trommel_engine::error::BindError;
 use trommel_engine::error::BindErrorKind;
+use trommel_engine::operator::OperatorError;
+use trommel_kernels::Isa;
 pub(crate) use trommel_macros::parameters;
 
 /// Default items per batch: few enough for the second-level cache, and many enough to hide the
@@ -63,6 +65,19 @@ pub(crate) fn refuse(
     allowed: impl Into<String>,
 ) -> BindError {
     BindErrorKind::Value { value: value.into(), allowed: allowed.into() }.at(parameter)
+}
+
+/// The `error` of checking `parameter`.
+pub(crate) fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
+    BindErrorKind::Other(error.into()).at(parameter)
+}
+
+/// The instruction set that kernels use.
+///
+/// # Errors
+/// If `TROMMEL_ISA` names one that this machine does not have.
+pub(crate) fn selected_isa() -> Result<Isa, BindError> {
+    Isa::selected().map_err(|error| BindErrorKind::Other(error.into()).into())
 }
 
 /// Checks that the `value` of `parameter` is in the range `allowed`.

@@ -41,18 +41,17 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::error::BindError;
 use trommel_engine::memory::MemoryFull;
 use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
 use self::input::TextInput;
 use crate::expressions::ColumnInput;
 use crate::shared::columns::carry::{carried_columns, carried_demand};
 use crate::shared::columns::{column_schema, sets_schema, text_sets_schema, with_dictionary};
 use crate::shared::parameters::{
-    BATCH_BYTES, BATCH_ITEMS, Mistakes, Names, check_range, parameters, refuse,
+    BATCH_BYTES, BATCH_ITEMS, Mistakes, Names, check_range, parameters, refuse, selected_isa,
 };
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::tokens::Fields;
@@ -352,7 +351,7 @@ impl Tokenize {
                 mistakes.check(self.q.ok_or_else(missing)).map(Tokenizer::Qgrams)
             }
             TokenizeBy::Words => {
-                let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
+                let isa = selected_isa();
                 mistakes.check(isa.map_err(BindError::from)).map(Tokenizer::words)
             }
             TokenizeBy::Whitespace => Some(Tokenizer::Whitespace),

@@ -1,5 +1,7 @@
 //! Limits of a wave.
 
+use trommel_engine::placement::parallelism;
+
 use super::device::choice::DevicePrice;
 use super::device::parameter::Device;
 
@@ -50,6 +52,14 @@ const ENDS: usize = 2;
 const CHUNKS_OF_KERNEL: usize = 4;
 
 impl Wave {
+    /// The number of kernels of a stage that names `cores` cores, at most [`KERNELS_MAX`]: one for
+    /// each of them, or for each core of the machine if the stage names none.
+    #[must_use]
+    pub fn kernels(cores: usize) -> usize {
+        let kernels = if cores == 0 { parallelism() } else { cores };
+        kernels.min(KERNELS_MAX)
+    }
+
     /// The number of chunks that keeps `kernels` kernels busy, of which the first may have
     /// `in_flight` chunks on a device.
     ///

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use arrow_schema::{Schema, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, OperatorError, OperatorSpec};
-use trommel_engine::placement::parallelism;
+use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
 
@@ -27,11 +26,11 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::carry::{carried_columns, carried_demand};
 use crate::shared::items::result_type;
 use crate::shared::names::ItemNames;
-use crate::shared::parameters::{Mistakes, refuse};
+use crate::shared::parameters::{Mistakes, blame, refuse, selected_isa};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::SetInput;
 use crate::shared::state::{SnapshotFile, check_input};
-use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, Wave};
 
 /// Names of the columns of answers.
 const ANSWER: [&str; 4] = ["query", "documents", "count", "latency_us"];
@@ -69,12 +68,8 @@ impl OperatorSpec for ConjunctiveQuery {
         let Checked { columns, names, memory, begin, destinations, claims } =
             self.checked(inputs, &context)?;
         let is_reused = begin.is_some() && self.restore.is_none();
-        let kernels = match context.cores {
-            0 => parallelism(),
-            named => named,
-        };
-        let kernels = kernels.min(KERNELS_MAX);
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let kernels = Wave::kernels(context.cores);
+        let isa = selected_isa()?;
         let rules = self.rules(kernels, isa, is_reused, memory);
         let rows = self.rows(queries, &columns);
         let (choice, open) = self.choice(kernels);
@@ -95,10 +90,6 @@ impl OperatorSpec for ConjunctiveQuery {
         let fragment = wave::parallel(producer, kernels, consumer, make, wave, outputs);
         Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)).claiming(claims))
     }
-}
-
-fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
-    BindErrorKind::Other(error.into()).at(parameter)
 }
 
 /// Parameters that fit each other and the inputs.

@@ -4,11 +4,9 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use arrow_schema::SchemaRef;
-use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
-use trommel_engine::placement::parallelism;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 use trommel_kernels::vectors::Epsilon;
 
 use super::operator::{EpsilonJoin, MEMORY_MAX};
@@ -28,11 +26,11 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::DIMS_MAX;
 use crate::shared::columns::carry::{CarriedColumns, carried_by_all, carried_demand};
 use crate::shared::columns::ids::IdInput;
-use crate::shared::parameters::{Mistakes, refuse};
+use crate::shared::parameters::{Mistakes, blame, refuse, selected_isa};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::state::{SnapshotFile, SnapshotFileError, check_input, read_file};
 use crate::shared::window::Extent;
-use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, Wave};
 
 impl OperatorSpec for EpsilonJoin {
     fn operator(&self) -> &'static str {
@@ -64,12 +62,8 @@ impl OperatorSpec for EpsilonJoin {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let kernels = match context.cores {
-            0 => parallelism(),
-            named => named,
-        };
-        let kernels = kernels.min(KERNELS_MAX);
+        let isa = selected_isa()?;
+        let kernels = Wave::kernels(context.cores);
         let Checked { epsilon, sources, device, file, state, memory, window } =
             self.checked(inputs, &context)?;
         let session = DeviceSession::new(device);
@@ -112,10 +106,6 @@ impl OperatorSpec for EpsilonJoin {
         };
         Ok(fragment.with_early_outputs(OnError::rejected(on_error)))
     }
-}
-
-fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
-    BindErrorKind::Other(error.into()).at(parameter)
 }
 
 /// Parameters that fit each other and the inputs.

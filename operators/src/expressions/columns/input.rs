@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
-use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::error::BindError;
 use trommel_engine::operator::Demand;
 
 use crate::expressions::{EvaluationError, Expression, demand_of};
 use crate::shared::columns::find_column;
+use crate::shared::parameters::blame;
 
 fn is_name(text: &str) -> bool {
     text.chars().all(|char| char.is_alphanumeric() || char == '_')
@@ -32,8 +33,7 @@ impl ColumnInput {
             let (index, kind) = find_column(schema, text, parameter)?;
             return Ok((Self::Column(index), kind));
         }
-        let expression = Expression::new(text, schema)
-            .map_err(|error| BindErrorKind::Other(error.into()).at(parameter))?;
+        let expression = Expression::new(text, schema).map_err(|error| blame(parameter, error))?;
         let kind = expression.data_type().clone();
         Ok((Self::Expression(Arc::new(expression)), kind))
     }

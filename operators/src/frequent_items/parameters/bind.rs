@@ -9,10 +9,9 @@ use arrow_schema::{DataType, Field, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
-    BindContext, Body, Claim, Demand, Fragment, Load, Operator, OperatorError, OperatorSpec, Part,
+    BindContext, Body, Claim, Demand, Fragment, Load, Operator, OperatorSpec, Part,
 };
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
@@ -30,7 +29,7 @@ use crate::frequent_items::rows::labels::{label_of, parts_of};
 use crate::frequent_items::rows::questions::Report;
 use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::{Column, Text, native_type, result_type};
-use crate::shared::parameters::{Mistakes, refuse};
+use crate::shared::parameters::{Mistakes, blame, refuse, selected_isa};
 use crate::shared::rejected::OnError;
 use crate::shared::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::shared::window::borders::Borders;
@@ -50,7 +49,7 @@ pub(crate) struct Sharing {
 impl Sharing {
     /// The memory of a summary that takes `bytes` without text.
     fn state(&self, bytes: usize) -> Result<StateMemory, BindError> {
-        StateMemory::new(&self.memory, bytes).map_err(|error| blame("counters", error.into()))
+        StateMemory::new(&self.memory, bytes).map_err(|error| blame("counters", error))
     }
 }
 
@@ -189,8 +188,7 @@ impl FrequentItems {
         let (mut columns, mut fields) = (Vec::new(), Vec::<Field>::new());
         let mut names: HashSet<String> = TAKEN.map(str::to_owned).into();
         for text in texts {
-            let chosen =
-                choose(text, schema).map_err(|error| BindErrorKind::Other(error.into()).at("item"));
+            let chosen = choose(text, schema).map_err(|error| blame("item", error));
             for Chosen { name, expression, is_unnested } in
                 mistakes.check(chosen).into_iter().flatten()
             {
@@ -303,7 +301,7 @@ impl FrequentItems {
         algorithm: Algorithm,
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
-        let isa = || Isa::selected().map_err(|error| BindErrorKind::Other(error.into()));
+        let isa = selected_isa;
         let filter = || -> Result<Filter<K>, BindError> {
             Filter::new(isa()?, self.counters, self.filter_bins).map_err(capacity)
         };
@@ -458,11 +456,11 @@ impl FrequentItems {
         for (parameter, path) in files {
             let other = self.state_of::<K, S>(&configured, item, parameter, path)?;
             if sum.observed().checked_add(other.observed()).is_none() {
-                return Err(blame(parameter, WeightsFull.into()));
+                return Err(blame(parameter, WeightsFull));
             }
             Summary::merge(&mut sum, &other).map_err(|error| {
                 let error = format!("{}: {error}", path.display());
-                blame(parameter, error.into())
+                blame(parameter, error)
             })?;
         }
         Ok(sum)
@@ -476,10 +474,10 @@ impl FrequentItems {
         parameter: &'static str,
         path: &Path,
     ) -> Result<S, BindError> {
-        let state = read_file(path).map_err(|error| blame(parameter, error.into()))?;
+        let state = read_file(path).map_err(|error| blame(parameter, error))?;
         let named = |error: String| {
             let error = format!("{}: {error}", path.display());
-            blame(parameter, error.into())
+            blame(parameter, error)
         };
         let restored = restore_like(configured, &state);
         let restored = restored.map_err(|error| named(error.to_string()))?;
@@ -503,7 +501,7 @@ impl FrequentItems {
     fn saving<K: Column>(&self, item: &DataType) -> Result<(Saving, Option<Claim>), BindError> {
         let label = self.state_label::<K>(item);
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
-        let file = file.map_err(|error| blame("snapshot", error.into()))?;
+        let file = file.map_err(|error| blame("snapshot", error))?;
         let file = file.map(|file| file.labelled(&label));
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         Ok((Saving { label, file }, claim))
@@ -529,15 +527,11 @@ fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -
     Part { name: name.into(), load: Load::Heavy, body: Body::Operator(Box::new(operator)) }
 }
 
-fn blame(parameter: &'static str, error: OperatorError) -> BindError {
-    BindErrorKind::Other(error).at(parameter)
-}
-
 fn capacity(error: CapacityError) -> BindError {
     let parameter = match error {
         CapacityError::Bins { .. } | CapacityError::NoBackCounters { .. } => "filter_bins",
         CapacityError::Counters { .. } => "counters",
         CapacityError::StateBytes { .. } => "state_bytes_max",
     };
-    blame(parameter, error.into())
+    blame(parameter, error)
 }

@@ -1,11 +1,9 @@
 //! Checks the parameters of the operator and makes its parts.
 
 use arrow_schema::SchemaRef;
-use trommel_engine::error::{BindError, BindErrorKind};
-use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorError, OperatorSpec};
-use trommel_engine::placement::parallelism;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::{BindContext, Demand, Fragment, OperatorSpec};
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 use trommel_kernels::supports::Pair;
 
 use super::operator::{FrequentPairs, MEMORY_MAX};
@@ -19,12 +17,12 @@ use crate::frequent_pairs::prepare::{PairProducer, Rules};
 use crate::frequent_pairs::rows::collect::{FrequentRows, PairConsumer};
 use crate::shared::budget::Allowance;
 use crate::shared::names::ItemNames;
-use crate::shared::parameters::{Mistakes, refuse};
+use crate::shared::parameters::{Mistakes, blame, refuse, selected_isa};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::SetInput;
 use crate::shared::state::{SnapshotFile, check_input, read_file};
 use crate::shared::window::slides::Slides;
-use crate::wave::{self, Device, DeviceChoice, DeviceSession, KERNELS_MAX, Wave};
+use crate::wave::{self, Device, DeviceChoice, DeviceSession, Wave};
 
 impl OperatorSpec for FrequentPairs {
     fn operator(&self) -> &'static str {
@@ -51,12 +49,8 @@ impl OperatorSpec for FrequentPairs {
         let Checked { set, device, forms, slides, memory, file } =
             self.checked(inputs, &context)?;
         let names = ItemNames::new(set.item_type()).expect("items of sets have names");
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
-        let kernels = match context.cores {
-            0 => parallelism(),
-            named => named,
-        };
-        let kernels = kernels.min(KERNELS_MAX);
+        let isa = selected_isa()?;
+        let kernels = Wave::kernels(context.cores);
         let Self { support, itemset, layout, tuning, .. } = *self;
         let rules =
             Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
@@ -91,10 +85,6 @@ impl OperatorSpec for FrequentPairs {
         let fragment = wave::parallel(producer, kernels, consumer, make, wave, outputs);
         Ok(fragment.with_early_outputs(rejected).claiming(claim))
     }
-}
-
-fn blame(parameter: &'static str, error: impl Into<OperatorError>) -> BindError {
-    BindErrorKind::Other(error.into()).at(parameter)
 }
 
 /// Parameters that fit each other and the input.

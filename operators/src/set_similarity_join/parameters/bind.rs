@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use arrow_schema::{DataType, SchemaRef};
-use trommel_engine::error::{BindError, BindErrorKind};
+use trommel_engine::error::BindError;
 use trommel_engine::operator::{BindContext, Demand, Fragment, Load, OperatorSpec};
 use trommel_engine::registry::Configured;
 use trommel_kernels::Isa;
@@ -25,7 +25,7 @@ use crate::shared::budget::Allowance;
 use crate::shared::columns::carry::carried_demand;
 use crate::shared::columns::column_schema;
 use crate::shared::columns::ids::IdInput;
-use crate::shared::parameters::{Mistakes, Names, refuse};
+use crate::shared::parameters::{Mistakes, Names, blame, refuse, selected_isa};
 use crate::shared::rejected::{BadRows, OnError};
 use crate::shared::sets::{SetCollector, SetSource};
 use crate::shared::window::Extent;
@@ -80,7 +80,7 @@ impl OperatorSpec for SetSimilarityJoin {
     ) -> Result<Fragment, BindError> {
         let Checked { bounds, plan, memory, mut sources, window } =
             self.checked(inputs, &context)?;
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let isa = selected_isa()?;
         let rules = window.map(|window| StreamRules {
             bounds,
             isa,
@@ -133,7 +133,7 @@ impl SetSimilarityJoin {
         let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
         let memory = mistakes.check(memory);
         let bounds = Bounds::new(self.similarity, self.threshold);
-        let bounds = bounds.map_err(|error| BindErrorKind::Other(error.into()).at("threshold"));
+        let bounds = bounds.map_err(|error| blame("threshold", error));
         let bounds = mistakes.check(bounds);
         let plan = mistakes.check(self.plan());
         // Columns that have no place in the rows are not looked for.

@@ -40,7 +40,7 @@ use trommel_engine::registry::Configured;
 use crate::expressions::ColumnInput;
 use crate::shared::columns::find_column;
 use crate::shared::files::{Destination, FileError, Patience, terminal_width};
-use crate::shared::parameters::{Mistakes, parameters, refuse};
+use crate::shared::parameters::{Mistakes, blame, parameters, refuse};
 pub use by::ValueError;
 use columnar::{ColumnFormat, Columnar};
 use encoding::Encoding;
@@ -356,8 +356,8 @@ impl Write {
         };
         check_types(schema, |field| columns.has(field), "a type that the format has")?;
         let columnar = Columnar::new(columns, schema, memory.reservation());
-        let blame = |error: ArrowError| BindErrorKind::Other(error.into()).at("format");
-        Ok(Form::Columns(Box::new(columnar.map_err(blame)?)))
+        let of_format = |error: ArrowError| blame("format", error);
+        Ok(Form::Columns(Box::new(columnar.map_err(of_format)?)))
     }
 
     /// The bytes at the beginning of a file.
@@ -369,7 +369,7 @@ impl Write {
             let allowed = "a line is the text of one column: name it in `columns`";
             return Err(refuse("format", value, allowed));
         }
-        encoding.header(schema).map_err(|error| BindErrorKind::Other(error.into()).at("format"))
+        encoding.header(schema).map_err(|error| blame("format", error))
     }
 
     /// Refuses row groups of another format.
@@ -412,12 +412,12 @@ impl Write {
         header: &[u8],
         outputs: Outputs,
     ) -> Result<(Target, Option<Claim>), BindError> {
-        let blame = |error: FileError| BindErrorKind::Other(Box::new(error)).at("path");
+        let of_path = |error: FileError| blame("path", error);
         let path = Path::new(&self.path);
         let Some(growing) = self.growing() else {
             let destination = match self.path.as_str() {
                 "-" => Destination::stdout(),
-                _ => Destination::file(path).map_err(blame)?,
+                _ => Destination::file(path).map_err(of_path)?,
             };
             let destination = destination.within(outputs);
             let claim = destination.claim("path");
@@ -444,12 +444,12 @@ impl Write {
         let limits = self.rotate.map(Rotate::limits).transpose()?.unwrap_or_default();
         if self.rotate.is_some() {
             // Rotation creates files, so the folder must be writable.
-            Destination::file(path).and_then(|file| file.check_siblings()).map_err(blame)?;
+            Destination::file(path).and_then(|file| file.check_siblings()).map_err(of_path)?;
         }
         let Rotate { compress, keep, .. } = self.rotate.unwrap_or_default();
         let archive =
             |path: &Path| Archive::new(path, ArchiveRules { compress, keep }, outputs.clone());
-        let destination = Destination::log(path).map_err(blame)?.within(outputs.clone());
+        let destination = Destination::log(path).map_err(of_path)?.within(outputs.clone());
         let claim = destination.claim("path");
         match Log::new(destination, limits, header.to_vec(), archive) {
             Ok(log) => Ok((Target::Log(Box::new(log)), claim)),

@@ -14,7 +14,6 @@ use trommel_engine::operator::{
     SourceFlow,
 };
 use trommel_engine::registry::Configured;
-use trommel_kernels::Isa;
 
 use super::columns::first;
 use super::columns::schema::{self, TableSchema};
@@ -47,7 +46,7 @@ use super::text::texts::{Texts, Unit};
 use super::{Read, ReadFormat, ReadFrom};
 use crate::shared::columns::{DIMS_MAX, type_name};
 use crate::shared::files::{input_claims, name_of};
-use crate::shared::parameters::{Mistakes, check_range, refuse};
+use crate::shared::parameters::{Mistakes, check_range, refuse, selected_isa};
 use crate::shared::rejected::OnError;
 
 /// Threads with which texts of lines are worth workers: words of 500 MB are counted on two cores in
@@ -58,7 +57,7 @@ const FIRST_FILES: usize = 8;
 
 impl Read {
     fn lines(&self, memory: &MemoryBudget) -> Result<LineBuffer, BindError> {
-        let isa = Isa::selected().map_err(|error| BindErrorKind::Other(error.into()))?;
+        let isa = selected_isa()?;
         let lines = LineBuffer::of_file(isa, self.line_bytes_max).within(memory);
         Ok(if self.encoding.is_some() { lines.without_guesses() } else { lines })
     }

@@ -35,7 +35,7 @@ use super::columnar::ColumnFormat;
 use super::{ROW_GROUP_BYTES, Write, WriteFormat, check_types};
 use crate::expressions::{Chosen, ColumnInput, choose};
 use crate::shared::files::{Destination, FileError, FileId, existing_folder_of};
-use crate::shared::parameters::{Mistakes, refuse};
+use crate::shared::parameters::{Mistakes, blame, refuse};
 use names::Names;
 use sheets::{Layout, Rules, Sheets};
 use values::Values;
@@ -197,8 +197,7 @@ fn bind_value(by: &str, input: &SchemaRef) -> Result<(ColumnInput, String), Bind
             (column, by.to_owned(), kind)
         }
         None => {
-            let chosen =
-                choose(by, input).map_err(|error| BindErrorKind::Other(error.into()).at("by"))?;
+            let chosen = choose(by, input).map_err(|error| blame("by", error))?;
             let [Chosen { name, expression, is_unnested: false }] = &chosen[..] else {
                 return Err(refuse("by", format!("`{by}`"), "expected one column or expression"));
             };
@@ -226,16 +225,16 @@ fn has_text(kind: &DataType) -> bool {
 
 /// The claim to the folder, in which no other stage writes files of values.
 fn claim(names: &Names) -> Result<Claim, BindError> {
-    let blame = |error: FileError| BindErrorKind::Other(error.into()).at("path");
+    let of_path = |error: FileError| blame("path", error);
     let folder = names.folder();
     let inside = folder.join("file");
-    Destination::file_with_folders(&inside).map_err(blame)?;
+    Destination::file_with_folders(&inside).map_err(of_path)?;
     // Folders that are missing are made with the first file.
     let there = existing_folder_of(&inside);
     let found = there.and_then(|there| Ok((there, fs::metadata(there)?)));
     let (there, metadata) = found.map_err(|source| {
         let path = folder.display().to_string();
-        blame(FileError::Io { path, source })
+        of_path(FileError::Io { path, source })
     })?;
     let mut key = FileId::of(&metadata).key();
     let missing = folder.strip_prefix(there).unwrap_or(Path::new(""));
