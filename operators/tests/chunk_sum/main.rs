@@ -12,10 +12,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use trommel_engine::graph::Graph;
+use trommel_engine::query::Request;
 use trommel_engine::registry::{Configured, Registry};
 use trommel_engine::runtime::RunOptions;
 use trommel_operators::wave::Device;
-use trommel_operators::{Collect, Memory};
+use trommel_operators::{Collect, Discard, Memory};
 use trommel_shim::{Form, StandIn};
 
 use self::operator::ChunkSums;
@@ -111,4 +112,28 @@ fn it_runs_from_json_like_the_operators_of_the_crate() {
     let wrong = json.replace("\"len\": 10", "\"len\": 0");
     let error = trommel_engine::config::load(&wrong, "pipeline.json", &registry, &[]).unwrap_err();
     assert!(error.to_string().contains("1 to 65536"), "{error}");
+}
+
+#[test]
+fn a_query_is_answered_while_numbers_come() {
+    let batches = || (0..).map(|turn: u32| batch(&numbers(1000 + turn % 2)));
+    let mut graph = Graph::new();
+    let source = graph.add("numbers", Memory::new(batch(&[]).schema(), batches()));
+    let sums = graph.add_after(source, "sums", ChunkSums { len: 10, device: Device::Cpu });
+    graph.add_after(sums, "end", Discard::new());
+    let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+    let request = Request::new("sum");
+    let mut ask = || {
+        let rows = running.query("sums", &request).unwrap();
+        rows.column(0).as_primitive::<UInt64Type>().value(0)
+    };
+    let (mut last, mut steps) = (0, 0);
+    while steps < 5 {
+        let total = ask();
+        assert!(total >= last, "{total} after {last}");
+        steps += u32::from(total > last);
+        last = total;
+    }
+    running.stop();
+    running.join().unwrap();
 }

@@ -1,15 +1,16 @@
-//! The sum of every `len` numbers of a stream, on a CPU or a GPU: the smallest operator that can
-//! use a device. `docs/adding-an-operator.md` explains it.
+//! The sum of every `len` numbers of a stream, on the cores of a CPU or on a GPU: the smallest
+//! operator that can use both, and that answers a query. `docs/adding-an-operator.md` explains it.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array, cast::AsArray, types::UInt32Type};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use trommel_engine::batch::Payload;
 use trommel_engine::error::BindError;
 use trommel_engine::operator::{BindContext, Fragment, OperatorError, OperatorSpec, Output};
+use trommel_engine::query::{QueryError, Request, Response};
 use trommel_operators::cuda::chunk_sum::{ChunkSum, Job};
 use trommel_operators::cuda::{DeviceError, Flights, NoDevice};
 use trommel_operators::wave::{
@@ -28,6 +29,9 @@ pub(crate) struct ChunkSums {
     #[serde(default)]
     pub(crate) device: Device,
 }
+
+/// Maximum chunks in flight on a device.
+const IN_FLIGHT: usize = 3;
 
 /// Numbers, and their sums.
 #[derive(Default)]
@@ -59,7 +63,12 @@ impl WaveChunk for SumChunk {
 struct Numbers {
     rest: Vec<u32>,
     is_finished: bool,
+    /// The sum of all numbers whose chunks have returned.
+    total: u64,
 }
+
+/// The query of a running stage: `sum`, the sum of all numbers so far.
+const QUERIES: &[&str] = &["sum"];
 
 impl Producer for Numbers {
     type Chunk = SumChunk;
@@ -78,9 +87,30 @@ impl Producer for Numbers {
         chunk.values.extend(self.rest.drain(..count));
         Ok(if count > 0 { Filled::Chunk } else { Filled::Nothing })
     }
+    fn landed(&mut self, chunk: &mut SumChunk) {
+        self.total += chunk.sums.drain(..).sum::<u64>();
+    }
+    fn queries(&self) -> &'static [&'static str] {
+        QUERIES
+    }
+    fn can_answer(&self) -> bool {
+        true
+    }
+    fn query(&self, request: &Request) -> Result<Response, QueryError> {
+        match request.name() {
+            "sum" => Ok(Response::Answer(rows(vec![self.total]).expect("one column"))),
+            _ => Err(QueryError::unsupported(request, QUERIES)),
+        }
+    }
 }
 
-/// KERNEL: adds up.
+fn rows(sums: Vec<u64>) -> Result<RecordBatch, ArrowError> {
+    let sums: ArrayRef = Arc::new(UInt64Array::from(sums));
+    RecordBatch::try_from_iter([("sum", sums)])
+}
+
+/// KERNEL: adds up. Each core has one; the first one also has the device.
+#[derive(Clone)]
 struct Adding {
     session: DeviceSession,
     wave: Wave,
@@ -97,7 +127,7 @@ impl Kernel for Adding {
     }
     fn open(&mut self, _first: Option<&SumChunk>) -> Result<OnGpu, NoDevice> {
         let values = self.wave.chunk_bytes.on_device / size_of::<u32>();
-        Ok(OnGpu(Flights::open(&self.session.open()?, self.wave.chunks, values, 0)?))
+        Ok(OnGpu(Flights::open(&self.session.open()?, IN_FLIGHT, values, 0)?))
     }
 }
 
@@ -126,8 +156,7 @@ struct Sums;
 impl Consumer for Sums {
     type Chunk = SumChunk;
     fn take(&mut self, chunk: &SumChunk, out: &mut Output) -> Result<Taken, OperatorError> {
-        let sums: ArrayRef = Arc::new(UInt64Array::from(chunk.sums.clone()));
-        out.send(RecordBatch::try_from_iter([("sum", sums)])?);
+        out.send(rows(chunk.sums.clone())?);
         Ok(Taken::All)
     }
 }
@@ -137,12 +166,13 @@ impl OperatorSpec for ChunkSums {
         "chunk_sum"
     }
 
-    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         let Self { len, device } = *self;
-        let wave = Wave::new(device, 4, 1 << 20);
+        let kernels = Wave::kernels(context.cores);
+        let wave = Wave::new(device, Wave::chunks_of(kernels, IN_FLIGHT), 1 << 20);
         let schema = Arc::new(Schema::new(vec![Field::new("sum", DataType::UInt64, false)]));
-        let kernel = Adding { session: DeviceSession::new(device), wave };
+        let kernels = vec![Adding { session: DeviceSession::new(device), wave }; kernels];
         let make = move || SumChunk { len: len as usize, ..SumChunk::default() };
-        Ok(wave::operator(Numbers::default(), kernel, Sums, make, wave, vec![schema]))
+        Ok(wave::parallel(Numbers::default(), kernels, Sums, make, wave, vec![schema]))
     }
 }
