@@ -1,4 +1,4 @@
-//! From the order of arrival to that of a collection, in rounds of tasks.
+//! From the order of arrival to the order of a collection, in rounds of tasks.
 //!
 //! | file | contents |
 //! |---|---|
