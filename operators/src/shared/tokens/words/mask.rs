@@ -137,12 +137,12 @@ impl Blocks<'_> {
         }
         // The masks cover the whole window, even where these are the blocks of a part of it.
         if base == 0 {
-            // The byte before the first one is of another text.
+            // The byte before the first byte belongs to another text.
             masks.joined &= !1;
         }
         if len <= BLOCK {
             let bits = |count: usize| if count < BLOCK { (1 << count) - 1 } else { u64::MAX };
-            // The byte after the last one is of another text, too.
+            // The byte after the last byte belongs to another text, too.
             masks.joined &= bits(len.saturating_sub(1));
             masks = masks.map(|mask| mask & bits(len));
         }

@@ -355,7 +355,8 @@ fn ones(range: Range<usize>) -> u64 {
 enum AfterRun {
     /// The run ends here.
     Boundary,
-    /// A byte joins the letters or the digits on both of its sides: the run goes on after it.
+    /// A byte joins the letters or the digits on both of its sides: the run continues after the
+    /// byte.
     Joined,
     /// A byte may join the run with a character that is not ASCII.
     Unknown,
