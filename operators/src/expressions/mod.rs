@@ -4,7 +4,7 @@
 //! "status >= 500 and lower(host) like 'www.%'"
 //!     │ parse      text ──► tree of the crate `sqlparser`, within limits
 //!     │ compile    tree + schema ──► nodes with types; constants are folded, equal nodes are one
-//!     ▼ evaluate   nodes + batch ──► column; the kernels are those of Arrow
+//!     ▼ evaluate   nodes + batch ──► column, by the kernels of Arrow
 //! ```
 //!
 //! Names and results of functions follow DuckDB, and the tests compare the results row by row.

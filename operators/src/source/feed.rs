@@ -81,7 +81,7 @@ pub enum FeedError {
 
 impl Feed {
     /// A source of batches with the given `schema`, and its feeder. At most `batches_max` batches
-    /// wait.
+    /// wait in the queue.
     ///
     /// # Errors
     /// If the operating system has no descriptor left.

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::shared::columns::carry::{CarriedColumns, CarriedRows};
 
-/// Minimum pairs of equal rows of which a join warns.
+/// Minimum number of pairs of equal rows at which a join warns.
 const COPIES_TOLD: u64 = 100_000_000;
 
 /// Warns of `pairs` pairs of equal `rows`, if there are many such pairs. Each pair will be a row of

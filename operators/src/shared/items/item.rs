@@ -1,4 +1,4 @@
-//! Items that are counted: integers and texts, and batches of them.
+//! Items that are counted, integers and texts, and batches of items.
 //!
 //! A summary keeps an [`Item`]; a batch lends its borrowed form [`Item::Ref`], so that a look-up
 //! allocates nothing. Each item has a *key*, which is hashed and compared in place of it, and a

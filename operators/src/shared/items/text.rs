@@ -1,4 +1,4 @@
-//! Texts that are counted, and batches of them.
+//! Texts that are counted, and batches of texts.
 //!
 //! A short text is read at once, as 16 bytes, whatever its length, and the bytes after the text are
 //! masked out. The lengths of words cannot be predicted, so a loop over the bytes would mispredict

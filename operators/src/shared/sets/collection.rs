@@ -20,8 +20,9 @@ const LINE: usize = 64 / size_of::<u32>();
 
 /// Sets sorted by ascending size, with tokens numbered by ascending frequency.
 ///
-/// Made by [`SetCollector::finish`](super::SetCollector::finish). The number of a set is its
-/// place in this order: of two sets, the one with the higher number is at least as large.
+/// The call of [`SetCollector::finish`](super::SetCollector::finish) makes a collection. The number
+/// of a set is its place in this order: of two sets, the set with the higher number is at least as
+/// large.
 ///
 /// # Examples
 /// ```

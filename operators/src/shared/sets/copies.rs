@@ -93,7 +93,7 @@ impl SetCollection {
         })
     }
 
-    /// Whether a set is equal to the one before it.
+    /// Whether a set is equal to the set before it.
     fn is_copy(&self, set: u32) -> bool {
         self.side(set) == self.side(set - 1) && self.set(set) == self.set(set - 1)
     }

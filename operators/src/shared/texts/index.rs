@@ -155,7 +155,7 @@ impl TextIndex {
         self.lines.capacity() * size_of::<Line>()
     }
 
-    /// Removes all keys; memory is kept.
+    /// Removes all keys, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
         self.len = 0;

@@ -361,8 +361,8 @@ fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
     if !text.contains(is_unprintable) && text.len() <= characters_max {
         return Cow::Borrowed(text);
     }
-    // One character past the limit shows that the value must be cut; the rest of a long text is
-    // not read.
+    // One character past the limit shows that the value must be cut; the remaining text is not
+    // read.
     let mut shown = String::new();
     for character in text.chars().take(characters_max.saturating_add(1)) {
         if is_unprintable(character) {

@@ -1,4 +1,4 @@
-//! Operator of `write`: encodes rows, buffers some of them, and passes them to the target.
+//! Operator of `write`: encodes rows, buffers encoded rows, and passes the bytes to the target.
 //!
 //! If a target has no room, such as a pipe whose reader has stopped, the thread does not wait: the
 //! remaining bytes stay in the buffer, and the operator takes no more rows until the bytes are

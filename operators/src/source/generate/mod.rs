@@ -343,7 +343,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Number of items, up to `wanted`, that are due at `now`, or the time until the next one.
+    /// Number of due items at `now`, up to `wanted`, or the time until the next item is due.
     fn take(&mut self, wanted: usize, now: Instant) -> Result<usize, Duration> {
         let started = *self.started.get_or_insert(now);
         let elapsed = now.duration_since(started).as_secs_f64();

@@ -31,7 +31,8 @@ const DRAWN: usize = 1 << 10;
 /// A copy redraws at most one in [`KEPT`] of its items.
 const KEPT: usize = 8;
 
-/// Keys that make the random numbers for sizes and copies independent of those for items.
+/// Keys that make the random numbers for sizes and copies independent of the random numbers for
+/// items.
 const SIZES_KEY: u64 = 0x7369_7a65;
 const COPIES_KEY: u64 = 0x636f_7079;
 

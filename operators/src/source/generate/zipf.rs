@@ -34,7 +34,8 @@ const ALPHABET_MAX: u32 = 1 << 28;
 pub(super) const SKEW_MAX: f64 = 10.0;
 /// Each power of two of ranks is divided into 2^8 buckets.
 const SPLIT_BITS: u32 = 8;
-/// Bits of a random word that decide on acceptance; the others choose the rank within a bucket.
+/// Bits of a random word that decide on acceptance; the remaining bits choose the rank within a
+/// bucket.
 const ACCEPT_BITS: u32 = 44;
 const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
 /// Bits of a random word that choose between a slot and its alias.
@@ -367,7 +368,8 @@ fn exp(x: f64) -> f64 {
     series * scale
 }
 
-/// Sum of all weights: the first ranks one by one, the rest by the Euler-Maclaurin formula.
+/// Sum of all weights: the weights of the first ranks one by one, all further weights by the
+/// Euler-Maclaurin formula.
 ///
 /// Only [`Zipf::probability`] uses it, so it may call functions of the platform.
 fn sum_weights(alphabet: u32, skew: f64) -> f64 {

@@ -191,7 +191,7 @@ pub enum ReadError {
         path: Arc<str>,
         /// The line, or the first line of the record, from 1.
         line: u64,
-        /// Name of the column, with those of the members that lead to the value.
+        /// Name of the column, with the names of the members that lead to the value.
         column: String,
         /// Type of the column.
         expected: String,

@@ -128,7 +128,7 @@ impl TokenCounter {
             && self.count_within(side, tokens, totals.token_max))
     }
 
-    /// Counts `tokens`, of which the largest is `token_max`, if the tables have room for them.
+    /// Counts `tokens`, whose largest token is `token_max`, if the tables have room for the tokens.
     pub(crate) fn count_within(&mut self, side: Side, tokens: &[u32], token_max: u32) -> bool {
         let table = &mut self.tables[side.index()];
         let has_room = (token_max as usize) < table.len();

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `rounds` | Sorts collected sets in rounds of tasks, which cores can do side by side |
+//! | `rounds` | Sorts collected sets in rounds of tasks, which several cores can do at the same time |
 //! | `shelves` | Shelves: sets between the order of arrival and the order of a collection |
 //! | `order` | The order of sets in a collection: by size, side and tokens |
 

@@ -146,8 +146,8 @@ fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool)
         while !rest.is_empty() {
             let word = without_emoji(rest);
             rest = &rest[word.len()..];
-            // The rest begins with a sign. If a vowel sign or a similar mark follows, the rest is a
-            // word.
+            // The remaining text begins with a sign. If a vowel sign or a similar mark follows, the
+            // remaining text is a word.
             if word.contains(char::is_alphanumeric) && !sink(lower_case(word, lower)) {
                 return (offset + found.len() - rest.len(), false);
             }

@@ -40,7 +40,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    /// Cuts of a block, by the first bytes of rows in it and in the next one.
+    /// Cuts of a block, from the first bytes of rows in the block and in the next block.
     #[inline]
     pub(crate) fn at([first, next]: [u64; 2]) -> Self {
         Self { first, last: first >> 1 | next << (BLOCK - 1) }
@@ -185,7 +185,7 @@ struct Characters<'a> {
     narrow: &'a Narrow,
     /// The text with its ASCII letters in lower case, and zeros.
     lower: &'a mut [u8],
-    /// Bits of the next block, from characters that begin in this one.
+    /// Bits of the next block, from characters that begin in the current block.
     begun: WideMasks,
 }
 
@@ -200,8 +200,8 @@ impl Characters<'_> {
     ) -> WideMasks {
         let mut wide = std::mem::take(&mut self.begun);
         if ideographs != 0 {
-            // All ideographs at once. An ideograph has three bytes, and the next block may have
-            // some of them.
+            // All ideographs are marked at once. An ideograph has three bytes, and the next block
+            // may have the last bytes of an ideograph.
             wide.ideographs |= ideographs | ideographs << 1 | ideographs << 2;
             wide.breaks |= ideographs | ideographs << 3;
             self.begun.ideographs |= ideographs >> (BLOCK - 1) | ideographs >> (BLOCK - 2);

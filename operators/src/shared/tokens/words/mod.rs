@@ -1,9 +1,9 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
 //! A text is read in windows, and a window in blocks of 64 bytes. Each block has masks with a bit
-//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs, another
-//! one the signs that join two letters or two digits. Words are the runs of ones in both together,
-//! which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
+//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs; another
+//! mask marks the signs that join two letters or two digits. Words are the runs of ones in both
+//! masks together, which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
 //!
 //! ```text
 //! text      d o n ' t   s t o p ,   p r é . s   中. . 文. .   e ◌́ . x

@@ -1,6 +1,6 @@
 //! All words of a window at once.
 //!
-//! In a window without special characters, masks tell where all words begin and end. The positions
+//! In a window without special characters, masks show where all words begin and end. The positions
 //! of their bits are found without a branch, and the sink takes all words together. A loop over the
 //! words of a block would end after a number of words that no branch predictor knows.
 

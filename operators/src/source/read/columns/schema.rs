@@ -19,12 +19,12 @@ use crate::source::read::error::ReadError;
 /// Maximum columns that a message names.
 const NAMES_SHOWN: usize = 20;
 
-/// Columns of a table, each of which may have nulls.
+/// Columns of a table. Each column may have nulls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableSchema(pub(crate) Fields);
 
 impl TableSchema {
-    /// The columns of `schema`, each of which may have nulls.
+    /// The columns of `schema`. Each column may have nulls.
     pub(crate) fn of(schema: &Schema) -> Self {
         let nullable = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_nullable(true));
         Self(schema.fields().iter().map(nullable).collect())

@@ -64,7 +64,7 @@ pub(crate) trait Columns: Send {
 /// Records that are converted together.
 pub(crate) struct CsvText<'a> {
     pub(crate) isa: Isa,
-    /// Whole lines; the last one may lack its line end.
+    /// Whole lines; the last line may lack its line end.
     pub(crate) text: &'a str,
     /// Fields of each record.
     pub(crate) fields: usize,

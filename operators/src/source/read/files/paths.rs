@@ -44,7 +44,7 @@ impl Place {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) places: Vec<Place>,
-    /// Total size of all files in bytes; `None` if one of them is a pipe or a device.
+    /// Total size of all files in bytes; `None` if an input is a pipe or a device.
     pub(crate) bytes: Option<u64>,
     /// Claims to the files that were named, and to inputs that can be read only once.
     pub(crate) claims: Vec<Claim>,

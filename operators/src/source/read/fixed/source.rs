@@ -112,7 +112,7 @@ impl<F: RowFormat> RowSource<F> {
             self.buffer.as_slice_mut().copy_within(rest, 0);
             return rows;
         }
-        // The full buffer becomes the column; reads continue in a new one.
+        // The full buffer becomes the column, and reads continue in a new buffer.
         let mut next = MutableBuffer::from_len_zeroed(self.buffer.len());
         next.as_slice_mut()[..rest.len()].copy_from_slice(&self.buffer.as_slice()[rest]);
         let mut full = std::mem::replace(&mut self.buffer, next);

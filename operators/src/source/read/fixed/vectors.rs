@@ -131,7 +131,7 @@ pub(crate) fn npy_header(place: &Place) -> io::Result<Result<NpyHeader, NpyError
 /// Format `npy`: arrays of NumPy, of one or two dimensions.
 pub(crate) struct NpyVectors {
     columns: VectorColumns,
-    /// Header of the open file, or of the last one.
+    /// Header of the open file, or of the last file if no file is open.
     header: NpyHeader,
 }
 

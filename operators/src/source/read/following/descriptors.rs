@@ -1,4 +1,4 @@
-//! Descriptors of followed files, of which a process has a limited number.
+//! Descriptors of followed files, whose number a process limits.
 
 use std::fs;
 use std::sync::OnceLock;

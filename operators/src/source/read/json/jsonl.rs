@@ -264,7 +264,7 @@ fn value<'a>(kind: &DataType, form: Form, text: &'a str) -> Result<Option<&'a st
 
 /// Whether values are nested deeper than [`DEPTH_MAX`].
 fn is_too_deep(line: &[u8]) -> bool {
-    // Most lines do not have that many brackets.
+    // Most lines do not have [`DEPTH_MAX`] brackets.
     if memchr2_iter(b'[', b'{', line).nth(DEPTH_MAX).is_none() {
         return false;
     }

@@ -31,7 +31,8 @@ pub(super) struct Template {
     columns: Vec<LogColumn>,
     /// A text `-` is null in columns of text, too.
     dashes: bool,
-    /// The fields after this place may be missing, all of them, and text may follow the last one.
+    /// If set, the fields after this place may be missing, all together, and text may follow the
+    /// last field.
     optional_after: Option<usize>,
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn open_table(
     Ok((FileId::of(&metadata), table))
 }
 
-/// The columns of a table, each of which may have nulls.
+/// The columns of a table. Each column may have nulls.
 pub(crate) fn columns_of(table: &dyn Table) -> Schema {
     let fields = table.schema().fields().iter();
     let nullable = fields.map(|field| Field::new(field.name(), field.data_type().clone(), true));

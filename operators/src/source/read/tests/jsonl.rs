@@ -184,7 +184,7 @@ fn members_come_in_any_order_and_the_last_of_equal_names_counts() {
     assert_eq!(rows_of(&batches), expected);
 }
 
-/// Reads all rows of files, and the rejected ones.
+/// Reads all rows of files, and the rejected rows.
 pub(super) fn drain(read: Read) -> Result<(Vec<Value>, Vec<Value>, Counters), OperatorError> {
     let mut source = bind_source(read);
     let (mut out, mut sent) = (Output::new(), [Vec::new(), Vec::new()]);

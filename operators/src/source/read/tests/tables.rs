@@ -24,7 +24,7 @@ use trommel_engine::runtime::RunOptions;
 
 use super::*;
 
-/// A table with columns of many types, of which each has nulls.
+/// A table with columns of many types. Each column has nulls.
 pub(super) fn table(rows: i64) -> RecordBatch {
     let every = |step: i64, number: i64| (number % step != 0).then_some(number);
     let numbers = || (0..rows).map(|number| every(3, number));
@@ -365,7 +365,7 @@ fn workers_decode_the_same_rows() {
             assert_eq!(found, all.project(&places).unwrap(), "{name}");
         }
     }
-    // Parts wait for the memory of others, and a block that never fits is refused.
+    // Parts wait for the memory of other parts, and a block that never fits is refused.
     let four = |name| Read::new([path(&format!("{name}*"))], ReadFormat::Parquet);
     let (found, _) = read_divided(four("many"), 4 << 20).unwrap();
     assert_eq!(found.num_rows(), 160_000);

@@ -1,10 +1,11 @@
-//! Records of several lines: a pattern begins each, and the lines up to the next one belong to it.
+//! Records of several lines: a pattern begins each record, which has the lines up to the next
+//! beginning.
 //!
 //! ```text
 //! 12:00 failed         ─┐
 //!   at main.rs:7        ├──► one record, with newlines inside
 //!   at lib.rs:9        ─┘
-//! 12:01 works          ────► the next one
+//! 12:01 works          ────► the next record
 //! ```
 
 use arrow_array::RecordBatch;

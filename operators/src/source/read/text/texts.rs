@@ -33,8 +33,8 @@ struct Open {
     is_refused: bool,
 }
 
-/// Format of texts of several lines, with the path of their file. Lines are joined by `\n`; the
-/// last one has no line end.
+/// Format of texts of several lines, with the path of their file. Lines are joined by `
+/// `; the last line has no line end.
 pub(crate) struct Texts {
     unit: Unit,
     schema: SchemaRef,
