@@ -1,4 +1,4 @@
-//! Expressions of an operator, and what becomes of the rows for which they have no value.
+//! Expressions of an operator, and the action for rows in which an expression has no value.
 
 use arrow_array::{ArrayRef, RecordBatch};
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError, Output};
@@ -6,7 +6,7 @@ use trommel_engine::operator::{Counters, NamedInputs, OperatorError, Output};
 use crate::expressions::{Expression, evaluate_rows, first_failed};
 use crate::shared::rejected::{BadRows, OnError, PORT};
 
-/// Expressions with the action for bad rows.
+/// Expressions, with the action for bad rows.
 #[derive(Debug)]
 pub(super) struct Evaluation {
     expressions: Vec<Expression>,
@@ -19,7 +19,7 @@ impl Evaluation {
         Self { expressions, on_error, bad: BadRows::new(Some(on_error), 1) }
     }
 
-    /// The rows that all expressions have a value for, and the columns of these values.
+    /// The rows in which all expressions have a value, and the columns of the values.
     pub(super) fn of(
         &mut self,
         records: &RecordBatch,
@@ -38,7 +38,7 @@ impl Evaluation {
         Ok((evaluated.records, evaluated.columns))
     }
 
-    /// All rows, and the columns of their values.
+    /// All rows, and the columns of the values.
     fn of_all(
         &mut self,
         records: &RecordBatch,
@@ -51,7 +51,8 @@ impl Evaluation {
                 Err(error) => {
                     let index = first_failed(&self.expressions, records);
                     let row = records.slice(index, 1.min(records.num_rows()));
-                    // The error of that row: the one of the batch may be that of another row.
+                    // The error of this row, since the error of the batch may be the error of
+                    // another row.
                     let of_row = self.expressions.iter().find_map(|it| it.evaluate(&row).err());
                     faults.note(index, expression.text(), of_row.unwrap_or(error));
                     break;

@@ -113,7 +113,7 @@ impl Operator for Filtering {
         let records = input.into_records();
         let (records, columns) = self.0.of(&records, out)?;
         let Some(passes) = columns[0].as_boolean_opt() else { return Ok(Flow::NeedInput) };
-        // Nothing is copied where every row passes.
+        // If every row passes, no row is copied.
         if passes.true_count() == records.num_rows() {
             out.send(records);
         } else {

@@ -46,7 +46,8 @@ pub struct Map {
 }
 
 impl Map {
-    /// Calls `function` with every batch; the batches it returns must have the schema `output`.
+    /// Calls `function` with every batch. The batches that `function` returns must have the schema
+    /// `output`.
     pub fn new(
         output: SchemaRef,
         function: impl FnMut(RecordBatch) -> Result<RecordBatch, OperatorError> + Send + 'static,
@@ -54,8 +55,8 @@ impl Map {
         Self { output, load: Load::Light, function: Box::new(function) }
     }
 
-    /// Places the function on a core of its own if there is one: for functions that cost more
-    /// than passing a batch to another thread.
+    /// Runs the function on a core of its own if a core is free, for functions that cost more than
+    /// passing a batch to another thread.
     #[must_use]
     pub fn heavy(mut self) -> Self {
         self.load = Load::Heavy;

@@ -113,7 +113,7 @@ impl OperatorSpec for Select {
 
     fn demand(&self, _: usize, output: &Demand) -> Demand {
         let has_all = self.columns.iter().any(|text| text.trim_start().starts_with('*'));
-        // A name of the output may be that of a computed column.
+        // A name in the output may be the name of a computed column.
         let passed = if has_all { output.clone().of_words() } else { Demand::none() };
         let passed = passed.unconditional();
         let read = self.columns.iter().fold(passed, |demand, text| demand_of(text, demand));
@@ -139,7 +139,7 @@ impl OperatorSpec for Select {
     }
 }
 
-/// The column of the values of a column of lists.
+/// The column of the values of a list.
 fn value_field(list: &Field) -> Result<FieldRef, BindError> {
     match list.data_type() {
         DataType::List(item) => Ok(Arc::new(item.as_ref().clone().with_name(list.name()))),
@@ -153,9 +153,9 @@ fn value_field(list: &Field) -> Result<FieldRef, BindError> {
 struct Selecting {
     evaluation: Evaluation,
     schema: SchemaRef,
-    /// The column of lists of which each value makes a row.
+    /// The column of lists whose values become rows.
     unnested: Option<usize>,
-    /// Columns of a batch that is unnested, and its next value.
+    /// Columns of the batch that is being unnested, and the number of its next value.
     pending: Option<(Vec<ArrayRef>, usize)>,
 }
 
@@ -209,18 +209,18 @@ impl Operator for Selecting {
 /// Maximum bytes of the copies of rows in a batch of values.
 const UNNESTED_BYTES: usize = 16 << 20;
 
-/// Some values of a column of lists, with the row of each.
+/// Some values of a column of lists, and the row of each value.
 struct Places {
     values: Vec<u32>,
     rows: Vec<u32>,
-    /// Number of values, over all lists that are not null, before the next part.
+    /// Number of values before the next part, over all lists that are not null.
     end: usize,
     is_last: bool,
 }
 
 impl Places {
-    /// At most a batch of values, from the one with number `begin` on. Each value has a copy of
-    /// the row in the `others` columns, so that a row with long texts makes smaller batches.
+    /// At most a batch of values, from value number `begin` on. Each value gets a copy of its row
+    /// in the `others` columns, so that rows with long texts make smaller batches.
     fn new(
         lists: &arrow_array::ListArray,
         begin: usize,
@@ -240,7 +240,7 @@ impl Places {
             let mut room = BATCH_ITEMS - values.len();
             if skipped < len {
                 let bytes = row_bytes(others, row)?;
-                // One value at least, so that each batch comes further.
+                // Each batch has at least one value, so that each call advances.
                 let fitting = bytes_left / bytes.max(1);
                 room = room.min(if values.is_empty() { fitting.max(1) } else { fitting });
                 bytes_left =

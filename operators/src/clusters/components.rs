@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// A forest of numbers: each tree is a component.
+/// A forest of numbers, in which each tree is a component.
 #[derive(Debug, Default)]
 pub(super) struct Components {
-    /// The parent of each number; a root is its own.
+    /// The parent of each number; a root is its own parent.
     parents: Vec<u32>,
 }
 
 impl Components {
-    /// Bytes for each number.
+    /// Bytes of memory per number.
     pub(super) const BYTES: usize = size_of::<u32>();
 
-    /// Number of numbers.
+    /// How many numbers the forest has.
     pub(super) fn len(&self) -> usize {
         self.parents.len()
     }
@@ -23,7 +23,7 @@ impl Components {
         self.parents.capacity() * Self::BYTES
     }
 
-    /// Adds the numbers up to `len`, each of which is a component.
+    /// Adds the numbers up to `len`, each as a component of its own.
     pub(super) fn grow(&mut self, len: usize) {
         let begin = self.parents.len();
         self.parents.extend(
@@ -35,7 +35,7 @@ impl Components {
     /// Joins the components of two numbers.
     pub(super) fn join(&mut self, one: u32, other: u32) {
         let (one, other) = (self.root(one), self.root(other));
-        // By index: the tree of the later root hangs below the earlier one.
+        // The root with the smaller number becomes the root of both trees.
         self.parents[one.max(other) as usize] = one.min(other);
     }
 
@@ -53,11 +53,11 @@ impl Components {
         }
     }
 
-    /// Bytes that [`Self::grouped`] takes for each number, with `order`.
+    /// Bytes that [`Self::grouped`] takes per number, including `order`.
     pub(super) const GROUPED_BYTES: usize = 4 * size_of::<u32>();
 
-    /// The numbers by components. `order` has all of them; components come in the order of their
-    /// first number there, and the numbers of each in that order, too.
+    /// The numbers by components. `order` has all numbers. Components stand in the order of their
+    /// first numbers in `order`, and the numbers of a component stand in the order of `order`, too.
     pub(super) fn grouped(mut self, order: &[u32]) -> Groups {
         let mut group_of_root = vec![u32::MAX; self.len()];
         let mut starts = vec![0_u32];
@@ -74,12 +74,13 @@ impl Components {
         }
         let mut members = vec![0; order.len()];
         for &number in order {
-            // The start of a group moves to its end, which is the start of the next one.
+            // The start of a group moves to the end of the group, which is the start of the next
+            // group.
             let group = group_of_root[self.root(number) as usize] as usize;
             members[starts[group] as usize] = number;
             starts[group] += 1;
         }
-        // Each start is now the end of its group, and the last entry is the end twice.
+        // Each start is now the end of its group, and the last end occurs twice.
         starts.pop();
         starts.insert(0, 0);
         Groups { members, starts }
@@ -91,7 +92,7 @@ impl Components {
 pub(super) struct Groups {
     /// The members of all groups, one group after the other.
     members: Vec<u32>,
-    /// The start of each group, and the end of the last one.
+    /// The start of each group, and the end of the last group.
     starts: Vec<u32>,
 }
 

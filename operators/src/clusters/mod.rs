@@ -126,7 +126,7 @@ impl Clusters {
         self
     }
 
-    /// The ids of both rows of a pair, and their type.
+    /// The ids of both rows of a pair, and the type of the ids.
     fn ids(&self, input: &SchemaRef) -> Result<([ColumnInput; 2], DataType), BindError> {
         let bind = |text: &str, parameter| {
             let (column, found) = ColumnInput::bind(input, text, parameter)?;

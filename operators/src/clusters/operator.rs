@@ -1,4 +1,4 @@
-//! The state of the operator, and its rows.
+//! The state of the operator, and the rows that the operator sends.
 
 use std::mem;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn output_schema(kind: &DataType) -> SchemaRef {
     ]))
 }
 
-/// The ids of pairs, and their numbers.
+/// The ids of the pairs, and the number of each id.
 pub(super) struct Ids {
     pub(super) columns: [ColumnInput; 2],
     pub(super) names: ItemNames,
@@ -38,13 +38,13 @@ pub(super) struct Ids {
     pub(super) bad: BadRows,
 }
 
-/// The clusters of the pairs so far, and then their rows.
+/// The clusters of the pairs so far, and, after the end of the input, their rows.
 pub(super) struct Clustering {
     ids: Ids,
     keep: Keep,
     schema: SchemaRef,
     components: Components,
-    /// Whether each id has been the right one of a pair.
+    /// Whether each id has been the right id of a pair.
     are_right: Vec<bool>,
     /// Numbers of the ids of a batch.
     numbers: [Vec<u32>; 2],
@@ -53,10 +53,10 @@ pub(super) struct Clustering {
     rows: Option<Rows>,
 }
 
-/// Rows that wait to leave.
+/// Rows that have not been sent.
 struct Rows {
     groups: Groups,
-    /// The next group, and the next place.
+    /// The next group, and the next place in the group.
     group: usize,
     place: usize,
 }
@@ -76,7 +76,7 @@ impl Clustering {
         }
     }
 
-    /// The memory, of which all but the ids is taken.
+    /// The memory budget of the state, in which all memory but the memory of the ids is taken.
     fn budget(&self) -> Result<Budget, BudgetFull> {
         let mut budget = self.ids.memory.budget();
         let numbers: usize = self.numbers.iter().map(|numbers| size_of_val(&numbers[..])).sum();
@@ -84,7 +84,7 @@ impl Clustering {
         Ok(budget)
     }
 
-    /// Numbers the ids of one side of the pairs.
+    /// Gives numbers to the ids of one side of the pairs.
     fn number(&mut self, side: usize, ids: &ArrayRef) -> Result<(), OperatorError> {
         let native = to_native(&cast(ids, self.ids.names.item_type())?)?;
         let budget = self.budget()?;
@@ -114,7 +114,8 @@ impl Clustering {
         self.grow()?;
         let [left, right] = &self.numbers;
         for (&left, &right) in left.iter().zip(right) {
-            // A row that is paired with itself has no earlier partner.
+            // A row that is paired with itself has no earlier partner, so such a pair does not
+            // count as a match.
             self.components.join(left, right);
             self.are_right[right as usize] |= left != right;
         }
@@ -122,7 +123,7 @@ impl Clustering {
         Ok(())
     }
 
-    /// Makes room for the ids that are new.
+    /// Makes room for the new ids.
     fn grow(&mut self) -> Result<(), BudgetFull> {
         let (known, len) = (self.components.len(), self.ids.names.len());
         let more = len - known;
@@ -147,13 +148,13 @@ impl Clustering {
         let len = u32::try_from(len).expect("numbers of items have 32 bits");
         let mut order: Vec<u32> = (0..len).collect();
         self.ids.names.sort(&mut order);
-        // The order of the ids makes the rows the same, whatever the order of the pairs was.
+        // The order of the ids makes the rows independent of the order of the pairs.
         let groups = mem::take(&mut self.components).grouped(&order);
         self.clusters = groups.len() as u64;
         Ok(Rows { groups, group: 0, place: 0 })
     }
 
-    /// The next rows; none if that is all.
+    /// The next rows; `None` if all rows have been sent.
     fn next_rows(&mut self) -> Option<RecordBatch> {
         let Rows { groups, group, place } = self.rows.as_mut()?;
         let (mut firsts, mut sizes, mut kept) = (Vec::new(), Vec::new(), Vec::new());
@@ -163,7 +164,7 @@ impl Clustering {
             let first = groups.members()[places.start];
             let taken = *place..places.end.min(*place + BATCH_ITEMS - firsts.len());
             let size = u32::try_from(places.len()).expect("numbers of items have 32 bits");
-            // A large cluster goes on in the next batch.
+            // The rows of a large cluster continue in the next batch.
             firsts.extend(taken.clone().map(|_| first));
             sizes.extend(taken.clone().map(|_| size));
             kept.extend(taken.clone().map(|at| match self.keep {

@@ -14,7 +14,7 @@ use crate::testing::{bind_operator, run_operator};
 
 type Row = (i64, i64, u32, bool);
 
-/// Components by marking all that can be reached.
+/// Components, found by marking all numbers that can be reached from a number.
 fn by_hand(pairs: &[(i64, i64)], keep: Keep) -> Vec<Row> {
     let mut near = BTreeMap::<i64, BTreeSet<i64>>::new();
     for &(left, right) in pairs {

@@ -6,7 +6,7 @@ use arrow_schema::{ArrowError, DataType, Schema};
 use thiserror::Error;
 use trommel_engine::suggest::suggestion;
 
-/// Characters of an expression that a message shows.
+/// Maximum characters of an expression that a message shows.
 const SHOWN_CHARS: usize = 60;
 
 /// An expression that cannot be compiled, with the place in its text.
@@ -37,7 +37,7 @@ impl ExpressionError {
     }
 }
 
-/// A value that cannot be computed for some row.
+/// Error of a row whose value cannot be computed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{part}`: {reason}")]
 pub struct EvaluationError {
@@ -58,7 +58,7 @@ impl EvaluationError {
     }
 }
 
-/// The part at fault, or the rest of the text where the part is empty.
+/// The part at fault, or the rest of the text if the part is empty.
 fn excerpt(text: &str, at: &Range<usize>) -> String {
     let chars = text.chars().skip(at.start);
     let part: String = match at.len() {
@@ -76,7 +76,7 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// A column that the schema lacks.
+/// The reason that the schema lacks a column.
 pub(super) fn no_column(name: &str, schema: &Schema) -> String {
     let columns: Vec<String> = schema
         .fields()
@@ -89,7 +89,7 @@ pub(super) fn no_column(name: &str, schema: &Schema) -> String {
     format!("the input has no column `{name}`; it has {has}{hint}")
 }
 
-/// A question for the nearest of `names`, or nothing.
+/// A question that proposes the nearest of `names`, or an empty text.
 pub(super) fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
     suggestion(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
@@ -102,7 +102,7 @@ pub(super) fn both(left: &DataType, right: &DataType) -> String {
 /// Reason why a value does not exist, before its place is known.
 pub(super) type Reason = String;
 
-/// The words of a kernel's error.
+/// The message of a kernel's error.
 pub(super) fn said(error: &ArrowError) -> Reason {
     match error {
         ArrowError::DivideByZero => "division by zero".to_owned(),

@@ -4,16 +4,17 @@
 //! "status >= 500 and lower(host) like 'www.%'"
 //!     │ parse      text ──► tree of the crate `sqlparser`, within limits
 //!     │ compile    tree + schema ──► nodes with types; constants are folded, equal nodes are one
-//!     ▼ evaluate   nodes + batch ──► column; the kernels are those of Arrow
+//!     ▼ evaluate   nodes + batch ──► column, by the kernels of Arrow
 //! ```
 //!
-//! Names and results of functions are those of DuckDB, which the tests compare row by row. These
-//! are different: whole numbers are computed in 64 bits (DuckDB keeps narrow types, whose sums
-//! overflow), literals with a decimal point are float64, a text is compared with another type only
-//! if one of both is a literal, and patterns are those of the crate `regex`.
+//! Names and results of functions follow DuckDB, and the tests compare the results row by row.
+//! There are four differences: whole numbers are computed in 64 bits (DuckDB keeps narrow types,
+//! whose sums overflow), literals with a decimal point are float64, a text is compared with another
+//! type only if one of the two is a literal, and patterns have the syntax of the crate `regex`.
 //!
-//! `and`, `or`, `case` and `coalesce` evaluate a later operand only for the rows that need it,
-//! where the operand can fail or is expensive. So `x <> 0 and 10 // x > 2` has no error.
+//! `and`, `or`, `case` and `coalesce` evaluate a later operand only for the rows that need the
+//! operand, if the operand can fail or is expensive. Therefore `x <> 0 and 10 // x > 2` has no
+//! error.
 //!
 //! | folder or file | contents |
 //! |---|---|
@@ -51,7 +52,7 @@ use evaluate::node::{NodeId, Program};
 pub(crate) fn demand_of(text: &str, demand: Demand) -> Demand {
     match compile::parse::names(text) {
         Some((columns, words)) => columns.into_iter().fold(demand.words(words), Demand::column),
-        // The error comes when the expression is compiled.
+        // The error is reported when the expression is compiled.
         None => Demand::all(),
     }
 }
@@ -85,13 +86,13 @@ impl Expression {
     /// Compiles `text` for batches of `schema`.
     ///
     /// # Errors
-    /// If the text is no expression, names a column or function that there is not, or combines
-    /// types that do not fit.
+    /// If the text is no expression, names an unknown column or function, or combines types that do
+    /// not fit.
     pub fn new(text: &str, schema: &Schema) -> Result<Self, ExpressionError> {
         Self::of_tree(text, &compile::parse::expression(text)?, schema)
     }
 
-    /// As [`Self::of_tree`], in the form that functions compute with.
+    /// Compiles a tree to the form that functions compute with.
     fn of_operand(text: &str, tree: &Expr, schema: &Schema) -> Result<Self, ExpressionError> {
         let (program, root) = compile::tree::compile_operand(text, tree, schema)?;
         Ok(Self { text: text.to_owned(), program, root })
@@ -102,13 +103,13 @@ impl Expression {
         Ok(Self { text: text.to_owned(), program, root })
     }
 
-    /// The text.
+    /// The text of the expression.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Type of the column that it makes.
+    /// Type of the column that the expression makes.
     #[must_use]
     pub fn data_type(&self) -> &DataType {
         self.program.data_type(self.root)
@@ -122,15 +123,15 @@ impl Expression {
         }
     }
 
-    /// Place of the column, if the expression is nothing but a column.
+    /// Place of the column, if the expression is a bare column.
     pub(crate) fn column(&self) -> Option<usize> {
         self.program.column(self.root)
     }
 
-    /// The value of each row of `records`, which have the schema it was compiled for.
+    /// The value of each row of `records`, whose schema is the schema of the compilation.
     ///
     /// # Errors
-    /// If the value of a row cannot be computed, such as that of a cast.
+    /// If the value of a row cannot be computed, such as a failing cast.
     pub fn evaluate(&self, records: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
         let mut frame = Frame::of_batch(&self.program, records);
         let value = frame.evaluate(self.root)?;

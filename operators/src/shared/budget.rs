@@ -1,9 +1,10 @@
 //! Memory budget of one operator.
 //!
-//! An [`Allowance`] is what a stage may take of the memory that the stages of a pipeline share. It
-//! reserves there the most that the stage has needed so far, so that a stage that needs little
-//! leaves the rest to the others, in whatever order they grow. A [`Budget`] adds up what is there
-//! at one time, and asks the allowance before more than ever is allocated.
+//! An [`Allowance`] is the memory that a stage may take from the memory that the stages of a
+//! pipeline share. The allowance reserves the maximum that the stage has needed so far: a stage
+//! that needs little leaves the remaining memory to other stages, in whatever order the stages
+//! grow. A [`Budget`] adds up the memory in use at one time, and asks the allowance before the
+//! stage allocates more than ever.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,8 +14,8 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use crate::shared::parameters::refuse;
 
-/// An allowance grows by an eighth more than is needed, up to this many bytes, so that it seldom
-/// grows.
+/// An allowance grows by an eighth more than is needed, at most by this number of bytes more, so
+/// that growing is rare.
 const STEP_BYTES_MAX: usize = 1 << 20;
 
 /// The memory that a stage may take of its pipeline.
@@ -25,19 +26,19 @@ pub(crate) struct Allowance(Arc<Shared>);
 struct Shared {
     most: usize,
     pipeline: MemoryBudget,
-    /// The most that was needed so far.
+    /// The maximum that was needed so far.
     reserved: Mutex<Reservation>,
 }
 
 impl Allowance {
-    /// `bytes` that nobody else has.
+    /// An allowance of `bytes` bytes that no other stage shares.
     pub(crate) fn new(bytes: usize) -> Self {
         Self::of(&MemoryBudget::new(bytes), bytes, None)
     }
 
-    /// The memory of a stage: `memory_max` bytes, which must be there if the pipeline was given a
-    /// number, and are its own from the beginning. Without a number, as much as it comes to need
-    /// and the other stages have left, at most `most` bytes.
+    /// The memory of a stage. With a number, `memory_max` bytes, which are reserved from the
+    /// beginning and must be available. Without a number, as much memory as the stage comes to need
+    /// and other stages have left, at most `most` bytes.
     pub(crate) fn of_stage(
         memory_max: Option<usize>,
         most: usize,
@@ -62,19 +63,19 @@ impl Allowance {
         Self(Arc::new(Shared { most, pipeline: pipeline.clone(), reserved }))
     }
 
-    /// A budget of all of it, nothing of which is used.
+    /// A budget of the whole allowance, without bytes in use.
     pub(crate) fn budget(&self) -> Budget {
         Budget { used: 0, reserved: 0, allowance: self.clone() }
     }
 
-    /// Bytes that the stage could have now.
+    /// Bytes that the stage could have at present.
     pub(crate) fn bytes(&self) -> usize {
         let reserved = self.0.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.most.min(reserved.bytes().saturating_add(self.0.pipeline.left()))
     }
 
-    /// Reserves `needed` bytes in all, if they are not, and a few more if these are there. Returns
-    /// the bytes that are reserved, or else those that could be.
+    /// Reserves `needed` bytes in all, unless as many are reserved, and some more if available.
+    /// Returns the reserved bytes. The error is the number of bytes that could be reserved.
     fn grow(&self, needed: usize) -> Result<usize, usize> {
         let Shared { most, pipeline, reserved } = &*self.0;
         let mut reserved = reserved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,19 +91,19 @@ impl Allowance {
     }
 }
 
-/// Bytes of a vector of `capacity` elements of `element` bytes, `len` of which are used, while
-/// `more` are added. A vector that is full is copied to one of twice the size.
+/// Bytes of a vector of `capacity` elements of `element` bytes, of which `len` are used, while
+/// `more` elements are added. A full vector is copied to a vector of twice the size.
 pub(crate) fn bytes_with(capacity: usize, len: usize, more: usize, element: usize) -> usize {
     let needed = len + more;
     let copied = if needed > capacity { needed.max(2 * capacity) } else { 0 };
     element * (capacity + copied)
 }
 
-/// Bytes that an operator may use, and bytes that it uses.
+/// Bytes that an operator may use, and bytes in use.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     used: usize,
-    /// Bytes that the allowance has reserved for certain.
+    /// Bytes that the allowance has reserved at least.
     reserved: usize,
     allowance: Allowance,
 }
@@ -118,24 +119,24 @@ pub struct BudgetFull {
     pub what: &'static str,
     /// Bytes in use with this request.
     pub needed: usize,
-    /// Bytes that the operator could have had in all.
+    /// Bytes that the operator could have in all.
     pub allowed: usize,
 }
 
 impl Budget {
-    /// A budget of `allowed` bytes, none of them used.
+    /// A budget of `allowed` bytes, without bytes in use.
     pub(crate) fn new(allowed: usize) -> Self {
         Allowance::new(allowed).budget()
     }
 
-    /// Takes `bytes` for `what`, before these are allocated.
+    /// Takes `bytes` for `what`, before the bytes are allocated.
     pub(crate) fn take(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         self.reserve(what, bytes)?;
         self.used += bytes;
         Ok(())
     }
 
-    /// Makes sure of `bytes` for `what`, without taking them.
+    /// Makes sure that `bytes` are available for `what`, without taking the bytes.
     pub(crate) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         let needed = self.used.saturating_add(bytes);
         if needed > self.reserved {
@@ -145,12 +146,14 @@ impl Budget {
         Ok(())
     }
 
-    /// Makes room for `more` elements of `what` in `list`, whose capacity is taken of this budget,
-    /// before it is allocated. A full list grows to twice its capacity, or by an eighth where
-    /// there is no memory for twice: so each element is copied a limited number of times.
+    /// Makes room for `more` elements of `what` in `list` before the room is allocated. The
+    /// capacity of `list` has been taken from this budget. A full list grows to twice its capacity,
+    /// or by an eighth if there is no memory for twice the capacity, so that each element is copied
+    /// a limited number of times.
     ///
     /// # Errors
-    /// If there is no room for the old list and the new one, which exist together for a moment.
+    /// If the budget has no room for the old list and the new list, which exist together for a
+    /// moment.
     pub(crate) fn grow<T>(
         &mut self,
         what: &'static str,
@@ -172,8 +175,8 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives the capacity back that `list`, which has [grown](Self::grow), does not use, if there
-    /// is room for a copy.
+    /// Gives back the unused capacity of `list`, which has [grown](Self::grow), if the budget has
+    /// room for a copy.
     pub(crate) fn trim<T>(&mut self, what: &'static str, list: &mut Vec<T>) {
         let old = list.capacity();
         if list.len() < old && self.reserve(what, size_of_val(&list[..])).is_ok() {
@@ -182,7 +185,7 @@ impl Budget {
         }
     }
 
-    /// Gives `bytes` back that were taken before.
+    /// Gives back `bytes` that were taken before.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.used -= bytes;
     }
@@ -201,11 +204,11 @@ mod tests {
         one.take("the first", 560).unwrap();
         other.take("the second", 250).unwrap();
         third.take("the third", 100).unwrap();
-        // Of 1,000 bytes, 100 are for the third stage, and 560 and a few more for the first.
+        // Of 1,000 bytes, 100 belong to the third stage, and 560 and some more to the first stage.
         let full = other.take("more", 100).unwrap_err();
         assert!(full.needed == 350 && (250..=340).contains(&full.allowed), "{full}");
         assert!(third.take("more", 1).is_err());
-        // A stage may have again what it has had.
+        // A stage may take bytes again that the stage has given back.
         one.give_back(500);
         one.take("the first again", 500).unwrap();
         drop((one, other, third));
@@ -231,7 +234,7 @@ mod tests {
                 assert_eq!(budget.used, size_of::<u32>() * list.capacity());
             };
             assert_eq!((full.what, full.allowed), ("the numbers", allowed));
-            // All memory but an eighth, of which the half is for the copy.
+            // The list uses all memory but an eighth, and half of the memory is for the copy.
             assert!(size_of::<u32>() * (list.len() + 7) * 9 / 4 + 100 > allowed, "{}", list.len());
             assert!(copied <= 9 * list.len(), "{copied} copied for {}", list.len());
             list.truncate(7);

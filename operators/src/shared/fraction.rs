@@ -1,9 +1,9 @@
 //! Exact fractions in texts and JSON, for shares and thresholds.
 //!
 //! A text is read exactly: a decimal, a fraction of two whole numbers, or a percentage. A float of
-//! JSON or of a program stands for the *simplest* fraction that rounds to it, which has the least
-//! denominator: 0.07 is 7/100, and 5.0 / 6.0 is 5/6. So a share that a program has computed by a
-//! division is the share that it means.
+//! JSON or of a program stands for the *simplest* fraction that rounds to the float, the fraction
+//! with the least denominator: 0.07 is 7/100, and 5.0 / 6.0 is 5/6. A share that a program has
+//! computed by a division is therefore the share that the program means.
 
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// Why a text is no fraction.
+/// Reason why a text is no fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FractionError {
     /// The text is neither a decimal number nor a fraction.
@@ -56,14 +56,15 @@ fn whole(digits: &str) -> Result<u64, FractionError> {
     })
 }
 
-/// Bits of a float after the first one, and the exponent of the last one at most.
+/// Bits of a float after the first bit, and the exponent of the last bit at most.
 const MANTISSA_BITS: i32 = 52;
 
-/// The simplest fraction that rounds to `float`: the one with the least denominator, in lowest
-/// terms. Zero for numbers below 2^-65; none for those from 2^63 on, and for negative ones.
+/// The simplest fraction that rounds to `float`: the fraction with the least denominator, in lowest
+/// terms. Zero for numbers below 2^-65; `None` for numbers from 2^63 on and for negative numbers.
 ///
-/// It is between the middles of the float and its neighbours, which belong to a float whose last
-/// bit is 0. A walk down their continued fractions finds it in as many steps as those have terms.
+/// The fraction lies between the middles of the float and its neighbours. A middle belongs to the
+/// float whose last bit is 0. A walk down the continued fractions of the two middles finds the
+/// fraction in as many steps as the continued fractions have terms.
 pub(crate) fn simplest(float: f64) -> Option<(u64, u128)> {
     if !(0.0..2.0_f64.powi(63)).contains(&float) {
         return None;
@@ -75,7 +76,8 @@ pub(crate) fn simplest(float: f64) -> Option<(u64, u128)> {
     let exponent = i32::try_from(bits >> MANTISSA_BITS).ok()? - 1023 - MANTISSA_BITS;
     let mantissa = u128::from(bits & ((1 << MANTISSA_BITS) - 1) | 1 << MANTISSA_BITS);
     let is_power = mantissa == 1 << MANTISSA_BITS;
-    // In units of a quarter of the last bit; the neighbour below a power of two is half as far.
+    // The unit is a quarter of the last bit; below a power of two, the neighbour is half as far
+    // away.
     let (middle, below, above) = (mantissa * 4, if is_power { 1 } else { 2 }, 2);
     let shift = u32::try_from(-(exponent - 2)).unwrap_or(0);
     let scale = u32::try_from(exponent - 2).unwrap_or(0);
@@ -85,9 +87,9 @@ pub(crate) fn simplest(float: f64) -> Option<(u64, u128)> {
     Some((u64::try_from(found.0).ok()?, found.1))
 }
 
-/// The fraction with the least denominator between two fractions, or on one of them.
+/// The fraction with the least denominator between two fractions; a bound counts if `is_closed`.
 fn between(mut low: (u128, u128), mut high: (u128, u128), is_closed: bool) -> (u128, u128) {
-    // Terms of the continued fraction, which both have in common up to the last.
+    // Terms of the continued fraction. Both bounds have the same terms up to the last term.
     let mut terms = Vec::new();
     loop {
         let (term, rest) = (low.0 / low.1, low.0 % low.1);
@@ -95,17 +97,18 @@ fn between(mut low: (u128, u128), mut high: (u128, u128), is_closed: bool) -> (u
             terms.push(term);
             break;
         }
-        // Whether the next whole number is between them.
+        // Whether the next whole number lies between the bounds.
         let next = (term + 1) * high.1;
         if next < high.0 || next == high.0 && is_closed {
             terms.push(term + 1);
             break;
         }
         terms.push(term);
-        // The rests of both are below one; their reciprocals change places.
+        // The rests of both bounds are below one, so their reciprocals change places.
         (low, high) = ((high.1, high.0 - term * high.1), (low.1, rest));
         if high.1 == 0 {
-            // The lower bound was whole and does not count: as near to it as one likes.
+            // The lower bound is a whole number and does not count: the fraction may lie as near to
+            // the bound as needed.
             terms.push(low.0 / low.1 + 1);
             break;
         }
@@ -128,13 +131,13 @@ where
 
 /// A number that is given as a whole number, a float or a text.
 pub(crate) trait Given: FromStr<Err: Display> {
-    /// Completes the error of another value.
+    /// The part of an error message that says which values are valid.
     const EXPECTED: &'static str;
 
-    /// The number for a float, which stands for a fraction.
+    /// The number for a float, which stands for its simplest fraction.
     ///
     /// # Errors
-    /// If it is out of range, in words.
+    /// A sentence if the number is out of range.
     fn of_float(float: f64) -> Result<Self, String>;
 }
 
@@ -176,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// The simplest fraction by trying all denominators; a quotient is rounded once.
+    /// The simplest fraction, found by trying all denominators; each quotient is rounded once.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small")]
     fn tried(float: f64, most: u32) -> Option<(u64, u128)> {
         (1..=most).find_map(|denominator| {
@@ -205,7 +208,7 @@ mod tests {
     fn floats_at_the_ends_have_fractions() {
         for float in [1.0 - f64::EPSILON / 2.0, 1.0 + f64::EPSILON, 2.0_f64.powi(-65), 0.5, 1e18] {
             let (numerator, denominator) = simplest(float).unwrap();
-            // The numbers may need more than 53 bits, which rounds them, too.
+            // The numbers may need more than 53 bits, and are then rounded as well.
             let ratio = numerator as f64 / denominator as f64 / float;
             assert!((ratio - 1.0).abs() <= f64::EPSILON, "{numerator}/{denominator}");
         }
@@ -234,7 +237,8 @@ mod tests {
             let near = f64::from(numerator) / f64::from(denominator);
             let float = f64::from_bits(near.to_bits().checked_add_signed(step).unwrap());
             let found = simplest(float).unwrap();
-            // A whole number of 53 bits is exact, and so is the quotient but for one rounding.
+            // A whole number of 53 bits is exact, and the quotient of two such numbers is rounded
+            // only once.
             if found.0 < 1 << 53 && found.1 < 1 << 53 {
                 prop_assert_eq!(found.0 as f64 / found.1 as f64, float);
             }

@@ -3,16 +3,16 @@
 //! | folder or file | contents |
 //! |---|---|
 //! | `budget` | Memory budget of one operator |
-//! | `columns` | Columns that operators share, `line`, `item`, `id` and `set`: finding them and building them |
+//! | `columns` | Columns that operators share, `line`, `item`, `id` and `set`: how they are found and built |
 //! | `files` | Output files: of sinks, of states and of reports |
 //! | `fraction` | Exact fractions in texts and JSON, for shares and thresholds |
 //! | `items` | Items: the integers and texts that operators count, filter and look up |
-//! | `names` | The items of a column: integers or texts, each with a number of its own |
+//! | `names` | The items of a column, integers or texts, each with its own number |
 //! | `parameters` | Checks of parameters that Rust programs set |
-//! | `rejected` | Rows and lines that cannot be used, and what happens to them |
+//! | `rejected` | Rows and lines that cannot be used, and the actions for such rows |
 //! | `sets` | Sets of tokens: collected, numbered by frequency and sorted by size, with carried columns |
 //! | `share` | Shares of a stream as exact fractions |
-//! | `state` | States of operators as bytes: written down, and made again so that they go on as if nothing had happened |
+//! | `state` | States of operators as bytes, from which an operator continues as if it had not been interrupted |
 //! | `texts` | Distinct texts and their numbers |
 //! | `tokens` | Tokenizers, each of which can stop after a token and continue later |
 //! | `window` | Windows over a stream, and their cells |

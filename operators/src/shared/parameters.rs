@@ -1,5 +1,5 @@
-//! Checks of parameters that Rust programs set. A configuration has been checked against its
-//! schema before.
+//! Checks of parameters that Rust programs set. A configuration is checked against its schema
+//! before.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -17,33 +17,34 @@ pub(crate) use trommel_macros::parameters;
 /// Default items per batch: few enough for the second-level cache, and many enough to hide the
 /// engine's cost of some 110 ns per stage and batch (`trommel-bench engine`).
 pub(crate) const BATCH_ITEMS: usize = 16_384;
-/// Bytes of text, or of tokens of sets, after which a batch is sent before it has all its items.
+/// Bytes of text, or of tokens of sets, at which a batch is sent before the batch has all its
+/// items.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
-/// The mistakes of one stage: all checks that do not depend on each other are made, so that one
-/// round tells all that is wrong. A check that needs the value of a failed one is left out, since
-/// its mistake might follow from the first.
+/// The mistakes of one stage. All checks that do not depend on each other are made, so that one
+/// round reports all mistakes. A check that needs the value of a failed check is left out, since
+/// its mistake might follow from the first mistake.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes(Vec<BindError>);
 
 impl Mistakes {
-    /// The value of a check; none if that has found a mistake, which is kept.
+    /// The value of a check; `None` if the check has found a mistake, which is kept.
     pub(crate) fn check<T>(&mut self, checked: Result<T, BindError>) -> Option<T> {
         checked.map_err(|mistake| self.0.push(mistake)).ok()
     }
 
-    /// Keeps the mistake that there is if `is_wrong`.
+    /// Keeps the mistake `mistake` if `is_wrong`.
     pub(crate) fn refuse(&mut self, is_wrong: bool, mistake: impl FnOnce() -> BindError) {
         self.0.extend(is_wrong.then(mistake));
     }
 
-    /// The values of all checks, if none has found a mistake.
+    /// The values of all checks, if no check has found a mistake.
     ///
     /// # Errors
     /// All mistakes, as one error.
     ///
     /// # Panics
-    /// If there is no mistake, and a value is missing all the same.
+    /// If no check has found a mistake, and a value is missing nevertheless.
     pub(crate) fn all<T>(self, values: impl FnOnce() -> Option<T>) -> Result<T, BindError> {
         BindError::collect(self.0.into_iter().map(Err))?;
         Ok(values().expect("a check without a mistake has a value"))

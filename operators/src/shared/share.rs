@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::shared::fraction::{self, FractionError, Given, greatest_common_divisor};
 
-/// The most decimals that are kept.
+/// Maximum decimals of a share.
 const DECIMALS_MAX: usize = 38;
 
 /// A share of a stream, from 0 to 1: an exact fraction.
@@ -39,7 +39,7 @@ pub struct Share {
     denominator: u128,
 }
 
-/// Why a share is refused.
+/// Reason why a share is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ShareError {
@@ -58,7 +58,7 @@ pub enum ShareError {
         /// The share as given.
         text: String,
     },
-    /// The share has more digits than are kept.
+    /// The share has more digits than a share can have.
     #[error("invalid share {text:?}: expected at most {DECIMALS_MAX} decimals, numbers below 2^64")]
     TooLong {
         /// The share as given.
@@ -70,7 +70,7 @@ impl Share {
     /// The share `numerator / denominator`.
     ///
     /// # Errors
-    /// If that is above 1, or `denominator` is 0.
+    /// If the share is above 1, or `denominator` is 0.
     pub fn new(numerator: u64, denominator: u64) -> Result<Self, ShareError> {
         Self::of(numerator, denominator.into())
     }
@@ -88,7 +88,7 @@ impl Share {
     /// The least count that is at least this share of `observed`.
     ///
     /// # Panics
-    /// Never: it is at most `observed`.
+    /// Never: the count is at most `observed`.
     #[must_use]
     pub fn least_count(self, observed: u64) -> u64 {
         let least = (u128::from(observed) * u128::from(self.numerator)).div_ceil(self.denominator);
@@ -96,7 +96,7 @@ impl Share {
     }
 }
 
-/// All of a stream reaches it.
+/// The share 0, which every item reaches.
 impl Default for Share {
     fn default() -> Self {
         Self { numerator: 0, denominator: 1 }
@@ -112,7 +112,7 @@ impl fmt::Display for Share {
 impl FromStr for Share {
     type Err = ShareError;
 
-    /// Reads a decimal number, a fraction of two whole ones or a percentage, exactly.
+    /// Reads a decimal number, a fraction of two whole numbers or a percentage, exactly.
     fn from_str(text: &str) -> Result<Self, ShareError> {
         let given = || text.to_owned();
         let (numerator, denominator) =

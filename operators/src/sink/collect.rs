@@ -54,8 +54,8 @@ impl Collect {
 }
 
 impl Collected {
-    /// Copies of the batches received and not taken so far; all of them once the run has been
-    /// joined. Copies share the data.
+    /// Copies of the batches that were received and not taken so far; after the run has been
+    /// joined, of all batches that were not taken. Copies share the data.
     #[must_use]
     pub fn batches(&self) -> Vec<RecordBatch> {
         self.lock().clone()

@@ -48,7 +48,8 @@ impl Operator for Discard {
         Ok(Flow::NeedInput)
     }
 
-    /// False: a run ends when all other sinks have finished, even if this one could take more.
+    /// False: a run ends when all other sinks have finished, even if this sink could take more
+    /// rows.
     fn needs_input(&self) -> bool {
         false
     }

@@ -17,8 +17,8 @@ use trommel_engine::operator::{
 
 use crate::shared::columns::{SchemaMismatch, check_schema};
 
-/// Longest wait for the bell. It is rung for every batch, so the time only bounds the damage of a
-/// ring that the system lost.
+/// Longest wait for the bell. Each batch rings the bell, so this limit only matters if the system
+/// loses a ring.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Sends the batches that a [`Feeder`] hands over, in their order. The stream ends when the feeder
@@ -52,19 +52,19 @@ const WAIT: Duration = Duration::from_secs(1);
 pub struct Feed {
     schema: SchemaRef,
     batches: Receiver<RecordBatch>,
-    /// Readable when there is a batch, or no feeder any more.
+    /// The bell: readable while a batch waits, and after the feeder was dropped.
     bell: Arc<OwnedFd>,
 }
 
 /// Hands batches over to a [`Feed`], from any thread.
 pub struct Feeder {
     schema: SchemaRef,
-    /// `None` while it is dropped.
+    /// `None` while the feeder is dropped.
     batches: Option<Sender<RecordBatch>>,
     bell: Arc<OwnedFd>,
 }
 
-/// Why a batch was not handed over.
+/// Reason why a batch was not handed over.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FeedError {
@@ -81,7 +81,7 @@ pub enum FeedError {
 
 impl Feed {
     /// A source of batches with the given `schema`, and its feeder. At most `batches_max` batches
-    /// wait.
+    /// wait in the queue.
     ///
     /// # Errors
     /// If the operating system has no descriptor left.
@@ -117,21 +117,21 @@ impl Feeder {
         Ok(())
     }
 
-    /// The columns of its batches.
+    /// The columns of the batches that the source takes.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     fn ring(&self) {
-        // A write fails only at the greatest number, which is readable too.
+        // A write fails only if the counter is at its maximum, and the bell is readable then, too.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 }
 
 impl Drop for Feeder {
     fn drop(&mut self) {
-        // The end has to be there before the bell rings.
+        // The source reads the queue when the bell rings, so the queue has to end first.
         self.batches = None;
         self.ring();
     }
@@ -186,7 +186,7 @@ impl Source for Feed {
         }
     }
 
-    /// Sends the batches that were handed over before.
+    /// Sends the batches that were handed over before the stop.
     fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
         match self.batches.try_recv() {
             Ok(batch) => {

@@ -1,8 +1,9 @@
 //! Operator that joins several streams into one.
 //!
-//! Columns are matched by name, so inputs may have them in any order. `fill` gives constants for
-//! columns that an input lacks. So the two outputs of [`HeavyFilter`](crate::HeavyFilter), items
-//! and items with a count, become one stream again, and several filters can feed one counter.
+//! Columns are matched by name, so inputs may have their columns in any order. `fill` gives
+//! constants for columns that an input lacks. For example, the two outputs of
+//! [`HeavyFilter`](crate::HeavyFilter), items and items with a count, become one stream again, and
+//! several filters can feed one counter.
 
 #[cfg(test)]
 mod tests;
@@ -81,15 +82,15 @@ fn fill_schema(_: &mut SchemaGenerator) -> JsonSchemaOf {
 }
 
 impl Union {
-    /// Fills `column` with `value` in rows of inputs that lack it.
+    /// Fills `column` with `value` in rows of inputs that lack the column.
     #[must_use]
     pub fn fill(mut self, column: impl Into<String>, value: impl Into<Value>) -> Self {
         self.fill.insert(column.into(), value.into());
         self
     }
 
-    /// Columns of the output: the columns of the first input, then further ones in the order of the
-    /// inputs.
+    /// Columns of the output: the columns of the first input, then further columns in the order of
+    /// the inputs.
     fn output(&self, inputs: &[SchemaRef]) -> Result<SchemaRef, BindError> {
         let (mut mistakes, mut columns) = (Mistakes::default(), Vec::<MergedColumn>::new());
         for (number, input) in (1..).zip(inputs) {
@@ -161,7 +162,7 @@ impl OperatorSpec for Union {
                 if let Some((column, _)) = input.column_with_name(field.name()) {
                     return Some(Column::Input(column));
                 }
-                // A value that does not fit its column has been told.
+                // A constant that does not fit its column has been reported.
                 mistakes.refuse(!has_fill(field), || lacks(number, field));
                 let mut constants = constants.iter().flatten();
                 constants.position(|(column, _)| *column == index).map(Column::Constant)
@@ -175,7 +176,7 @@ impl OperatorSpec for Union {
     }
 }
 
-/// Output column, and the number of the first input that has it.
+/// Output column, with the number of the first input that has the column.
 struct MergedColumn {
     input: usize,
     field: Field,
@@ -186,7 +187,7 @@ impl MergedColumn {
         Self { input, field: field.clone() }
     }
 
-    /// Merges the column of the same name of input `number`.
+    /// Merges the column of input `number` that has the same name.
     fn merge(&mut self, number: usize, other: &Field) -> Result<(), BindError> {
         let (ours, theirs) = (self.field.data_type(), other.data_type());
         if ours != theirs {
@@ -217,7 +218,7 @@ fn lacks(number: usize, field: &Field) -> BindError {
     BindErrorKind::Value { value, allowed }.at("fill")
 }
 
-/// Array of one value; `None` if it does not fit `data_type`.
+/// Array of one value; `None` if the value does not fit `data_type`.
 fn constant(value: &Value, data_type: &DataType) -> Option<ArrayRef> {
     let array: ArrayRef = match value {
         Value::Null => return Some(new_null_array(data_type, 1)),
@@ -240,13 +241,13 @@ fn constant(value: &Value, data_type: &DataType) -> Option<ArrayRef> {
     cast_with_options(&array, data_type, &strict).ok()
 }
 
-/// Array of one repeated value: at least 1 row, and as many as the longest batch so far needed.
+/// Array of one repeated value: at least 1 row, and as many rows as the longest batch so far.
 #[derive(Debug)]
 struct Constant(ArrayRef);
 
 impl Constant {
     fn rows(&mut self, rows: usize) -> Result<ArrayRef, ArrowError> {
-        // Grown to the longest batch, then sliced: no allocation per batch.
+        // The array grows to the longest batch and is then sliced, so that no batch allocates.
         if self.0.len() < rows {
             self.0 = take(&self.0, &UInt32Array::from(vec![0; rows]), None)?;
         }

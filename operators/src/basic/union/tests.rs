@@ -70,7 +70,7 @@ fn operator(spec: Union, inputs: &[SchemaRef]) -> (Box<dyn Operator>, SchemaRef)
     (operator, output)
 }
 
-/// Output for these batches, each at its port.
+/// Output for these batches, each of which arrives at its port.
 fn run(spec: Union, inputs: &[SchemaRef], batches: Vec<(usize, RecordBatch)>) -> Vec<RecordBatch> {
     let (mut operator, output) = operator(spec, inputs);
     let mut out = Output::new();
@@ -90,7 +90,7 @@ fn refusal(spec: Union, inputs: &[SchemaRef]) -> String {
     format!("{}: {error}", error.parameter.unwrap_or("inputs"))
 }
 
-/// The columns of each input, in an order of their own, with batches of their rows.
+/// The columns of each input, in its own order, with batches of its rows.
 fn inputs() -> impl Strategy<Value = Vec<(Vec<usize>, Vec<Vec<u8>>)>> {
     let columns = proptest::sample::subsequence(vec![0, 1, 2, 3], 1..=4).prop_shuffle();
     let rows = proptest::collection::vec(any::<u8>(), 0..20);
@@ -108,7 +108,7 @@ proptest! {
         let known: Vec<_> = known.map(|column| (column, constants[column].clone())).collect();
         let fill = |spec: Union, (column, value): &(usize, Value)| spec.fill(field(*column).name(), value.clone());
         let spec = known.iter().fold(Union::new(), fill);
-        // The batches of the inputs in turn, and the naive answer.
+        // The inputs send their batches in turn; `expected` is the naive answer.
         let mut batches = Vec::new();
         let mut expected = Vec::new();
         for turn in 0..6 {

@@ -1,13 +1,13 @@
-//! Conditions on the least and the greatest value of each column, for blocks of rows of which a
-//! file knows these.
+//! Conditions on the least and the greatest value of each column, for blocks of rows whose bounds a
+//! file states.
 //!
 //! ```text
 //! status >= 500 and day = '2024-02-29' and path like '/a%'
 //!     ──► max(status) >= 500 and (min(day) <= '2024-02-29' and max(day) >= '2024-02-29')
 //! ```
 //!
-//! Everything but comparisons of a column with a literal is left out, so that a block whose bounds
-//! fail has no row for which the condition is true.
+//! Only comparisons of a column with a literal are kept. The condition on bounds is therefore
+//! weaker: a block whose bounds fail has no row for which the condition is true.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use sqlparser::ast::{BinaryOperator as Op, Expr, Ident, InTarget, UnaryOperator,
 use crate::expressions::Expression;
 use crate::expressions::compile::parse;
 
-/// Values of a list of which each is compared with the bounds.
+/// Maximum values of a list that are compared with the bounds one by one.
 const LIST_MAX: usize = 100;
 
-/// Name of the column of the least, and of the greatest values of a column.
+/// Name of the column of the least values, or of the greatest values, of a column.
 fn bound(name: &str, is_greatest: bool) -> String {
     format!("{} {name}", if is_greatest { "greatest" } else { "least" })
 }
@@ -31,17 +31,17 @@ fn bound(name: &str, is_greatest: bool) -> String {
 #[derive(Debug)]
 pub(crate) struct Bounds {
     conditions: Vec<Expr>,
-    /// Columns whose bounds are asked for.
+    /// Columns whose bounds are needed.
     columns: BTreeSet<String>,
 }
 
 impl Bounds {
-    /// The part of these `conditions` on rows of `schema` that is about bounds.
+    /// The conditions on bounds that follow from `conditions` on rows of `schema`.
     pub(crate) fn new(conditions: &[String], schema: &Schema) -> Self {
         let mut rewriting = Rewriting { schema, columns: BTreeSet::new() };
         let mut rewritten = Vec::new();
         for condition in conditions {
-            // An error comes when the condition is compiled.
+            // The error is reported when the condition is compiled.
             let Ok(tree) = parse::expression(condition) else { continue };
             rewritten.extend(rewriting.condition(&tree));
         }
@@ -53,7 +53,7 @@ impl Bounds {
         self.columns.iter()
     }
 
-    /// The names in [`Self::may_pass`] of the bounds of a column.
+    /// The names of the bounds of a column in the rows that [`Self::may_pass`] gets.
     pub(crate) fn names(column: &str) -> [String; 2] {
         [bound(column, false), bound(column, true)]
     }
@@ -69,7 +69,7 @@ impl Bounds {
                 .ok()
                 .filter(|expression| *expression.data_type() == DataType::Boolean)
                 .and_then(|expression| expression.evaluate(bounds).ok());
-            // Where the comparison cannot be made, the rows decide.
+            // If the comparison cannot be made, the block is kept, and its rows decide.
             let Some(found) = found else { continue };
             let found = found.as_boolean();
             for (block, passes) in passes.iter_mut().enumerate() {
@@ -86,7 +86,8 @@ struct Rewriting<'a> {
 }
 
 impl Rewriting<'_> {
-    /// The condition on bounds that follows from a condition on rows, if one does.
+    /// The condition on bounds that follows from a condition on rows; `None` if no such condition
+    /// follows.
     fn condition(&mut self, tree: &Expr) -> Option<Expr> {
         match tree {
             Expr::Nested(inner) => self.condition(inner),
@@ -125,7 +126,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// The column that a tree is.
+    /// The column, if the tree is a column.
     fn column(&self, tree: &Expr) -> Option<Field> {
         match tree {
             Expr::Nested(inner) => self.column(inner),
@@ -142,7 +143,7 @@ impl Rewriting<'_> {
             let name = Ident::with_quote('"', bound(column.name(), is_greatest));
             joined(Expr::Identifier(name), op.clone(), value.clone())
         };
-        // NaN is greater than each number, and is in no bound.
+        // NaN is greater than each number, and no bound includes NaN.
         let has_greatest = !column.data_type().is_floating();
         let condition = match op {
             Op::Eq => joined(compared(false, &Op::LtEq), Op::And, compared(true, &Op::GtEq)),
@@ -160,7 +161,7 @@ fn joined(left: Expr, op: Op, right: Expr) -> Expr {
     Expr::Nested(Box::new(binary))
 }
 
-/// The operator with its operands in the other order.
+/// The operator for operands in the opposite order.
 fn turned(op: &Op) -> Option<Op> {
     Some(match op {
         Op::Eq => Op::Eq,
@@ -172,7 +173,8 @@ fn turned(op: &Op) -> Option<Op> {
     })
 }
 
-/// Whether values of a column are compared with this literal in the order that they have.
+/// Whether the order of values of a column is also the order in which values are compared with this
+/// literal.
 fn fits(kind: &DataType, value: &Expr) -> bool {
     match value {
         Expr::Nested(inner) => fits(kind, inner),
@@ -209,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Which of the blocks with these bounds may have rows for `condition`.
+    /// For each block with these bounds, whether the block may have rows for `condition`.
     fn passing(condition: &str, blocks: &[RecordBatch]) -> Vec<bool> {
         let schema = blocks[0].schema();
         let bounds = Bounds::new(&[condition.to_owned()], &schema);
@@ -237,7 +239,7 @@ mod tests {
         )
     }
 
-    /// The least and the greatest value that is no NaN, as arrays of one value.
+    /// The least and the greatest value without NaN, as arrays of one value.
     fn ends(column: &ArrayRef) -> (ArrayRef, ArrayRef) {
         match column.data_type() {
             DataType::Int64 => {
@@ -341,7 +343,7 @@ mod tests {
             ("f > 2", [true, true, true]),
             ("not (i >= 5)", [true, true, true]),
             ("abs(i) >= 5 and i < 2", [true, false, true]),
-            // A text is not compared in the order of numbers.
+            // A text literal does not compare in the order of numbers.
             ("i = '4'", [true, true, true]),
         ];
         for (condition, expected) in cases {

@@ -23,7 +23,7 @@ pub(crate) enum ColumnInput {
 }
 
 impl ColumnInput {
-    /// The column `text`, or the expression; and its type. Errors name `parameter`.
+    /// The column `text` or the expression `text`, and its type. Errors name `parameter`.
     pub(crate) fn bind(
         schema: &SchemaRef,
         text: &str,
@@ -40,11 +40,11 @@ impl ColumnInput {
 
     /// `demand` with the columns of `text`, as [`Self::bind`] reads it.
     pub(crate) fn demand(text: &str, demand: Demand) -> Demand {
-        // A column may have a name that reads as an expression.
+        // A column may have a name that looks like an expression.
         if is_name(text) { demand.column(text) } else { demand_of(text, demand.words([text])) }
     }
 
-    /// Place of the column, if it is nothing but a column.
+    /// Place of the column, if the input is a bare column.
     pub(crate) fn column(&self) -> Option<usize> {
         match self {
             Self::Column(index) => Some(*index),

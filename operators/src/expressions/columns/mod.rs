@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `input` | Columns that a parameter names: a column of the input, or an expression over its columns |
 //! | `select` | Columns of `select`: expressions with names, all columns, and lists whose values become rows |
-//! | `rows` | Expressions over the rows of a batch of which some may have no value |
-//! | `bounds` | Conditions on the least and the greatest value of each column, for blocks of rows of which a file knows these |
+//! | `rows` | Expressions over the rows of a batch, in which some rows may have no value |
+//! | `bounds` | Conditions on the least and the greatest value of each column, for blocks of rows whose bounds a file states |
 
 pub(crate) mod bounds;
 pub(crate) mod input;

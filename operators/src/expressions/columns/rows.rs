@@ -1,37 +1,37 @@
-//! Expressions over the rows of a batch of which some may have no value.
+//! Expressions over the rows of a batch, in which some rows may have no value.
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_select::concat::concat;
 
 use crate::expressions::{EvaluationError, Expression};
 
-/// Values of several expressions for the rows of a batch that have all of them.
+/// Values of several expressions, for the rows of a batch in which all expressions have a value.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
-    /// The rows.
+    /// The rows in which all expressions have a value.
     pub(crate) records: RecordBatch,
     /// The column of each expression.
     pub(crate) columns: Vec<ArrayRef>,
-    /// The other rows.
+    /// The rows in which an expression has no value.
     pub(crate) failed: Vec<FailedRow>,
 }
 
 /// A row for which an expression has no value.
 #[derive(Debug)]
 pub(crate) struct FailedRow {
-    /// Its place in the batch, from 0.
+    /// Place of the row in the batch, from 0.
     pub(crate) index: usize,
     /// The number of the expression at fault.
     pub(crate) expression: usize,
     pub(crate) error: EvaluationError,
 }
 
-/// Evaluates all `expressions`, and sets the rows aside for which one of them fails.
+/// Evaluates all `expressions`, and sets aside the rows for which an expression fails.
 ///
 /// # Cost
-/// A batch with a failing row is evaluated in halves, which are evaluated in halves in turn: n rows
-/// of which k fail take the time of at most k log n parts, and never more than that of 2 n rows one
-/// by one.
+/// A batch with a failing row is evaluated in halves, and each half with a failing row again in
+/// halves. If k of n rows fail, the time is at most the time of k log n parts, and never more than
+/// the time of 2 n rows one by one.
 pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -> Evaluated {
     let mut parts = Vec::new();
     let mut failed = Vec::new();
@@ -54,8 +54,8 @@ pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -
     Evaluated { records: joined.expect("parts of one batch"), columns, failed }
 }
 
-/// The place of the first row for which one of the expressions has no value, after one of them has
-/// failed for the batch.
+/// The place of the first row for which an expression has no value, after an expression has failed
+/// for the batch.
 ///
 /// # Cost
 /// As [`evaluate_rows`], with one failing row.
@@ -75,7 +75,7 @@ pub(crate) fn first_failed(expressions: &[Expression], records: &RecordBatch) ->
     begin
 }
 
-/// `begin` is the place of the first of these rows.
+/// `begin` is the place of the first of the rows in the batch.
 fn divide(
     expressions: &[Expression],
     (records, begin): (&RecordBatch, usize),

@@ -17,7 +17,7 @@ use crate::expressions::error::{ExpressionError, no_column};
 pub(crate) struct Chosen {
     pub(crate) name: String,
     pub(crate) expression: Expression,
-    /// Each value of the list makes a row.
+    /// Whether each value of the list makes a row.
     pub(crate) is_unnested: bool,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn choose(text: &str, schema: &Schema) -> Result<Vec<Chosen>, Express
     }
 }
 
-/// The expression before ` as name`, of which the name begins at `alias`: errors show it alone.
+/// The expression before ` as name`; the alias begins at `alias`. Errors show the expression alone.
 fn before_alias(text: &str, alias: usize) -> &str {
     let before = text[..alias].trim_end();
     let end = before.len().saturating_sub(2);
@@ -62,7 +62,7 @@ fn chosen(
         Expr::CompoundIdentifier(names) => names.last().expect("a path").value.clone(),
         _ => text.trim().to_owned(),
     });
-    // The values of lists of any layout become rows.
+    // Lists of any layout get one form before their values become rows.
     let expression = match is_unnested {
         true => Expression::of_operand(text, tree, schema)?,
         false => Expression::of_tree(text, tree, schema)?,
@@ -83,7 +83,7 @@ fn unnested(tree: &Expr) -> Option<&Expr> {
     }
 }
 
-/// All columns but those that `except` or `exclude` names.
+/// All columns but the columns that `except` or `exclude` names.
 fn all_but(
     text: &str,
     options: &WildcardAdditionalOptions,

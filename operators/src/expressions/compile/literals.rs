@@ -23,7 +23,7 @@ pub(crate) fn array(value: &Value) -> Option<ArrayRef> {
     })
 }
 
-/// An integer where one of 64 bits has these digits, else a float.
+/// An integer of 64 bits if the number fits, else a float.
 fn number(digits: &str) -> Option<ArrayRef> {
     let plain = digits.replace('_', "");
     if let Ok(value) = plain.parse::<i64>() {

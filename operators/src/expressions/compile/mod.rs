@@ -5,7 +5,7 @@
 //! | `tree` | From trees to nodes: names, fields, conditional expressions, calls |
 //! | `parse` | From texts to trees of the crate `sqlparser` |
 //! | `literals` | Literals |
-//! | `types` | Types that two operands meet in |
+//! | `types` | Types in which two operands meet |
 
 pub(crate) mod literals;
 pub(crate) mod parse;

@@ -13,11 +13,11 @@ use crate::expressions::error::ExpressionError;
 
 /// Maximum bytes of an expression.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Maximum operators and keywords of an expression. A chain of operators is a tree as deep as it is
-/// long, and trees are dropped recursively.
+/// Maximum operators and keywords of an expression. The tree of a chain of operators is as deep as
+/// the chain is long, and trees are dropped recursively.
 const OPERATORS_MAX: usize = 250;
 
-/// The dialect of DuckDB, with `* except (...)` beside `* exclude (...)`.
+/// The dialect of DuckDB, with `* except (...)` in addition to `* exclude (...)`.
 #[derive(Debug)]
 struct Words;
 
@@ -84,7 +84,7 @@ fn parse<T>(
     }
     let mut parser = Parser::new(&Words).with_tokens_with_locations(tokens);
     let parsed = read(&mut parser);
-    // Text that the parser left over is a mistake, too.
+    // Text after the column is a mistake, too.
     let next = parser.peek_token();
     match parsed {
         Ok(tree) if next.token == Token::EOF => Ok(tree),
@@ -101,7 +101,7 @@ fn parse<T>(
     }
 }
 
-/// Names in a text that are those of columns, and words that may be; nothing of a text that is no
+/// The names of columns in a text, and words that may be names of columns; `None` if the text is no
 /// expression.
 pub(crate) fn names(text: &str) -> Option<(Vec<String>, Vec<String>)> {
     if text.len() > TEXT_BYTES_MAX {
@@ -115,7 +115,7 @@ pub(crate) fn names(text: &str) -> Option<(Vec<String>, Vec<String>)> {
         let Token::Word(word) = token else { continue };
         let before = place.checked_sub(1).map(|before| &tokens[before]);
         match before {
-            // A field, a type, or the name of a column of `select`.
+            // The word is a field, a type, or the name of a column of `select`.
             Some(Token::Period | Token::DoubleColon) => continue,
             Some(Token::Word(before)) if before.keyword == Keyword::AS => continue,
             _ => {}
@@ -131,7 +131,7 @@ pub(crate) fn names(text: &str) -> Option<(Vec<String>, Vec<String>)> {
     Some((certain, possible))
 }
 
-/// Whether a token can make a tree deeper.
+/// Whether a token can make the tree deeper.
 fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.keyword != Keyword::NoKeyword,
@@ -146,7 +146,7 @@ fn is_operator(token: &Token) -> bool {
     }
 }
 
-/// A message of the parser without the line and column, which follow in its last words.
+/// A message of the parser without the line and the column at its end.
 fn without_place(said: &str) -> String {
     let said = said.split(" at Line: ").next().unwrap_or(said);
     lower_first(said)
@@ -159,7 +159,7 @@ fn lower_first(said: &str) -> String {
     })
 }
 
-/// A text, whose characters are found by their lines and columns.
+/// A text that finds its characters by line and column.
 pub(crate) struct Text<'a> {
     text: &'a str,
     chars: Vec<char>,
@@ -179,8 +179,8 @@ impl<'a> Text<'a> {
         self.text
     }
 
-    /// The characters of a span of the parser, from 0; all of the text where it knows none. The
-    /// span of a call lacks its last parentheses.
+    /// The characters of a span of the parser, from 0; all of the text if the parser has no span.
+    /// The span of a call lacks its last parenthesis.
     pub(crate) fn range(&self, span: Span) -> Range<usize> {
         if span == Span::empty() {
             return 0..self.chars.len();

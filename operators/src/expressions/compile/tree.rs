@@ -24,7 +24,7 @@ use crate::expressions::evaluate::node::{NodeId, Op, Program};
 use crate::expressions::functions::{self, Argument, Refusal};
 use crate::shared::columns::{TYPE_NAMES, type_named};
 
-/// Maximum operators inside each other, apart from chains of `and` and of `or`.
+/// Maximum depth of operators inside each other. Chains of `and` and of `or` count as one operator.
 const DEPTH_MAX: usize = 200;
 
 pub(crate) type Compiled<T = NodeId> = Result<T, ExpressionError>;
@@ -36,7 +36,7 @@ pub(crate) fn compile(text: &str, tree: &Expr, schema: &Schema) -> Compiled<(Pro
     Ok((compiler.program, root))
 }
 
-/// As [`compile`], to a node of the form that functions compute with.
+/// As [`compile`]; the node has the form that functions compute with.
 pub(crate) fn compile_operand(
     text: &str,
     tree: &Expr,
@@ -61,7 +61,7 @@ impl<'a> Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// An error at this part of the text.
+    /// An error at the part `at` of the text.
     pub(crate) fn refuse<T>(&self, at: &Range<usize>, reason: impl Into<String>) -> Compiled<T> {
         Err(ExpressionError::new(self.text.as_str(), at.clone(), reason))
     }
@@ -70,7 +70,7 @@ impl Compiler<'_> {
         self.program.data_type(id).clone()
     }
 
-    /// Adds a node, and replaces it by its value if its operands are constants.
+    /// Adds a node. If its operands are constants, the value of the node replaces the node.
     pub(crate) fn add(
         &mut self,
         op: Op,
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         if !self.program.is_foldable(id) {
             return Ok(id);
         }
-        // One row without columns suffices for operands that are the same in every row.
+        // One row without columns suffices, since the operands are the same in every row.
         let value = {
             let options = RecordBatchOptions::new().with_row_count(Some(1));
             let row =
@@ -112,7 +112,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Converts a node; the node itself if it has the type.
+    /// Converts a node to a type. A node that already has the type is returned.
     pub(crate) fn cast(
         &mut self,
         id: NodeId,
@@ -127,7 +127,8 @@ impl Compiler<'_> {
         if !cast::exists(&from, &to) {
             return self.refuse(at, format!("there is no cast from {from} to {to}"));
         }
-        // A cast that keeps each value needs no care for the rows that `and` and `case` leave out.
+        // A cast that cannot fail may be evaluated for all rows, also for rows that `and` and
+        // `case` leave out.
         let fails = !is_try && !keeps_all(&from, &to);
         let cost = if from == DataType::Utf8 || to == DataType::Utf8 { 8 } else { 1 };
         self.add(Op::Cast(id, Cast { to: to.clone(), is_try }), to, fails, cost, at)
@@ -246,7 +247,7 @@ impl Compiler<'_> {
         self.constant(Arc::new(ListArray::new(field, offsets, values, None)), at)
     }
 
-    /// A `case`, with an operand that is compared or with conditions.
+    /// A `case`, with an operand to compare or with conditions.
     fn branches(
         &mut self,
         operand: Option<&Expr>,
@@ -309,7 +310,7 @@ impl Compiler<'_> {
                 AccessExpr::Subscript(Subscript::Index { index }) => {
                     let at = self.text.range(index.span());
                     let index = self.operand(index)?;
-                    // DuckDB writes a field of a struct as it writes a value of a list.
+                    // DuckDB writes the field of a struct in the same way as the value of a list.
                     if let DataType::Struct(_) = self.data_type(id)
                         && let Some(name) = self.text_of(index)
                     {
@@ -327,7 +328,7 @@ impl Compiler<'_> {
         Ok(id)
     }
 
-    /// The text of a constant.
+    /// The text of a constant, if the node is one.
     fn text_of(&self, id: NodeId) -> Option<String> {
         let array = self.program.constant(id)?;
         let texts = array.as_any().downcast_ref::<arrow_array::StringArray>()?;
@@ -368,7 +369,7 @@ impl Compiler<'_> {
         )
     }
 
-    /// A truth value.
+    /// A node that gives a truth value.
     pub(crate) fn condition(&mut self, tree: &Expr) -> Compiled {
         let id = self.operand(tree)?;
         let at = self.program.node(id).at.clone();
@@ -379,7 +380,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The type that all nodes can have, or an error at `at`.
+    /// The type that all nodes can be converted to, or an error at `at`.
     pub(crate) fn meet(&self, nodes: &[NodeId], at: &Range<usize>) -> Compiled<DataType> {
         let mut met = DataType::Null;
         for &node in nodes {
@@ -414,7 +415,7 @@ impl Compiler<'_> {
 
     fn call(&mut self, call: &Call, at: &Range<usize>) -> Compiled {
         let name = call.name.to_string().to_lowercase();
-        // Aggregates and windows of SQL have more than a list of arguments.
+        // Aggregates and windows of SQL have parts besides the list of arguments.
         let is_plain = call.over.is_none()
             && call.filter.is_none()
             && call.within_group.is_empty()
@@ -453,7 +454,7 @@ impl Compiler<'_> {
                 let nodes = nodes.into_iter().map(cast).collect::<Compiled<Vec<_>>>()?;
                 return self.add(Op::Coalesce(nodes), kind, false, 4, at);
             }
-            // Null where both are equal: a `case`, which evaluates the value once.
+            // Null if both are equal: a `case`, so that the value is evaluated once.
             ("nullif", &[value, other]) => {
                 let equal = self.compared_nodes(value, other, at)?;
                 let null = self.constant(Arc::new(NullArray::new(1)), at)?;

@@ -1,10 +1,10 @@
-//! Types that two operands meet in.
+//! Types in which two operands meet.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// Decimal of all integers of 64 bits.
+/// Decimal that has all integers of 64 bits.
 pub(crate) const WIDE: DataType = DataType::Decimal128(38, 0);
 
 pub(crate) fn is_text(kind: &DataType) -> bool {
@@ -35,8 +35,8 @@ pub(crate) fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..))
 }
 
-/// The type of a column as expressions compute with it: texts, lists and numbers have one form
-/// each. `None` where the form is that of the column.
+/// The type in which expressions compute with a column: texts, lists and numbers have one form
+/// each. `None` if the column already has this form.
 pub(crate) fn plain(kind: &DataType) -> Option<DataType> {
     match kind {
         DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::Utf8),
@@ -84,7 +84,7 @@ fn integer(bits: u8, is_signed: bool) -> DataType {
     }
 }
 
-/// The least integer type of both.
+/// The least integer type that has all values of both types.
 fn common_integer(left: &DataType, right: &DataType) -> DataType {
     let ((left_bits, left_signed), (right_bits, right_signed)) = (bits(left), bits(right));
     if left_signed == right_signed {
@@ -104,7 +104,7 @@ pub(crate) fn computed_integer(left: &DataType, right: &DataType) -> DataType {
     }
 }
 
-/// The type that values of two numeric types are compared and combined in.
+/// The type in which values of two numeric types are compared and combined.
 pub(crate) fn common_number(left: &DataType, right: &DataType) -> DataType {
     match (left, right) {
         _ if left == right => left.clone(),
@@ -141,8 +141,8 @@ fn finer(left: TimeUnit, right: TimeUnit) -> TimeUnit {
     if rank(left) > rank(right) { left } else { right }
 }
 
-/// The type in which values of both types are compared or stand in one column; `None` if there is
-/// none without a cast that somebody writes.
+/// The type in which values of both types are compared or stand in one column; `None` if the types
+/// only meet after an explicit cast.
 pub(crate) fn common(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType::{Date32, List, Null, Timestamp};
     match (left, right) {

@@ -54,7 +54,7 @@ impl Cast {
         cast_with_options(values, to, &options).map_err(|error| said(&error))
     }
 
-    /// Texts of points in time as the kernel knows them: with seconds, of which there are 60.
+    /// Converts texts of points in time to the form of the kernel: with seconds from 0 to 59.
     fn times(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {
         let texts = values.as_string::<i32>();
         let mut times = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
@@ -67,7 +67,7 @@ impl Cast {
                 Some(rest) if rest.is_empty() || rest.starts_with(['+', '-', 'Z', 'z', ' ']) => {
                     times.append_value(format!("{}:00{rest}", &text[..16]));
                 }
-                // The kernel takes it for the next minute.
+                // The kernel takes second 60 for the next minute.
                 Some(rest) if rest.starts_with(":60") => {
                     times.append_option(self.or_refuse(None::<String>, text)?);
                 }
@@ -77,7 +77,7 @@ impl Cast {
         Ok(Arc::new(times.finish()))
     }
 
-    /// Float32, without numbers that are too large for it.
+    /// Converts to Float32. Numbers that are too large for the type are refused.
     fn to_float32(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {
         let wide = self.kernel(values, &DataType::Float64)?;
         let narrow = self.kernel(values, &DataType::Float32)?;
@@ -93,7 +93,7 @@ impl Cast {
         Ok(Arc::new(values.collect::<Result<Float32Array, Reason>>()?))
     }
 
-    /// The values, if all of them are points in time that can be written.
+    /// The values, if all values are points in time that can be written.
     fn in_time(&self, values: ArrayRef) -> Result<ArrayRef, Reason> {
         let DataType::Timestamp(TimeUnit::Microsecond, zone) = values.data_type() else {
             return Ok(values);
@@ -133,7 +133,7 @@ impl Cast {
 
     fn texts_to_integers(&self, values: &ArrayRef) -> Result<ArrayRef, Reason> {
         let texts = values.as_string::<i32>();
-        // Integers of 64 bits fit an i128, in which all ranges are compared.
+        // Integers of 64 bits fit into an i128, in which all ranges are compared.
         integers(&self.to, texts.len(), |row, from, to| {
             if texts.is_null(row) {
                 return Ok(None);
@@ -156,7 +156,7 @@ impl Cast {
         })
     }
 
-    /// The value; or, without one, null for a `try_cast` and an error for a `cast`.
+    /// The value. If there is no value, a `try_cast` gives null and a `cast` an error.
     fn or_refuse<T>(&self, value: Option<T>, from: &str) -> Result<Option<T>, Reason> {
         if value.is_some() || self.is_try {
             return Ok(value);
@@ -165,7 +165,7 @@ impl Cast {
     }
 }
 
-/// The integer of a float without a fraction that fits an i128 by far.
+/// The integer of a float without a fraction, if the float is well within the range of an i128.
 fn whole(value: f64) -> Option<i128> {
     let fits = value.abs() < 1e30;
     #[expect(clippy::cast_possible_truncation, reason = "it is below 10^30")]
@@ -183,8 +183,8 @@ fn parse_integer(text: &str) -> Option<i128> {
     text.parse::<f64>().ok().filter(|_| is_decimal).and_then(|value| whole(value.round()))
 }
 
-/// An array of the integer type `to` of the values that `value` gives for each row, its least and
-/// its greatest value.
+/// An array of the integer type `to`. `value` gives the value of a row from the row, the least and
+/// the greatest value of the type.
 fn integers(
     to: &DataType,
     rows: usize,
@@ -239,7 +239,8 @@ fn has_minutes(text: &[u8]) -> bool {
         })
 }
 
-/// Floats as the shortest decimals that are read as the same floats, such as `1.0` and `1e+20`.
+/// Floats as the shortest decimals from which a reader gets the same floats, such as `1.0` and
+/// `1e+20`.
 fn floats_to_texts(values: &ArrayRef) -> ArrayRef {
     let mut texts = StringBuilder::new();
     let mut text = String::new();
@@ -302,7 +303,7 @@ fn times_to_texts(values: &ArrayRef) -> Result<ArrayRef, Reason> {
     let is_zoned = matches!(values.data_type(), DataType::Timestamp(_, Some(_)));
     let is_date = *values.data_type() == DataType::Date32;
     let plain = match values.data_type() {
-        // The parts of a point in time are those of UTC.
+        // A point in time is taken apart in UTC.
         DataType::Timestamp(unit, Some(_)) => {
             let utc = DataType::Timestamp(*unit, Some("UTC".into()));
             let utc = arrow_cast::cast(values, &utc).map_err(|error| said(&error))?;
@@ -328,7 +329,7 @@ fn times_to_texts(values: &ArrayRef) -> Result<ArrayRef, Reason> {
     Ok(Arc::new(texts.collect::<StringArray>()))
 }
 
-/// Integers of 64 bits that are equal where two values of one type are; `None` for other types.
+/// Integers of 64 bits that are equal exactly if two values are equal; `None` for other types.
 pub(crate) fn reinterpret(values: &ArrayRef) -> Option<ArrayRef> {
     let kind = values.data_type();
     let whole: Int64Array = match kind {

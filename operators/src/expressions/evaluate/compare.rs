@@ -20,7 +20,7 @@ pub(crate) enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-    /// As `NotEqual`, with null as one more value.
+    /// As `NotEqual`, but null is an ordinary value.
     Distinct,
     NotDistinct,
 }
@@ -45,7 +45,7 @@ fn canonical(value: &Value) -> Value {
     value.like(canonical_floats(value.array()))
 }
 
-/// Floats with one zero and one NaN: kernels compare their bits.
+/// Floats with one zero and one NaN, since kernels compare the bits of floats.
 pub(crate) fn canonical_floats(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float32 => {

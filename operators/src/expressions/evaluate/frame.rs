@@ -1,4 +1,4 @@
-//! Evaluation of nodes over the rows of a batch, or over some of them.
+//! Evaluation of nodes over all rows of a batch, or over some rows.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::node::{Arithmetic, NodeId, Op, Program, Truth};
 use super::value::{Value, rows_of};
 use crate::expressions::error::{EvaluationError, Reason, said};
 
-/// Cost of an operand from which on it is evaluated for some rows only.
+/// Minimum cost of an operand that is evaluated only for the rows that need the operand.
 const COST_WORTH_SELECTING: u32 = 8;
 
 /// Rows over which nodes are evaluated.
@@ -43,7 +43,7 @@ impl<'a> Frame<'a> {
         Self { program, source: Source::Batch(records), rows: records.num_rows(), values }
     }
 
-    /// The rows for which `rows` is true.
+    /// A frame of the rows for which `rows` is true.
     fn select(&'a self, rows: BooleanArray) -> Self {
         let (count, values) = (rows.true_count(), vec![None; self.program.len()]);
         Self { program: self.program, source: Source::Selected(self, rows), rows: count, values }
@@ -62,7 +62,7 @@ impl<'a> Frame<'a> {
         Ok(value)
     }
 
-    /// The value, if the frame has it, or the frame that the rows are from.
+    /// The value, if this frame has it, or a selection from the value in the outer frame.
     fn known(&self, id: NodeId) -> Option<Value> {
         if let Some(value) = &self.values[id] {
             return Some(value.clone());
@@ -144,8 +144,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// `and` (or `or`) of operands, from left to right. A row whose result is known needs no later
-    /// operand.
+    /// `and` (or `or`) of operands, from left to right. An operand is evaluated only for rows whose
+    /// result is still open.
     fn chain(&mut self, nodes: &[NodeId], is_and: bool) -> Result<Value, EvaluationError> {
         let combine = if is_and { and_kleene } else { or_kleene };
         let mut result: Option<BooleanArray> = None;
@@ -155,7 +155,7 @@ impl<'a> Frame<'a> {
                 result = Some(first.as_boolean().clone());
                 continue;
             };
-            // A row is decided by `false` in `and`, and by `true` in `or`.
+            // `false` decides a row in `and`, and `true` decides a row in `or`.
             let open = is_truth(&so_far, Truth { value: !is_and, is_negated: true });
             let left = open.true_count();
             if left == 0 {
@@ -227,10 +227,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Values that rows have been given, from arrays of several branches.
+/// The values that rows have got, from the arrays of several branches.
 struct Chosen {
     arrays: Vec<ArrayRef>,
-    /// Array and place of the value of each row; none for a row that is open.
+    /// Array and place of the value of each row; `None` for a row that is still open.
     places: Vec<Option<(usize, usize)>>,
 }
 
@@ -239,14 +239,14 @@ impl Chosen {
         Self { arrays: Vec::new(), places: vec![None; rows] }
     }
 
-    /// The rows without a value, if there are some.
+    /// The rows without a value; `None` if every row has a value.
     fn open(&self) -> Option<BooleanArray> {
         let open = BooleanBuffer::collect_bool(self.places.len(), |row| self.places[row].is_none());
         let open = BooleanArray::new(open, None);
         (open.true_count() > 0).then_some(open)
     }
 
-    /// Gives the rows that `rows` selects the values of `array`, in order.
+    /// Gives the values of `array`, in order, to the rows that `rows` selects.
     fn add(&mut self, rows: &BooleanArray, array: ArrayRef) {
         for (place, row) in rows.values().set_indices().enumerate() {
             self.places[row] = Some((self.arrays.len(), place));
@@ -264,7 +264,8 @@ impl Chosen {
     }
 }
 
-/// The rows of `outer` for which `inner`, over the rows that `outer` selects, is true.
+/// The rows of `outer` for which `inner` is true. `inner` has a value for each row that `outer`
+/// selects.
 fn widen(outer: &BooleanArray, inner: &BooleanArray) -> BooleanArray {
     let mut place = 0;
     let rows = BooleanBuffer::collect_bool(outer.len(), |row| {
@@ -276,7 +277,7 @@ fn widen(outer: &BooleanArray, inner: &BooleanArray) -> BooleanArray {
     BooleanArray::new(rows, None)
 }
 
-/// Whether each value is (or is not) the truth value; never null.
+/// Whether each value is (or is not) the truth value; the result is never null.
 fn is_truth(values: &BooleanArray, truth: Truth) -> BooleanArray {
     let bits = if truth.value { values.values().clone() } else { !values.values() };
     let bits = match values.nulls() {
@@ -286,7 +287,7 @@ fn is_truth(values: &BooleanArray, truth: Truth) -> BooleanArray {
     BooleanArray::new(if truth.is_negated { !&bits } else { bits }, None)
 }
 
-/// A field of structs; null where the struct is.
+/// A field of structs; null where the struct is null.
 fn field_of(structs: &ArrayRef, field: usize) -> ArrayRef {
     let structs = structs.as_struct();
     let column = structs.column(field);
@@ -324,7 +325,7 @@ fn power(left: &Value, right: &Value) -> ArrayRef {
     Arc::new((0..rows).map(value).collect::<Float64Array>())
 }
 
-/// The result of a kernel over both operands.
+/// The result of a kernel over both operands: a scalar if both operands are scalars.
 fn of_both(left: &Value, right: &Value, result: ArrayRef) -> Value {
     if left.is_scalar() && right.is_scalar() { Value::Scalar(result) } else { Value::Rows(result) }
 }

@@ -19,7 +19,7 @@ pub(crate) enum Members {
 }
 
 impl Members {
-    /// The values of `array`, if its type is one that can be looked up.
+    /// The values of `array`; `None` if values of its type cannot be looked up.
     pub(crate) fn new(array: &ArrayRef) -> Option<Self> {
         let has_null = array.null_count() > 0;
         if *array.data_type() == DataType::Utf8 {
@@ -30,8 +30,8 @@ impl Members {
         Some(Self::Bits { bits, has_null })
     }
 
-    /// Whether each value is one of them; null for a null, and for a value that may be the null
-    /// among them.
+    /// Whether each value is a member. The result is null for a null, and also for a value that is
+    /// no member if a member is null.
     pub(crate) fn contain(&self, values: &ArrayRef) -> BooleanArray {
         let (found, has_null) = match self {
             Self::Texts { texts, has_null } => {
@@ -55,7 +55,7 @@ impl Members {
     }
 }
 
-/// The bits of numbers and times, which are equal where the values are.
+/// The bits of numbers and times. Equal values have equal bits.
 fn bits_of(values: &ArrayRef) -> Option<UInt64Array> {
     let whole = reinterpret(values)?;
     Some(whole.as_primitive::<Int64Type>().unary(i64::cast_unsigned))

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `node` | Nodes of a compiled expression |
-//! | `frame` | Evaluation of nodes over the rows of a batch, or over some of them |
+//! | `frame` | Evaluation of nodes over all rows of a batch, or over some rows |
 //! | `value` | The values of a node: one for each row, or one for all rows |
 //! | `cast` | Conversions between types, as DuckDB makes them: a number that does not fit is an error, floats are rounded to the nearest even integer, texts may have blanks around them |
 //! | `compare` | Comparisons |

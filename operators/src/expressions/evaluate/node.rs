@@ -12,7 +12,7 @@ use super::membership::Members;
 use super::pattern::Like;
 use crate::expressions::functions::Function;
 
-/// Nodes of a program up to which equal ones are found.
+/// Maximum nodes of a program up to which equal nodes are searched.
 const COMPARED_MAX: usize = 1_000;
 
 /// Place of a node in its program. Operands have smaller places than the nodes that use them.
@@ -33,7 +33,7 @@ pub(crate) enum Arithmetic {
     Power,
 }
 
-/// Truth value that `is` asks for.
+/// Truth value that `is` tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Truth {
     pub(crate) value: bool,
@@ -53,16 +53,18 @@ pub(crate) enum Op {
     Arithmetic(Arithmetic, NodeId, NodeId),
     Negate(NodeId),
     Compare(Comparison, NodeId, NodeId),
-    /// All operands are true; later ones are evaluated for the rows that are left.
+    /// True if all operands are true. Later operands are evaluated for the rows that are still
+    /// open.
     And(Vec<NodeId>),
-    /// Some operand is true.
+    /// True if some operand is true.
     Or(Vec<NodeId>),
     Not(NodeId),
     IsNull(NodeId),
     IsTruth(NodeId, Truth),
     Like(NodeId, NodeId, Like),
     In(NodeId, Arc<Members>),
-    /// The value of the first branch whose condition is true, else the last value.
+    /// The value of the first branch whose condition is true, or the last value if no condition is
+    /// true.
     Case(Vec<(NodeId, NodeId)>, NodeId),
     /// The first value that is not null.
     Coalesce(Vec<NodeId>),
@@ -100,7 +102,7 @@ impl Op {
         }
     }
 
-    /// Whether both do the same to the same operands.
+    /// Whether both operations do the same with the same operands.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Column(a), Self::Column(b)) => a == b,
@@ -116,26 +118,26 @@ impl Op {
             (Self::Like(a, c, i), Self::Like(b, d, j)) => i == j && a == b && c == d,
             (Self::And(a), Self::And(b)) | (Self::Or(a), Self::Or(b)) => a == b,
             (Self::Call(i, a), Self::Call(j, b)) => a == b && i.is_same(j),
-            // The rest is rare, and its operands are shared.
+            // Other operations are rare, and their operands are shared.
             _ => false,
         }
     }
 }
 
-/// A node with what is known of it before a batch comes.
+/// A node with the properties that are known before a batch arrives.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) op: Op,
     pub(crate) data_type: DataType,
-    /// Whether the value of some row may not exist.
+    /// Whether the evaluation of some row may fail.
     pub(crate) can_fail: bool,
-    /// Relative time for a row, with its operands; a comparison of numbers takes 1.
+    /// Relative time per row, including operands; a comparison of numbers takes 1.
     pub(crate) cost: u32,
-    /// Part of the text, in characters.
+    /// The part of the text that the node stands for, in characters.
     pub(crate) at: Range<usize>,
 }
 
-/// The nodes of an expression. Equal nodes are one, which is evaluated once.
+/// The nodes of an expression. Equal nodes are stored once and evaluated once.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     text: String,
@@ -159,7 +161,7 @@ impl Program {
         &self.nodes[id].data_type
     }
 
-    /// Adds a node that itself costs `cost`, and can fail where `fails`; or finds an equal one.
+    /// Adds a node that itself costs `cost`, and can fail if `fails`; or finds an equal node.
     pub(crate) fn add(
         &mut self,
         op: Op,
@@ -169,7 +171,7 @@ impl Program {
         at: Range<usize>,
     ) -> NodeId {
         let same = |node: &Node| node.data_type == data_type && node.op.is_same(&op);
-        // Equal nodes of a long list of constants are not worth a search for each.
+        // In a long list of constants, a search for an equal node does not pay.
         if self.nodes.len() < COMPARED_MAX
             && let Some(place) = self.nodes.iter().position(same)
         {
@@ -184,7 +186,7 @@ impl Program {
         self.nodes.len() - 1
     }
 
-    /// The value of a constant.
+    /// The value of a node that is a constant.
     pub(crate) fn constant(&self, id: NodeId) -> Option<&ArrayRef> {
         match &self.nodes[id].op {
             Op::Constant(array) => Some(array),
@@ -192,7 +194,7 @@ impl Program {
         }
     }
 
-    /// Whether all operands are constants, and the node is no constant itself.
+    /// Whether all operands are constants, and the node itself is not a constant.
     pub(crate) fn is_foldable(&self, id: NodeId) -> bool {
         let node = &self.nodes[id];
         if matches!(&node.op, Op::Column(_) | Op::Constant(_))

@@ -115,7 +115,7 @@ impl Compiler<'_> {
         self.arithmetic(arithmetic, left, right, at)
     }
 
-    /// Texts one after the other; null if one is. Other values are written as text.
+    /// Concatenates texts; null if an operand is null. Other values are written as texts.
     fn joined(&mut self, left: &Expr, right: &Expr, at: &Range<usize>) -> Compiled {
         let (left, right) = (self.operand(left)?, self.operand(right)?);
         let is_there = [left, right].map(|node| is_text(self.program.data_type(node)));
@@ -168,14 +168,14 @@ impl Compiler<'_> {
         let right = self.cast(right, computed.clone(), false, at)?;
         let can_fail = !is_float(&computed);
         let result = match (&computed, kind) {
-            // Kernels widen decimals by what their results need.
+            // Kernels widen decimals to the digits of their results.
             (DataType::Decimal128(..), _) => self.decimal_result(kind, &computed),
             _ => computed.clone(),
         };
         self.add(Op::Arithmetic(kind, left, right), result, can_fail, 1, at)
     }
 
-    /// The type of an operation on two decimals of one type, as the kernel makes it.
+    /// The type that the kernel gives to an operation on two decimals of one type.
     fn decimal_result(&self, kind: Arithmetic, of: &DataType) -> DataType {
         use arrow_array::new_empty_array;
         let empty = new_empty_array(of);
@@ -199,7 +199,7 @@ impl Compiler<'_> {
             let node = self.condition(tree)?;
             return self.add(Op::Not(node), DataType::Boolean, false, 1, at);
         }
-        // The digits of the least integer do not fit 64 bits without their sign.
+        // The digits of the least integer do not fit into 64 bits without the sign.
         if op == UnaryOperator::Minus && *tree == least_integer(tree) {
             let least: ArrayRef = Arc::new(arrow_array::Int64Array::from(vec![i64::MIN]));
             return self.constant(least, at);
@@ -248,7 +248,7 @@ impl Compiler<'_> {
         Ok(node)
     }
 
-    /// A literal takes the type of what it stands beside, where it has a value of this type.
+    /// Gives a literal the type of the other operand, if the literal has a value of that type.
     fn adapted(
         &mut self,
         left: NodeId,
@@ -318,7 +318,7 @@ impl Compiler<'_> {
         if met.is_nested() {
             return self.refuse(at, format!("values of type {met} are not compared"));
         }
-        // Both sides may be null literals.
+        // Both sides may be untyped null literals.
         let met = if met == DataType::Null { DataType::Boolean } else { met };
         let left = self.cast(left, met.clone(), false, at)?;
         let right = self.cast(right, met.clone(), false, at)?;
@@ -340,7 +340,8 @@ impl Compiler<'_> {
         let nodes = nodes.into_iter().map(cast).collect::<Compiled<Vec<_>>>()?;
         let constants: Option<Vec<&dyn Array>> =
             nodes.iter().map(|&node| self.program.constant(node).map(AsRef::as_ref)).collect();
-        // A long list of constants is looked up in a table, not compared one by one.
+        // A long list of constants is looked up in a table, since a comparison with each constant
+        // would take longer.
         if let Some(constants) = constants
             && let Ok(constants) = concat(&constants)
             && let Some(members) = Members::new(&constants)
@@ -366,7 +367,7 @@ impl Compiler<'_> {
             };
         }
         let [text, pattern] = operands;
-        // A pattern that is no constant may end with its escape.
+        // Only a pattern that is not a constant can fail later, by ending with its escape.
         let can_fail = like.escape.is_some() && self.program.constant(pattern).is_none();
         self.add(Op::Like(text, pattern, like), DataType::Boolean, can_fail, 8, at)
     }
@@ -387,7 +388,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The tree of 2^63, whose negative is the least integer, if `tree` is it.
+/// The tree of 2^63, if `tree` is that tree. The negative of 2^63 is the least integer.
 fn least_integer(tree: &Expr) -> Expr {
     match tree {
         Expr::Value(value) if value.value == Value::Number("9223372036854775808".into(), false) => {

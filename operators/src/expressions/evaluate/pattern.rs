@@ -35,7 +35,7 @@ impl Like {
         kernel(text, &pattern).map_err(|error| said(&error))
     }
 
-    /// The pattern in the form of the kernels, in which a backslash escapes.
+    /// The pattern in the form of the kernels, whose escape is a backslash.
     fn translate(self, pattern: &str) -> Result<Cow<'_, str>, Reason> {
         if self.escape == Some('\\') || (self.escape.is_none() && !pattern.contains('\\')) {
             return Ok(Cow::Borrowed(pattern));

@@ -11,9 +11,9 @@ use arrow_select::take::take;
 /// Values of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// One for each row.
+    /// One value for each row.
     Rows(ArrayRef),
-    /// An array of one value, which all rows have.
+    /// An array of one value, which holds for all rows.
     Scalar(ArrayRef),
 }
 

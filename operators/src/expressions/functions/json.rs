@@ -1,5 +1,5 @@
-//! Values inside texts of JSON. A text is read up to the value, and what is beside its path is
-//! skipped without being kept.
+//! Values inside texts of JSON. A text is read up to the value. Parts outside of the path are
+//! skipped and not kept.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::expressions::evaluate::value::{Texts, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Key(String),
-    /// Place in an array, from 0; a negative one counts from the end.
+    /// Place in an array, from 0; a negative place counts from the end.
     Index(i64),
 }
 
-/// The steps of a path: `$.a.b[0]`, `$."a.b"`, `/a/0`, or a key alone; none for an empty text.
+/// The steps of a path: `$.a.b[0]`, `$."a.b"`, `/a/0`, or a key alone; `None` for an empty text.
 fn path(text: &str) -> Option<Vec<Step>> {
     if text.is_empty() {
         return Some(Vec::new());
@@ -76,7 +76,8 @@ pub(super) fn extract_string(arguments: &[Argument<'_>]) -> Result<Bound, Refusa
     Ok(Bound::new(texts(arguments, 2)?, DataType::Utf8, 80, work).failing())
 }
 
-/// The value at a path, as text: that of a string, or JSON; `None` for null and no value.
+/// The value at a path as a text: the content of a string, or JSON. `None` for null and for a
+/// missing value.
 fn find(text: &str, steps: &[Step]) -> Result<Option<String>, Reason> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let found = Walk(steps).deserialize(&mut reader).and_then(|found| {
@@ -107,7 +108,7 @@ fn without_space(raw: &str) -> String {
     raw.chars().filter(keep).collect()
 }
 
-/// Goes along the steps that are left.
+/// Follows the remaining steps of a path.
 struct Walk<'a>(&'a [Step]);
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {

@@ -21,7 +21,7 @@ use crate::expressions::evaluate::compare::{Comparison, canonical_floats};
 use crate::expressions::evaluate::value::{Texts, Value};
 use crate::shared::tokens::{TextPosition, Token, TokenSink, Tokenizer, Words};
 
-/// Greatest number of characters of a q-gram.
+/// Maximum characters of a q-gram.
 const Q_MAX: i64 = 255;
 
 /// The type of the values of a list.
@@ -67,7 +67,7 @@ pub(super) fn contains(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
         let lists = values[0].clone().into_array(rows);
         let lists = lists.as_list::<i32>();
         let wanted = values[1].clone().into_array(rows);
-        // The wanted value of the row beside each value of its list.
+        // `rows_of` has, for each value of a list, the row whose wanted value is compared.
         let row = |row: usize| u32::try_from(row).expect("a batch has fewer rows than 2^32");
         let offsets = lists.value_offsets();
         let rows_of: Vec<u32> = (0..rows)
@@ -84,7 +84,7 @@ pub(super) fn contains(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
             .map_err(|error| said(&error))?;
         let found = (0..rows).map(|at| {
             let mut places = offsets[at] - offsets[0]..offsets[at + 1] - offsets[0];
-            // An empty list contains nothing, not even something unknown.
+            // An empty list contains no value, not even an unknown value.
             if lists.is_null(at) || (wanted.is_null(at) && !places.is_empty()) {
                 return None;
             }
@@ -99,7 +99,7 @@ pub(super) fn contains(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(arguments, DataType::Boolean, 10, work))
 }
 
-/// The values of a list without duplicates and nulls, in the order in which they come first.
+/// The values of a list without duplicates and nulls, in the order of first occurrence.
 pub(super) fn distinct(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let item = item_of(arguments, 0)?.clone();
     if item.is_nested() {
@@ -121,7 +121,7 @@ pub(super) fn distinct(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
                 places.clear();
                 let all = ends[0].unsigned_abs() as usize..ends[1].unsigned_abs() as usize;
                 places.extend(all.filter(|&place| inside.is_valid(place)));
-                // Equal values stand together, the first one of the list before the others.
+                // Equal values stand together, and the earliest value of the list comes first.
                 places.sort_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
                 places.dedup_by(|a, b| compare(*a, *b).is_eq());
                 places.sort_unstable();
@@ -139,8 +139,8 @@ pub(super) fn distinct(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(vec![kind.clone()], kind, 20, work))
 }
 
-/// A value of a list by its number, from 1, or from the end if it is negative; null where there is
-/// none. A character of a text.
+/// The value at a place of a list, or the character at a place of a text. The place counts from 1,
+/// or from the end if negative; the result is null if the place does not exist.
 pub(super) fn extract(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let number = integer_type(arguments, 1)?;
     if is_text(arguments[0].data_type) {
@@ -179,7 +179,7 @@ pub(super) fn extract(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(vec![list, number], item, 4, work))
 }
 
-/// Place, from 0, of the value with this number among `count` values.
+/// Place, from 0, of the value `number` among `count` values.
 fn place_of(number: i64, count: usize) -> Option<usize> {
     if number > 0 {
         usize::try_from(number - 1).ok().filter(|place| *place < count)

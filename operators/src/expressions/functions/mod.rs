@@ -30,13 +30,13 @@ use super::compile::types::{common, is_integer, is_text};
 use super::error::{Reason, hint};
 use super::evaluate::value::Value;
 
-/// An argument as far as it is known when an expression is compiled.
+/// An argument, with the properties that are known when an expression is compiled.
 pub(super) struct Argument<'a> {
     pub(super) data_type: &'a DataType,
     pub(super) constant: Option<&'a ArrayRef>,
 }
 
-/// Reason why a function does not take its arguments, and the argument at fault.
+/// Reason why a function refuses its arguments, and the argument at fault.
 pub(super) struct Refusal {
     pub(super) argument: Option<usize>,
     pub(super) reason: String,
@@ -48,7 +48,7 @@ impl Refusal {
     }
 }
 
-/// The work of a function: a column of `rows` values from its arguments.
+/// The computation of a function: a column of `rows` values from its arguments.
 type Work = dyn Fn(&[Value], usize) -> Result<ArrayRef, Reason> + Send + Sync;
 
 /// A function that is bound to the types of its arguments.
@@ -71,8 +71,8 @@ impl Function {
         self.is_fixed
     }
 
-    /// Whether both give the same values for the same arguments and batch; arguments are compared
-    /// beside.
+    /// Whether both functions give the same values for the same arguments and the same batch. The
+    /// caller compares the arguments.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -82,7 +82,7 @@ impl Function {
     }
 }
 
-/// A function with the types that its arguments are converted to.
+/// A function with the types to which its arguments are converted.
 pub(super) struct Bound {
     pub(super) function: Function,
     pub(super) arguments: Vec<DataType>,
@@ -103,7 +103,7 @@ impl Bound {
         Self { function, arguments, data_type, can_fail: false, cost }
     }
 
-    /// The value of some arguments may not exist.
+    /// Marks a function that can fail for some arguments.
     fn failing(mut self) -> Self {
         self.can_fail = true;
         self
@@ -112,12 +112,12 @@ impl Bound {
 
 type Bind = fn(&[Argument<'_>]) -> Result<Bound, Refusal>;
 
-/// A function by its names.
+/// A function with its names.
 struct Entry {
     names: &'static [&'static str],
-    /// Arguments in words.
+    /// Arguments in the words of messages.
     usage: &'static str,
-    /// Least and greatest number of arguments.
+    /// Minimum and maximum number of arguments.
     count: (usize, usize),
     bind: Bind,
 }
@@ -196,7 +196,7 @@ const FUNCTIONS: &[Entry] = &[
     ),
 ];
 
-/// Functions that are compiled to nodes of their own, and the one that only `select` knows.
+/// Functions that are compiled to nodes of their own, and `unnest`, which only `select` knows.
 const OTHERS: &[&str] = &["coalesce", "nullif", "unnest"];
 
 /// Binds a function to its arguments.
@@ -227,7 +227,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// The type Utf8 for an argument that is a text, or null.
+/// The type Utf8 for an argument that is a text or null.
 fn text_type(arguments: &[Argument<'_>], number: usize) -> Result<DataType, Refusal> {
     let found = arguments[number].data_type;
     if is_text(found) || *found == DataType::Null {
@@ -237,12 +237,12 @@ fn text_type(arguments: &[Argument<'_>], number: usize) -> Result<DataType, Refu
     Err(Refusal::new(number, reason))
 }
 
-/// Utf8 for the first `count` arguments, which are texts.
+/// The type Utf8 for each of the first `count` arguments, which have to be texts.
 fn texts(arguments: &[Argument<'_>], count: usize) -> Result<Vec<DataType>, Refusal> {
     (0..count.min(arguments.len())).map(|number| text_type(arguments, number)).collect()
 }
 
-/// The type Int64 for an argument that is an integer, or null.
+/// The type Int64 for an argument that is an integer or null.
 fn integer_type(arguments: &[Argument<'_>], number: usize) -> Result<DataType, Refusal> {
     let found = arguments[number].data_type;
     if is_integer(found) || *found == DataType::Null {
@@ -251,8 +251,7 @@ fn integer_type(arguments: &[Argument<'_>], number: usize) -> Result<DataType, R
     Err(Refusal::new(number, format!("expected an integer, and this is {found}")))
 }
 
-/// The text of an argument that has to be a constant; `None` for null or an argument that is left
-/// out.
+/// The text of an argument that has to be a constant; `None` if the argument is null or left out.
 fn constant_text<'a>(
     arguments: &[Argument<'a>],
     number: usize,
@@ -269,7 +268,7 @@ fn constant_text<'a>(
     Ok(texts.is_valid(0).then(|| texts.value(0)))
 }
 
-/// The integer of an argument that has to be a constant; `None` for one that is left out.
+/// The integer of an argument that has to be a constant; `None` if the argument is left out.
 fn constant_integer(arguments: &[Argument<'_>], number: usize) -> Result<Option<i64>, Refusal> {
     let Some(argument) = arguments.get(number) else { return Ok(None) };
     integer_type(arguments, number)?;
@@ -280,7 +279,7 @@ fn constant_integer(arguments: &[Argument<'_>], number: usize) -> Result<Option<
     }
 }
 
-/// The type that all arguments can have.
+/// The type to which all arguments can be converted.
 fn met(arguments: &[Argument<'_>]) -> Result<DataType, Refusal> {
     let mut met = DataType::Null;
     for (number, argument) in arguments.iter().enumerate() {

@@ -22,7 +22,7 @@ const DIGITS_MAX: u32 = 19;
 /// Multiplier that mixes the hashes of several values: 2^64 divided by the golden ratio.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The type that a function computes an argument in: 64 bits.
+/// The type of 64 bits in which a function computes an argument.
 fn wide(arguments: &[Argument<'_>]) -> Result<DataType, Refusal> {
     match arguments[0].data_type {
         DataType::UInt64 => Ok(DataType::UInt64),
@@ -33,7 +33,7 @@ fn wide(arguments: &[Argument<'_>]) -> Result<DataType, Refusal> {
     }
 }
 
-/// Applies a function of floats; integers stay.
+/// Applies a function to floats; integers stay unchanged.
 fn floats(array: &ArrayRef, value: impl Fn(f64) -> f64) -> ArrayRef {
     match array.data_type() {
         DataType::Float32 => {
@@ -97,8 +97,8 @@ fn no_room() -> Reason {
     "the result does not fit 64 bits".to_owned()
 }
 
-/// An integer to a number of digits after the point, which matters if it is negative; halves go
-/// away from zero.
+/// Rounds an integer to a number of digits after the point, which has an effect only if negative;
+/// halves are rounded away from zero.
 fn round_whole(value: i128, digits: i64) -> i128 {
     let Ok(zeros) = u32::try_from(-digits) else { return value };
     if zeros > DIGITS_MAX {
@@ -122,7 +122,7 @@ fn round_float(value: f64, digits: i64) -> f64 {
     if rounded.is_finite() { rounded } else { value }
 }
 
-/// Floats of a number, rounded to an integer.
+/// A function that rounds a number to a whole float.
 fn rounding(arguments: &[Argument<'_>], value: fn(f64) -> f64) -> Result<Bound, Refusal> {
     let kind = match wide(arguments)? {
         DataType::Float32 => DataType::Float32,
@@ -148,7 +148,7 @@ pub(super) fn least(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     extreme(arguments, Comparison::Less)
 }
 
-/// The value that compares so with the other ones; nulls are left out.
+/// The value for which `comparison` with each other value is true; nulls are left out.
 fn extreme(arguments: &[Argument<'_>], comparison: Comparison) -> Result<Bound, Refusal> {
     let kind = met(arguments)?;
     if kind.is_nested() {
@@ -165,7 +165,7 @@ fn extreme(arguments: &[Argument<'_>], comparison: Comparison) -> Result<Bound, 
                 (Value::Rows(Arc::clone(&best)), Value::Rows(Arc::clone(&next)));
             let better = comparison.apply(&of_next, &of_best).map_err(|error| said(&error))?;
             let missing = is_null(&best).map_err(|error| said(&error))?;
-            // A comparison with null is null, which counts as false here.
+            // A comparison with null is null, and null counts as false here.
             let is_better = match better.null_count() {
                 0 => better,
                 _ => arrow_select::filter::prep_null_mask_filter(&better),
@@ -208,7 +208,7 @@ pub(super) fn hash(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
                 }
             };
             let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
-            // An untyped null has no physical nulls.
+            // An untyped null has no physical null buffer.
             let nulls = array.logical_nulls();
             let is_null = |place| nulls.as_ref().is_some_and(|nulls| nulls.is_null(place));
             for (row, hash) in hashes.iter_mut().enumerate() {

@@ -14,8 +14,9 @@ use crate::expressions::evaluate::value::{Texts, Value};
 /// Maximum bytes of a compiled pattern.
 const PATTERN_BYTES_MAX: usize = 4 << 20;
 
-/// Compiles a constant pattern with options: `c` and `i` for case, `s` for a point that is also a
-/// newline, `m` and `n` for one that is not, and `g` if `is_global` may be set. `None` for null.
+/// Compiles a constant pattern with options: `c` and `i` for case, `s` if a point also matches a
+/// newline, `m` and `n` if a point does not match a newline, and `g` if `is_global` may be set.
+/// `None` for null.
 fn pattern(
     arguments: &[Argument<'_>],
     options: usize,
@@ -51,7 +52,7 @@ fn pattern(
     Ok(Some((compiled, is_global)))
 }
 
-/// The types of `count` arguments, of which all but a third are texts.
+/// The types of the arguments, which all have to be texts.
 fn types(arguments: &[Argument<'_>]) -> Result<Vec<DataType>, Refusal> {
     (0..arguments.len()).map(|number| text_type(arguments, number)).collect()
 }
@@ -123,14 +124,14 @@ pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(types(arguments)?, DataType::Utf8, 50, work).failing())
 }
 
-/// Part of a replacement.
+/// A part of a replacement.
 enum Piece {
     Text(String),
     /// The group with this number, from 1; 0 is the whole match.
     Group(usize),
 }
 
-/// The parts of a replacement, in which `\1` names a group.
+/// The parts of a replacement, in which `\1` stands for a group.
 fn replacement(text: &str) -> Vec<Piece> {
     let (mut pieces, mut written) = (Vec::new(), String::new());
     let mut chars = text.chars();

@@ -14,13 +14,13 @@ use super::super::error::{Reason, said};
 use super::{Argument, Bound, Refusal, integer_type, texts};
 use crate::expressions::evaluate::value::{Texts, Value};
 
-/// Maximum bytes of a text that is made of others.
+/// Maximum bytes of a text that a function makes from other texts.
 const TEXT_BYTES_MAX: usize = 64 << 20;
-/// Maximum bytes of a column of such texts.
+/// Maximum bytes of a column of texts that a function makes.
 const COLUMN_BYTES_MAX: usize = 256 << 20;
 
-/// A column of texts that are made of others and may be much longer: each is measured before it
-/// takes memory.
+/// A column of texts that a function makes from other texts, and that may be much longer. Each text
+/// is measured before memory is used.
 #[derive(Default)]
 pub(super) struct LimitedTexts {
     builder: StringBuilder,
@@ -80,7 +80,7 @@ pub(super) fn upper(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     of_text(arguments, 6, |texts| with_case(texts, <[u8]>::make_ascii_uppercase, upper_char))
 }
 
-/// The case of a character, if that is one character: texts keep their number of characters.
+/// The case of a character, if the result is one character: a text keeps its number of characters.
 fn lower_char(char: char) -> char {
     let mut lower = char.to_lowercase();
     lower.next().unwrap_or(char)
@@ -106,7 +106,7 @@ fn with_case(texts: &StringArray, ascii: fn(&mut [u8]), other: fn(char) -> char)
     map(&StringArray::new(offsets, values, nulls), |text, to| to.extend(text.chars().map(other)))
 }
 
-/// Writes each text anew; null stays.
+/// Writes a new text for each text; null stays null.
 fn map(texts: &StringArray, write: impl Fn(&str, &mut String)) -> ArrayRef {
     let mut builder = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
     let mut written = String::new();
@@ -123,7 +123,7 @@ fn map(texts: &StringArray, write: impl Fn(&str, &mut String)) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The separators of Unicode (Zs), which `trim` takes away by itself.
+/// The separators of Unicode (Zs), which `trim` removes by default.
 fn is_space(char: char) -> bool {
     matches!(
         char,
@@ -132,7 +132,7 @@ fn is_space(char: char) -> bool {
     )
 }
 
-/// Takes characters from both ends, or from one.
+/// Removes characters from both ends, or from one end.
 fn trimming(arguments: &[Argument<'_>], left: bool, right: bool) -> Result<Bound, Refusal> {
     let cut = move |text: &str, is_cut: &dyn Fn(char) -> bool| {
         let text = if left { text.trim_start_matches(is_cut) } else { text };
@@ -212,7 +212,7 @@ pub(super) fn substr(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(types, DataType::Utf8, 8, work))
 }
 
-/// `length` characters from `begin` on, which counts from 1, or from the end if it is negative; a
+/// `length` characters from `begin` on. `begin` counts from 1, or from the end if negative; a
 /// negative length goes back.
 fn part(text: &str, begin: i64, length: Option<i64>) -> &str {
     let size = if text.is_ascii() { text.len() } else { text.chars().count() };
@@ -248,7 +248,7 @@ pub(super) fn split_part(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(types, DataType::Utf8, 8, work))
 }
 
-/// The piece with this number, from 1, or from the end if it is negative. An empty separator parts
+/// The piece with this number, from 1, or from the end if negative. An empty separator separates
 /// characters.
 fn piece<'a>(text: &'a str, separator: &str, number: i64) -> Option<&'a str> {
     let skipped = usize::try_from(number.checked_abs()?.checked_sub(1)?).ok()?;
@@ -263,7 +263,7 @@ fn piece<'a>(text: &'a str, separator: &str, number: i64) -> Option<&'a str> {
     if number > 0 {
         return text.split(separator).nth(skipped);
     }
-    // Separators are found from the beginning also where pieces are counted from the end.
+    // Separators are found from the beginning, even if pieces are counted from the end.
     let pieces = text.split(separator).count();
     text.split(separator).nth(pieces.checked_sub(skipped + 1)?)
 }
@@ -316,12 +316,12 @@ pub(super) fn contains(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(texts(arguments, 2)?, DataType::Boolean, 6, work))
 }
 
-/// Values one after the other, as texts, without those that are null.
+/// Concatenates values as texts, and leaves out nulls.
 pub(super) fn concat(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     written(arguments, false)
 }
 
-/// Two texts one after the other; null if one is.
+/// Concatenates two texts; null if one text is null.
 pub(super) fn joined(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     written(arguments, true)
 }

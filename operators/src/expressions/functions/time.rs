@@ -1,5 +1,5 @@
-//! Functions of dates and points in time. Points in time count microseconds; those with a zone are
-//! taken apart in UTC.
+//! Functions of dates and points in time. Points in time count microseconds; points in time with a
+//! zone are taken apart in UTC.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ const UNITS: &[(&str, Unit)] = &[
     ("isoyear", Unit::Isoyear),
 ];
 
-/// Units below this place in the table cut points in time.
+/// Number of units that can cut a point in time: the first units of the table.
 const CUTTING: usize = 12;
 
 fn unit(arguments: &[Argument<'_>], known: &[(&str, Unit)]) -> Result<Unit, Refusal> {
@@ -77,7 +77,7 @@ fn unit(arguments: &[Argument<'_>], known: &[(&str, Unit)]) -> Result<Unit, Refu
     })
 }
 
-/// The form in which an argument is taken apart: microseconds, with its zone.
+/// The form in which an argument is taken apart: microseconds, with the zone of the argument.
 fn point_type(arguments: &[Argument<'_>], number: usize) -> Result<DataType, Refusal> {
     match arguments[number].data_type {
         DataType::Timestamp(_, zone) => {
@@ -156,7 +156,7 @@ pub(super) fn date_trunc(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
     Ok(Bound::new(vec![DataType::Utf8, kind.clone()], kind, 4, work).failing())
 }
 
-/// Beginning of the unit that a point in time is in.
+/// Beginning of the unit that contains a point in time.
 fn truncated(micros: i64, unit: Unit) -> Option<i64> {
     let cut = |unit: i64| Some(micros - micros.rem_euclid(unit));
     let date = || Some(DateTime::<Utc>::from_timestamp_micros(micros)?.date_naive());
@@ -228,7 +228,7 @@ fn part_of(time: NaiveDateTime, unit: Unit) -> i64 {
     }
 }
 
-/// The present time, once for all rows of a batch.
+/// The present time, read once for all rows of a batch.
 pub(super) fn now(_: &[Argument<'_>]) -> Result<Bound, Refusal> {
     let work = |_: &[Value], rows: usize| {
         let now = Utc::now().timestamp_micros();

@@ -1,7 +1,7 @@
 //! Carried columns: columns of an input that an operator passes on with the rows of its output.
 //!
-//! They are kept in batches of a bounded size, because 32-bit offsets limit the text of one
-//! column to 2 GiB.
+//! Carried columns are kept in batches of a bounded size, because 32-bit offsets limit the text of
+//! one column to 2 GiB.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -22,8 +22,8 @@ use crate::shared::parameters::{Mistakes, Names, refuse};
 /// Stands for all columns in the parameter `carry`.
 const ALL: &str = "*";
 
-/// Indexes of the columns `names` of the parameter `carry`; `*` stands for all of them. Rows have
-/// the columns `taken` already.
+/// Indexes of the columns `names` of the parameter `carry`; `*` stands for all columns. The rows of
+/// the output already have the columns `taken`.
 ///
 /// # Errors
 /// If a column is missing in `input`, is named twice, or has a name that is taken.
@@ -50,7 +50,7 @@ pub(crate) fn carried_columns(
 /// The [carried columns](carried_columns) of each of `inputs`.
 ///
 /// # Errors
-/// As [`carried_columns`], of the first input that does not have them.
+/// As [`carried_columns`], for the first input that does not have the columns.
 pub(crate) fn carried_by_all(
     names: &Names,
     inputs: &[SchemaRef],
@@ -87,19 +87,19 @@ fn named_columns(names: &[String], input: &SchemaRef) -> Result<Vec<usize>, Bind
     mistakes.all(|| Some(columns))
 }
 
-/// Columns of an input that go along with its rows: ids that are no numbers of 32 bits, and those
-/// of `carry`.
+/// Columns of an input that travel with its rows: ids that are no numbers of 32 bits, and the
+/// columns of `carry`.
 #[derive(Debug, Clone)]
 pub(crate) struct CarriedColumns {
     has_ids: bool,
     /// Places in the input.
     columns: Vec<usize>,
-    /// Ids first.
+    /// Schema of the columns, with the ids first.
     schema: SchemaRef,
 }
 
 impl CarriedColumns {
-    /// The columns at `columns` of `input`, after the `ids` if these are carried.
+    /// The columns at `columns` of `input`, after the `ids` if the ids are carried.
     ///
     /// # Panics
     /// If `input` has no such columns.
@@ -111,7 +111,7 @@ impl CarriedColumns {
         Self { has_ids, columns, schema: Arc::new(Schema::new(fields)) }
     }
 
-    /// Whether there are none.
+    /// Whether no columns are carried.
     pub(crate) fn is_empty(&self) -> bool {
         self.schema.fields().is_empty()
     }
@@ -121,7 +121,7 @@ impl CarriedColumns {
         &self.schema
     }
 
-    /// The type of the ids, if they are carried.
+    /// The type of the ids, if the ids are carried.
     pub(crate) fn id_type(&self) -> Option<&DataType> {
         self.has_ids.then(|| self.schema.field(0).data_type())
     }
@@ -131,7 +131,7 @@ impl CarriedColumns {
         &self.schema.fields()[usize::from(self.has_ids)..]
     }
 
-    /// The columns of a batch, whose ids are `ids`.
+    /// The carried columns of a batch with the ids `ids`.
     pub(crate) fn of(
         &self,
         records: &RecordBatch,
@@ -148,12 +148,12 @@ impl CarriedColumns {
 #[derive(Debug, Default)]
 pub(crate) struct CarriedRows {
     batches: Vec<RecordBatch>,
-    /// Per batch: number of rows up to its end.
+    /// For each batch, the number of rows up to its end.
     ends: Vec<usize>,
 }
 
 impl CarriedRows {
-    /// The rows of `parts`. Small parts are concatenated to batches of up to `batch_bytes`.
+    /// The rows of `parts`. Small parts are concatenated to batches of up to `batch_bytes` bytes.
     pub(crate) fn new(
         schema: &SchemaRef,
         parts: impl IntoIterator<Item = RecordBatch>,
@@ -245,8 +245,8 @@ fn row_bytes(columns: &[ArrayRef], rows: Range<usize>) -> usize {
     columns.iter().map(|column| value_bytes(column, rows.clone())).sum()
 }
 
-/// Bytes that copying the values at `rows` moves. A type of unknown width counts 16 bytes per
-/// value, like a view.
+/// Number of bytes that a copy of the values at `rows` moves. A type of unknown width counts 16
+/// bytes per value, like a view.
 fn value_bytes(values: &ArrayRef, rows: Range<usize>) -> usize {
     fn within<O: OffsetSizeTrait>(offsets: &[O], rows: Range<usize>) -> Range<usize> {
         offsets[rows.start].as_usize()..offsets[rows.end].as_usize()

@@ -1,8 +1,8 @@
 //! Ids of rows: the values of a column or an expression, or the positions of the rows.
 //!
-//! Inside, operators name rows by numbers of 32 bits. Ids of that type are these numbers, and so
-//! are positions. Ids of another type are carried with the rows, and come back where the rows of
-//! the output are made; the numbers are positions then.
+//! Operators name rows by numbers of 32 bits. If ids have this type, the ids are the numbers;
+//! positions are numbers, too. Ids of another type are carried with the rows and return in the rows
+//! of the output; the numbers are positions then.
 
 use std::sync::Arc;
 
@@ -19,44 +19,44 @@ use crate::expressions::ColumnInput;
 use crate::shared::parameters::Mistakes;
 use crate::shared::rejected::Faults;
 
-/// Name of the column that has the ids when none is named.
+/// Name of the column of ids, if no column is named.
 const ID: &str = "id";
 
-/// A row has no position of 32 bits.
+/// A row whose position exceeds 32 bits.
 #[derive(Debug, Error)]
 #[error("row {row} of input {input} has no position of 32 bits; name a column of ids as `id`")]
 struct TooManyRows {
     row: u64,
-    /// From 1.
+    /// Number of the input, from 1.
     input: usize,
 }
 
 /// The ids of the rows of an input.
 #[derive(Debug, Clone)]
 pub(crate) struct IdInput {
-    /// From 1.
+    /// Number of the input, from 1.
     input: usize,
     column: Option<ColumnInput>,
     /// The type of ids that are carried with the rows.
     carried: Option<DataType>,
-    /// Whether rows have positions beyond 32 bits, which nobody sees.
+    /// Whether rows may have positions beyond 32 bits, because positions are not shown.
     wraps: bool,
-    /// Rows so far.
+    /// Number of rows so far.
     rows: u64,
 }
 
 /// The ids of the rows of a batch.
 #[derive(Debug, Clone)]
 pub(crate) struct RowIds {
-    /// A number for each row; null if the id is.
+    /// A number for each row; null if the id of the row is null.
     pub(crate) numbers: UInt32Array,
-    /// Ids of another type.
+    /// Ids of another type, which are carried.
     pub(crate) carried: Option<ArrayRef>,
 }
 
 impl IdInput {
-    /// The ids `text` of each of `inputs`: a column or an expression. If none is named, the column
-    /// `id` of each input that has one, and else the positions of its rows.
+    /// The ids `text` of each of `inputs`: a column or an expression. If no ids are named, the
+    /// column `id` of each input that has such a column, or else the positions of the rows.
     pub(crate) fn bind(inputs: &[SchemaRef], text: Option<&str>) -> Result<Vec<Self>, BindError> {
         let (mut mistakes, mut bound) = (Mistakes::default(), Vec::with_capacity(inputs.len()));
         for (number, schema) in (1..).zip(inputs) {
@@ -68,19 +68,20 @@ impl IdInput {
         let kind = |column: &Option<(ColumnInput, DataType)>| {
             column.as_ref().map_or(DataType::UInt32, |(_, kind)| kind.clone())
         };
-        // If one side carries its ids, both do.
+        // If one side carries its ids, both sides carry their ids.
         let is_carried = bound.iter().any(|(_, column)| kind(column) != DataType::UInt32);
         let input = |(input, column): (usize, Option<(ColumnInput, DataType)>)| {
             let carried = is_carried.then(|| kind(&column));
             let column = column.map(|(column, _)| column);
-            // A position that is carried is shown, and one beside a carried id is not.
+            // A carried position is shown, while the position of a row with a carried id is not
+            // shown.
             let wraps = carried.is_some() && column.is_some();
             Self { input, column, carried, wraps, rows: 0 }
         };
         Ok(bound.into_iter().map(input).collect())
     }
 
-    /// `demand` with the ids `text`, or with the column of ids that there may be.
+    /// `demand` with the ids `text`, or with the column `id`, which an input may have.
     pub(crate) fn demand(text: Option<&str>, demand: Demand) -> Demand {
         match text {
             Some(text) => ColumnInput::demand(text, demand),
@@ -88,23 +89,23 @@ impl IdInput {
         }
     }
 
-    /// Ids that do not come out: only whether they are null matters.
+    /// Ids that are not in the output: only null ids matter.
     pub(crate) fn unseen(self) -> Self {
         Self { carried: None, wraps: true, ..self }
     }
 
-    /// Whether the ids are positions, as no column has them.
+    /// Whether the ids are positions, because no column has ids.
     pub(crate) fn are_positions(&self) -> bool {
         self.column.is_none()
     }
 
-    /// The field of ids that are carried.
+    /// The field of the ids, if the ids are carried.
     pub(crate) fn carried_field(&self) -> Option<Field> {
         let kind = self.carried.clone()?;
         Some(Field::new(ID, kind, true))
     }
 
-    /// The ids of the next batch, whose faults are noted.
+    /// The ids of the next batch. Faults of the ids are noted.
     ///
     /// # Errors
     /// If a position exceeds 32 bits.

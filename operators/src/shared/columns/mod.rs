@@ -1,4 +1,4 @@
-//! Columns that operators share, `line`, `item`, `id` and `set`: finding them and building them.
+//! Columns that operators share, `line`, `item`, `id` and `set`: how they are found and built.
 //!
 //! | file | contents |
 //! |---|---|
@@ -37,8 +37,8 @@ pub(crate) use self::texts::TextsBuilder;
 pub(crate) use self::times::TimeFormat;
 use crate::shared::names::secret::random_seed;
 
-/// The key of the metadata of a column of sets that names the dictionary which has numbered the
-/// tokens. Equal numbers of two dictionaries are not equal tokens.
+/// Metadata key of a column of sets. The value names the dictionary that has numbered the tokens:
+/// equal numbers of two dictionaries are not equal tokens.
 pub const DICTIONARY: &str = "trommel.dictionary";
 
 /// A batch does not have the columns that its producer declared.
@@ -56,7 +56,7 @@ pub struct SchemaMismatch {
 /// Checks the columns of a batch that the program made.
 ///
 /// # Errors
-/// If they are not the `declared` ones.
+/// If the columns differ from the `declared` columns.
 pub(crate) fn check_schema(
     operator: &'static str,
     records: &RecordBatch,
@@ -115,7 +115,7 @@ pub(crate) fn with_dictionary(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(named).collect::<Vec<_>>()))
 }
 
-/// Refuses the columns at `places` of inputs, if two dictionaries have numbered their tokens.
+/// Refuses the columns at `places` of inputs if different dictionaries have numbered their tokens.
 pub(crate) fn check_dictionaries<'a>(
     inputs: impl Iterator<Item = (&'a SchemaRef, usize)>,
 ) -> Result<(), BindError> {
@@ -147,7 +147,7 @@ fn text_token_field() -> Arc<Field> {
     Arc::new(Field::new_list_field(texts, false))
 }
 
-/// The rows of `sets` with `texts` in place of the tokens, which are their numbers.
+/// The rows of `sets`, with `texts` in place of the tokens, which are the numbers of the texts.
 ///
 /// # Panics
 /// If a token is not the number of a text.
@@ -205,13 +205,13 @@ pub(crate) fn find_column(
     Ok((index, field.data_type().clone()))
 }
 
-/// Builds batches of sets, each a strictly ascending list of tokens. The sets of a batch are
-/// sorted together, which is faster than one by one.
+/// Builds batches of sets, each a strictly ascending list of tokens. The sets of a batch are sorted
+/// together, which is faster than sorting each set alone.
 #[derive(Debug)]
 pub(crate) struct SetsBuilder {
     schema: SchemaRef,
     ids: Vec<u32>,
-    /// Start of each set among the tokens, and the end of the last one.
+    /// Start of each set among the tokens, and the end of the last set.
     offsets: Vec<u32>,
     tokens: Vec<u32>,
 }
@@ -234,13 +234,13 @@ impl SetsBuilder {
         self.tokens.len() * size_of::<u32>()
     }
 
-    /// The vector to append the tokens of the next set to, in any order and with duplicates.
-    /// [`Self::close`] ends the set.
+    /// The vector to which the caller appends the tokens of the next set, in any order and with
+    /// duplicates. [`Self::close`] ends the set.
     pub(crate) fn tokens_mut(&mut self) -> &mut Vec<u32> {
         &mut self.tokens
     }
 
-    /// Ends the set `id`, which has all tokens added since the last set.
+    /// Ends the set `id`, which has all tokens that were added since the last set.
     pub(crate) fn close(&mut self, id: u32) {
         self.ids.push(id);
         let end =
@@ -248,8 +248,8 @@ impl SetsBuilder {
         self.offsets.push(end);
     }
 
-    /// Adds sets that `write` appends to the tokens, with the end of each, numbered from `first_id`
-    /// on. If it returns false, drops what it has appended, and returns false.
+    /// Adds sets, numbered from `first_id` on. `write` appends their tokens and the end of each
+    /// set. If `write` returns false, the appended tokens are dropped, and the call returns false.
     pub(crate) fn extend(
         &mut self,
         first_id: u32,
@@ -267,8 +267,8 @@ impl SetsBuilder {
         is_whole
     }
 
-    /// Ends a set at each of `ends` among the [tokens](Self::tokens_mut), numbered from `first_id`
-    /// on, which has as many successors.
+    /// Ends a set at each of `ends` among the [tokens](Self::tokens_mut). The sets are numbered
+    /// from `first_id` on; all numbers have to fit into 32 bits.
     pub(crate) fn close_at(&mut self, first_id: u32, ends: impl ExactSizeIterator<Item = u32>) {
         self.ids.extend((first_id..=u32::MAX).take(ends.len()));
         self.offsets.extend(ends);
@@ -284,16 +284,16 @@ impl SetsBuilder {
         *self.offsets.last().expect("starts with 0") as usize
     }
 
-    /// Returns the sets so far; only the tokens since the last set stay.
+    /// Returns the sets so far. Only the tokens since the last set stay.
     pub(crate) fn take(&mut self) -> RecordBatch {
         self.split_off().into_batch()
     }
 
-    /// Moves the sets so far to a builder of their own; only the tokens since the last set stay.
+    /// Moves the sets so far to a new builder. Only the tokens since the last set stay.
     pub(crate) fn split_off(&mut self) -> Self {
         let open = self.tokens.split_off(self.open_start());
         let schema = Arc::clone(&self.schema);
-        // Keeps the capacities for the next sets.
+        // The split keeps the capacities for the next sets.
         let ids = self.ids.split_off(0);
         let offsets = self.offsets.split_off(0);
         let tokens = self.tokens.split_off(0);
@@ -307,7 +307,7 @@ impl SetsBuilder {
         self.abandon();
         let Self { schema, ids, mut offsets, mut tokens } = self;
         if !are_ascending(offsets.iter().map(|&end| end as usize), &tokens) {
-            // An unknown level is an error of the joins; the sets are the same on all of them.
+            // The joins report an unknown level; the sets are the same at all levels.
             sort_lists(Isa::selected().unwrap_or(Isa::Scalar), &offsets, &mut tokens);
             deduplicate(&mut offsets, &mut tokens);
         }
@@ -319,15 +319,15 @@ impl SetsBuilder {
     }
 }
 
-/// Whether the tokens of each set ascend strictly: tokens descend between sets only. `ends` has
-/// the begin of the first set and the end of each.
+/// Whether the tokens of each set ascend strictly, so that tokens descend only between sets. `ends`
+/// has the beginning of the first set and the end of each set.
 pub(crate) fn are_ascending(ends: impl Iterator<Item = usize>, tokens: &[u32]) -> bool {
-    // Without an end before the last pair, so that the compiler makes vectors of it.
+    // The loop does not end early, so that the compiler uses vector instructions.
     let descends = |pair: &[u32]| u32::from(pair[0] >= pair[1]);
     let all: u32 = tokens.windows(2).map(descends).sum();
     let (mut last, mut between) = (0, 0);
     for end in ends {
-        // An end comes again after an empty set.
+        // After an empty set, the same end comes a second time.
         if end > last && end < tokens.len() {
             between += descends(&tokens[end - 1..=end]);
         }
@@ -343,7 +343,7 @@ fn deduplicate(offsets: &mut [u32], tokens: &mut Vec<u32>) {
         let set = begin..*offset as usize;
         begin = set.end;
         if tokens[set.clone()].is_sorted_by(|a, b| a < b) {
-            // Most sets have no duplicates, and no set before them had any.
+            // Most sets have no duplicates. Until the first duplicate, tokens need not move.
             if kept < set.start {
                 tokens.copy_within(set.clone(), kept);
             }

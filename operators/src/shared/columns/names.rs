@@ -2,12 +2,12 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-/// The type of points in time that functions and readers make.
+/// The type of the points in time that functions and readers make.
 pub(crate) fn timestamp(zone: Option<&str>) -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into))
 }
 
-/// The type of this name, as in DuckDB or as in Rust.
+/// The type with this name, which is a name of DuckDB or of Rust.
 pub(crate) fn type_named(name: &str) -> Option<DataType> {
     Some(match name {
         "bool" | "boolean" | "logical" => DataType::Boolean,
@@ -50,7 +50,7 @@ pub(crate) const TYPE_NAMES: &[&str] = &[
     "blob",
 ];
 
-/// The name of a type for messages: that of `schema` where there is one.
+/// The name of a type for messages: the name in a `schema`, if the type has such a name.
 pub(crate) fn type_name(kind: &DataType) -> String {
     if let Some(name) = TYPE_NAMES.iter().find(|name| type_named(name).as_ref() == Some(kind)) {
         return (*name).to_owned();

@@ -1,5 +1,5 @@
-//! Rows of pairs: the ids `left` and `right`, which have the type of the input's ids, columns of
-//! values, and the carried columns of both.
+//! Rows of pairs: the ids `left` and `right`, in the type of the ids of the input, columns of
+//! values, and the carried columns of both partners.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::shared::columns::carry::{CarriedColumns, CarriedRows};
 
-/// Pairs of equal rows of which a join warns.
+/// Minimum number of pairs of equal rows at which a join warns.
 const COPIES_TOLD: u64 = 100_000_000;
 
-/// Warns of `pairs` pairs of equal `rows`, each of which will be a row of the output, if they are
-/// many. Called before they are sent.
+/// Warns of `pairs` pairs of equal `rows`, if there are many such pairs. Each pair will be a row of
+/// the output. The call comes before the rows are sent.
 pub(crate) fn warn_of_copies(pairs: u64, rows: &str) {
     if pairs >= COPIES_TOLD {
         tracing::warn!(
@@ -25,8 +25,8 @@ pub(crate) fn warn_of_copies(pairs: u64, rows: &str) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSide<'a> {
     pub(crate) id: u32,
-    /// Carried columns, and the partner's row there. All pairs of a batch have the same columns
-    /// on one side. The first one has the ids, if these are carried.
+    /// Carried columns, and the row of the partner in the columns. All pairs of a batch have the
+    /// same columns on one side. The first column has the ids, if ids are carried.
     pub(crate) carried: Option<(&'a CarriedRows, u32)>,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct PairRows {
 }
 
 impl PairRows {
-    /// Rows with the columns `values` and the carried columns of the left and the right partners.
-    /// A batch has up to `batch_bytes` of these.
+    /// Rows with the columns `values` and the carried columns of the left and the right partners. A
+    /// batch has up to `batch_bytes` bytes of carried columns.
     pub(crate) fn new(
         values: impl IntoIterator<Item = Field>,
         carried: [&CarriedColumns; 2],
@@ -79,7 +79,7 @@ impl PairRows {
         &self.schema
     }
 
-    /// Number of the first pairs that fit one batch; at least one, unless there are no pairs.
+    /// Number of the first pairs that fit into one batch; at least one, unless there are no pairs.
     pub(crate) fn batch_len<'a>(
         &self,
         pairs: impl ExactSizeIterator<Item = [PairSide<'a>; 2]>,
@@ -106,7 +106,8 @@ impl PairRows {
         let Some(first) = pairs.clone().next() else {
             return Ok(RecordBatch::new_empty(SchemaRef::clone(&self.schema)));
         };
-        // A pass for each column: pairs are many, and most have no carried columns.
+        // Each column has a pass of its own, since pairs are many, and most have no carried
+        // columns.
         let lefts = pairs.clone().map(|[left, _]| left);
         let rights = pairs.map(|[_, right]| right);
         let [left, right] = first.map(|side| side.carried);

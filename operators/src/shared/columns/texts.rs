@@ -6,13 +6,13 @@ use std::ops::Range;
 use arrow_array::StringArray;
 use trommel_kernels::text::{append_parts, text_column};
 
-/// Bytes that are copied at once: a register. Most words are not longer.
+/// Bytes that are copied at once, which is a register. Most words are not longer.
 const COPIED: usize = 16;
 
-/// Builds a column of the texts of one batch after the other.
+/// Builds columns of texts, one per batch.
 pub(crate) struct TextsBuilder {
     bytes: Vec<u8>,
-    /// Begin of each text, and the end of the last one.
+    /// Beginning of each text, and the end of the last text.
     offsets: Vec<i32>,
 }
 
@@ -21,24 +21,24 @@ impl TextsBuilder {
         Self::with_room(0, 0)
     }
 
-    /// A builder with room for this many texts and bytes.
+    /// A builder with room for this number of texts and bytes.
     pub(crate) fn with_room(texts: usize, bytes: usize) -> Self {
         let mut offsets = Vec::with_capacity(texts + 1);
         offsets.push(0);
-        // Room for line ends, which texts may come with.
+        // Texts may have line ends, which need room, too.
         Self { bytes: Vec::with_capacity(bytes + 2 * texts + COPIED), offsets }
     }
 
-    /// Adds `part` of the bytes of a text; what follows it is read along.
+    /// Adds `part` of the bytes of a text. The copy also reads the bytes after the part.
     ///
     /// # Panics
     ///
-    /// If a part is not UTF-8, here or in [`Self::take`]; or if a batch has 2 GiB.
+    /// If a part is not UTF-8, in this call or in [`Self::take`]; or if a batch has 2 GiB.
     #[inline(always)]
     pub(crate) fn push(&mut self, text: &[u8], part: Range<usize>) {
         let (len, more) = (part.len(), &text[part.start..]);
         match more.first_chunk::<COPIED>() {
-            // A copy of a fixed length is two instructions.
+            // A copy of a fixed length takes two instructions.
             Some(first) if len <= COPIED => {
                 let end = self.bytes.len() + len;
                 self.bytes.extend_from_slice(first);
@@ -49,7 +49,8 @@ impl TextsBuilder {
         self.offsets.push(offset(self.bytes.len()));
     }
 
-    /// Adds the parts of `text` between these bytes, each as [`Self::push`] does. Faster for many.
+    /// Adds the parts of `text` between these bytes, as [`Self::push`] does with each part. One
+    /// call is faster for many parts.
     pub(crate) fn extend(&mut self, text: &str, begins: &[u32], ends: &[u32]) {
         append_parts(text.as_bytes(), begins, ends, &mut self.bytes, &mut self.offsets);
     }
@@ -68,7 +69,8 @@ impl TextsBuilder {
 
     /// Returns the texts so far and empties the builder.
     pub(crate) fn take(&mut self) -> StringArray {
-        // Sized by this batch, and a little more: the next one is probably similar.
+        // The room of the next batch follows this batch, with a little more: the next batch is
+        // probably similar.
         let next = Self::with_room(self.len(), self.bytes());
         let Self { bytes, offsets } = mem::replace(self, next);
         text_column(bytes, offsets)
@@ -97,7 +99,7 @@ mod tests {
         ) {
             let mut builder = TextsBuilder::new();
             for batch in batches {
-                // The first parts one by one, the others together.
+                // The first parts are added one by one, and all further parts together.
                 let text = batch.concat();
                 let mut ends = vec![0];
                 batch.iter().for_each(|part| ends.push(ends[ends.len() - 1] + part.len()));

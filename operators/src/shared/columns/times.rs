@@ -46,9 +46,9 @@ impl TimeFormat {
         if is_written { memmem::find_iter(sample.as_bytes(), literal).count() } else { 0 }
     }
 
-    /// Microseconds since 1970; parts that the format lacks are those of 1900-01-01 00:00:00 UTC.
+    /// Microseconds since 1970. Parts that the format lacks are taken from 1900-01-01 00:00:00 UTC.
     pub(crate) fn read(&self, text: &str) -> Option<i64> {
-        // chrono takes the digits of `%f` for nanoseconds, whatever their number.
+        // chrono takes the digits of `%f` for nanoseconds, regardless of their number.
         if self.has_fraction {
             return read_time(&pad_fraction(text), &self.items);
         }
@@ -56,14 +56,14 @@ impl TimeFormat {
     }
 }
 
-/// The items of a format: `%f` are digits of a second, `%n` and `%t` are no white space of
-/// chrono's.
+/// The items of a format. `%f` stands for digits of a second; `%n` and `%t` are not the white space
+/// that chrono knows.
 fn items(format: &str) -> Result<Vec<Item<'static>>, String> {
     let format = format.replace("%f", "%9f").replace("%9f", "\u{0}");
     let mut all = Vec::new();
     for (number, part) in format.split('\u{0}').enumerate() {
         if number > 0 {
-            // Any number of digits after a point that the format has.
+            // The format has the point; any number of digits follows.
             all.extend(StrftimeItems::new("%f").map(|item| item.to_owned()));
         }
         for item in StrftimeItems::new(part) {
@@ -83,7 +83,7 @@ fn items(format: &str) -> Result<Vec<Item<'static>>, String> {
 fn read_time(text: &str, items: &[Item<'_>]) -> Option<i64> {
     let mut parsed = Parsed::new();
     parse(&mut parsed, text, items.iter()).ok()?;
-    // chrono's century of `%y` ends with 69, that of C and DuckDB with 68.
+    // The century of `%y` ends with 69 in chrono, and with 68 in C and DuckDB.
     if parsed.year_mod_100() == Some(69)
         && parsed.year().is_none()
         && parsed.year_div_100().is_none()

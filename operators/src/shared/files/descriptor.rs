@@ -1,7 +1,7 @@
 //! Open descriptors that a path names, such as `/dev/stdout`, `/dev/fd/3` and `/proc/1/fd/1`.
 //!
-//! A descriptor that leads to a regular file is written as it is, at its own position: the shell
-//! that opened the file writes there too, before and after this process.
+//! A descriptor of a regular file is written at its own position, since the shell that opened the
+//! file may write there, too, before and after this process.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,7 +21,7 @@ const STDOUT: i32 = 1;
 /// Number of standard error.
 const STDERR: i32 = 2;
 
-/// An open descriptor of this process or of another one.
+/// An open descriptor of this process or of another process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Descriptor {
     /// Descriptor of this process, by its number.
@@ -33,7 +33,7 @@ pub(crate) enum Descriptor {
 impl Descriptor {
     pub(crate) const STDOUT: Self = Self::Own(STDOUT);
 
-    /// The descriptor that `path` names, over links; `None` if it names none.
+    /// The descriptor that `path` names, also through links; `None` if `path` names no descriptor.
     pub(crate) fn of_path(path: &Path) -> Option<Self> {
         let mut path = path.to_owned();
         for _ in 0..LINKS_MAX {
@@ -82,16 +82,17 @@ fn process_of(folder: &Path) -> Option<Pid> {
 }
 
 fn open_at_start(stream: Stdio, descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    // A file that this process opened itself may have the number of a closed stream.
+    // A closed standard stream may have lent its number to a file that this process opened itself.
     if was_closed(stream) {
         return Err(io::Error::new(io::ErrorKind::NotConnected, "it is closed"));
     }
     descriptor.as_fd().try_clone_to_owned()
 }
 
-/// Checks that a descriptor was open before this process opened any of its own, whose numbers would
-/// be the next ones: sockets and events that it waits for. They are closed by `exec`, as those of a
-/// parent are not. Files and pipes of the process may be named by a program that embeds this.
+/// Checks that a descriptor was open before this process opened any descriptor of its own. The
+/// numbers after the standard streams may be sockets and events that the process waits for. Such
+/// descriptors are closed by `exec`, while descriptors from a parent are not. A program that embeds
+/// this library may name files and pipes of the process.
 fn check_inherited(number: i32) -> io::Result<()> {
     const CLOEXEC: u64 = 0o2_000_000;
     let not_open = || io::Error::new(io::ErrorKind::NotFound, "the descriptor is not open");
@@ -106,8 +107,8 @@ fn check_inherited(number: i32) -> io::Result<()> {
 fn duplicate_own(number: i32) -> io::Result<OwnedFd> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())
         .and_then(|own| pidfd_getfd(own, number, PidfdGetfdFlags::empty()));
-    // Old kernels and some containers refuse the call. A second description appends, so that
-    // nothing is lost.
+    // Old kernels and some containers refuse the call. A second description appends, so that no
+    // bytes are lost.
     own.or_else(|_| open_to_append(Path::new(&format!("/proc/self/fd/{number}"))))
         .map_err(Into::into)
 }

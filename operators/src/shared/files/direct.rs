@@ -1,10 +1,10 @@
-//! Outputs that are written where they are: pipes, terminals, sockets, devices and open
-//! descriptors. A write takes what there is room for and does not wait.
+//! Outputs that are written in place: pipes, terminals, sockets, devices and open descriptors. A
+//! write takes as many bytes as there is room for, and does not wait.
 //!
-//! Whether a write waits is a property of the open file description, which this process shares with
-//! the programs that it got the descriptor from. So the description is not changed. A pipe or a
-//! terminal is opened once more, non-blocking; where that is refused, a write asks first and then
-//! writes no more than a pipe with room takes at once.
+//! Whether a write waits is a property of the open file description. This process shares the
+//! description with the programs that opened the descriptor, so the description is not changed. A
+//! pipe or a terminal is opened a second time, non-blocking. If the second opening is refused, a
+//! write first asks for room, and then writes no more than a pipe with room takes at once.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 /// Bytes that a pipe that is ready for writing takes at once: a page.
 const PAGE_BYTES: usize = 4096;
 
-/// An output that is written where it is.
+/// An output that is written in place.
 #[derive(Debug)]
 pub(crate) struct Direct {
     file: File,
@@ -29,21 +29,21 @@ pub(crate) struct Direct {
 /// Whether a write waits for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// There is always room: a regular file, or a device that is no terminal.
+    /// The output always has room: a regular file, or a device that is no terminal.
     Never,
-    /// A write without room is refused.
+    /// The system refuses a write without room.
     Refuses,
-    /// A write without room waits, so the room is asked for.
+    /// A write without room waits, so the output is asked for room first.
     Yes,
 }
 
 impl Direct {
-    /// An output that was opened non-blocking by this process alone.
+    /// An output that this process alone has opened, non-blocking.
     pub(crate) fn of_own(file: OwnedFd) -> Self {
         Self { file: file.into(), waits: Waits::Refuses }
     }
 
-    /// An output whose description is shared with other programs.
+    /// An output whose description other programs share.
     pub(crate) fn of_shared(file: File) -> io::Result<Self> {
         let kind = file.metadata()?.file_type();
         let is_terminal = kind.is_char_device() && rustix::termios::isatty(&file);
@@ -62,7 +62,7 @@ impl Direct {
         &self.file
     }
 
-    /// Writes as many of `bytes` as there is room for; returns their number.
+    /// Writes as many of `bytes` as there is room for, and returns their number.
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut bytes = bytes;
         if self.waits == Waits::Yes {
@@ -82,7 +82,7 @@ impl Direct {
     }
 }
 
-/// Waits for room, at most for `limit`; true if there is some, or a write would fail.
+/// Waits for room, at most for `limit`. Returns true if there is room, or if a write would fail.
 pub(crate) fn has_room(file: &File, limit: Option<Duration>) -> io::Result<bool> {
     let timeout = limit.and_then(|limit| Timespec::try_from(limit).ok());
     match poll(&mut [PollFd::new(file, PollFlags::OUT)], timeout.as_ref()) {

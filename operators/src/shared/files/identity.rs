@@ -17,8 +17,8 @@ const STDIN: &str = "standard input";
 /// Major number of memory devices, such as `/dev/null` and `/dev/zero`, which anybody may read.
 const MEMORY_DEVICES: u32 = 1;
 
-/// Device and inode of a file, and its time of creation where the file system records it, since an
-/// inode is used again.
+/// Device and inode of a file, and its time of creation if the file system records the time, since
+/// inodes are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     device: u64,
@@ -33,7 +33,7 @@ impl FileId {
         Self { device: metadata.dev(), inode: metadata.ino(), born }
     }
 
-    /// Identity of standard input; `None` if it is closed.
+    /// Identity of standard input; `None` if standard input is closed.
     pub(crate) fn of_stdin() -> Option<Self> {
         Some(Self::of(&stdin_metadata()?))
     }
@@ -64,7 +64,7 @@ fn stdin_metadata() -> Option<Metadata> {
     File::from(stdin).metadata().ok()
 }
 
-/// Key of claims to the file at `path`, which may not be there yet.
+/// Key of claims to the file at `path`, which may not exist yet.
 pub(crate) fn key_of_path(path: &Path) -> Vec<u8> {
     match (fs::metadata(path), fs::metadata(folder_of(path))) {
         (Ok(found), _) => FileId::of(&found).key(),
@@ -74,14 +74,14 @@ pub(crate) fn key_of_path(path: &Path) -> Vec<u8> {
             key.extend(path.file_name().unwrap_or_default().as_bytes());
             key
         }
-        // The folder has vanished; its use will report it.
+        // The folder has vanished. A later use of the path reports that.
         (Err(_), Err(_)) => path.as_os_str().as_bytes().to_vec(),
     }
 }
 
-/// Claims of a stage, or of the program, that reads the file `path`, which `parameter` names. `-`
-/// is a file of that name here. A regular file can be read by several, while a pipe, a socket or
-/// a terminal cannot. A file that does not exist yet is claimed by its name.
+/// Claims of a stage, or of the program, that reads the file `path`, which `parameter` names. Here
+/// `-` is a file of that name. Several stages can read a regular file, but not a pipe, a socket or
+/// a terminal. A file that does not exist yet is claimed by its name.
 ///
 /// # Examples
 /// ```
@@ -112,7 +112,7 @@ pub fn input_claims(path: &Path, parameter: &'static str) -> Vec<Claim> {
 pub fn stdin_claims(parameter: &'static str) -> Vec<Claim> {
     let found = stdin_metadata();
     let file = found.and_then(|found| claim_of(&found, STDIN.to_owned(), parameter));
-    // All readers share the position in the file, so that nobody else can read it.
+    // All readers share the position in the file, so no other stage can read the file.
     let whole = Claim::new(STDIN.into(), STDIN, parameter).with(Access::Consumes);
     file.into_iter().chain([whole]).collect()
 }
@@ -128,7 +128,7 @@ fn claim_of(found: &Metadata, name: String, parameter: &'static str) -> Option<C
     } else if kind.is_fifo() {
         consumed("")
     } else if kind.is_socket() {
-        // A socket has two directions: standard input and output may be one socket.
+        // A socket has two directions, and one socket may be standard input and standard output.
         consumed("input ")
     } else if kind.is_char_device() && rustix::fs::major(found.rdev()) != MEMORY_DEVICES {
         consumed("input ")

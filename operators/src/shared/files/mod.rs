@@ -7,11 +7,12 @@
 //! ```
 //!
 //! A replacement is written in the folder of the file, and renamed when it is complete and on the
-//! disk. So the name always leads to all of the old bytes or all of the new ones, even when two
-//! processes write it. A link stays a link: its target is replaced. An existing file keeps its mode
-//! and, where the system allows it, its owner; a new file gets the usual mode. A file that cannot
-//! be replaced by a rename, because a container mounts it or because its folder takes no new files,
-//! is written when the replacement is complete: the old bytes stay until then.
+//! disk. The name therefore always leads to all of the old bytes or to all of the new bytes, even
+//! if two processes write the file. A link stays a link, and its target is replaced. An existing
+//! file keeps its mode and, if the system allows it, its owner; a new file gets the usual mode.
+//! Some files cannot be replaced by a rename, because a container mounts the file or because its
+//! folder takes no new files. Such a file is written when the replacement is complete: the old
+//! bytes stay until then.
 //!
 //! Pipes, devices and open descriptors, such as `/dev/stdout`, are written directly and never
 //! replaced; a descriptor of a regular file is written at its own position. Sockets in the file
@@ -86,7 +87,7 @@ pub enum FileError {
     /// The path is empty.
     #[error("the path is empty: name a file, or `-` for standard output")]
     NoName,
-    /// The path is no regular file, where only such a file can be written.
+    /// The path is no regular file, although only a regular file can be written here.
     #[error("cannot write {path}: it is no file; the files of values can be files only")]
     NoFile {
         /// The path.
@@ -97,7 +98,7 @@ pub enum FileError {
     NoFolder {
         /// The file.
         path: String,
-        /// Its folder.
+        /// The folder of the file.
         folder: String,
     },
 }
@@ -122,13 +123,13 @@ pub enum FileError {
 pub struct Destination {
     name: String,
     kind: Kind,
-    /// The outputs of the run, to which each file that is made belongs.
+    /// The outputs of the run, which include each file that is made.
     outputs: Outputs,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// Open descriptor, written where it stands.
+    /// Open descriptor, which is written at its position.
     Descriptor(Descriptor),
     /// Pipe or device, written directly.
     Special(PathBuf),
@@ -144,8 +145,8 @@ impl Destination {
         Self { name, kind, outputs: Outputs::default() }
     }
 
-    /// Destination of a file that is written as a whole. Checks all that can be checked without
-    /// writing.
+    /// Destination of a file that is written as a whole. The path is checked as far as possible
+    /// without writing.
     ///
     /// # Errors
     /// If `path` is a folder or a socket, its folder does not exist, or the process may neither
@@ -183,10 +184,10 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Checks that files can be created beside this one.
+    /// Checks that files can be created next to this file.
     ///
     /// # Errors
-    /// If the process may not do that.
+    /// If the process may not create files there.
     pub(crate) fn check_siblings(&self) -> Result<(), FileError> {
         self.as_file().map_or(Ok(()), |path| self.check_folder(path))
     }
@@ -195,7 +196,7 @@ impl Destination {
         self.check_access(folder_of(path), Access::WRITE_OK | Access::EXEC_OK)
     }
 
-    /// Destination of a file to append to. Checks all that can be checked without writing.
+    /// Destination of a file to append to. The path is checked as far as possible without writing.
     ///
     /// # Errors
     /// As [`Self::file`], and if the process may not read and write the file.
@@ -241,7 +242,7 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Makes files as outputs of this run, so that none of its sources follows them.
+    /// Registers the files as outputs of this run, so that no source of the run follows them.
     pub(crate) fn within(self, outputs: Outputs) -> Self {
         Self { outputs, ..self }
     }
@@ -269,9 +270,9 @@ impl Destination {
         matches!(&self.kind, Kind::Descriptor(own) if *own == Descriptor::STDOUT)
     }
 
-    /// Claim to this destination for a stage, named by `parameter`: by device and inode, of
-    /// the folder if the file does not exist; `None` for a device that several stages
-    /// may write, such as `/dev/null`.
+    /// Claim to this destination for a stage, named by `parameter`. The claim is by device and
+    /// inode; if the file does not exist, by the folder and the name. `None` for a device that
+    /// several stages may write, such as `/dev/null`.
     #[must_use]
     pub fn claim(&self, parameter: &'static str) -> Option<Claim> {
         let key = match &self.kind {
@@ -295,7 +296,7 @@ impl Destination {
         Some(Claim::new(key, self.name.clone(), parameter))
     }
 
-    /// Checks that [`Self::replace`] would work now, by creating and removing a temporary file.
+    /// Checks that [`Self::replace`] would now succeed, by creating and removing a temporary file.
     ///
     /// # Errors
     /// As [`Self::replace`].
@@ -310,7 +311,7 @@ impl Destination {
     }
 
     /// Opens a replacement of the file, for a stream of rows; `None` for a pipe that has no reader
-    /// yet, of which [`READER_LOOK`] is the time to ask again.
+    /// yet. The caller asks again after [`READER_LOOK`].
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -333,7 +334,7 @@ impl Destination {
     }
 
     /// Opens a replacement of the file, whose folder is made when the file gets its name. Until
-    /// then the file is in the nearest folder around it.
+    /// then the file is in the nearest existing folder.
     ///
     /// # Errors
     /// If the file cannot be opened, or the destination is no file.
@@ -354,8 +355,8 @@ impl Destination {
         })
     }
 
-    /// Opens a replacement of the file. A pipe without a reader is an error, since nothing would
-    /// end the wait for one.
+    /// Opens a replacement of the file. A pipe without a reader is an error, since this call does
+    /// not wait for a reader.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -374,7 +375,7 @@ impl Destination {
             Kind::File(path) | Kind::Special(path) => path,
             Kind::Descriptor(_) => unreachable!("only files are appended to"),
         };
-        // Opened for reading too: the caller checks how the last line ends.
+        // The file is also opened for reading, since the caller checks how the last line ends.
         let file = self.outputs.make(|| {
             let file = File::options().read(true).append(true).create(true).open(path)?;
             let key = FileId::of(&file.metadata()?).key();
@@ -388,7 +389,7 @@ impl Destination {
     }
 }
 
-/// Writes all bytes; if the file is non-blocking, waits for room.
+/// Writes all bytes. If the file is non-blocking, the call waits for room.
 pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
@@ -404,8 +405,9 @@ pub(crate) fn write_all(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls `act` on the thread of a stage just before it opens standard output, such as to remove a
-/// progress line from the terminal that both write to. The first call of a process counts.
+/// Calls `act` on the thread of a stage just before the stage opens standard output, for example to
+/// remove a progress line from a terminal that both write to. Only the first call in a process
+/// counts.
 pub fn before_stdout(act: impl Fn() + Send + Sync + 'static) {
     let _first_stays = BEFORE_STDOUT.set(Box::new(act));
 }
@@ -413,13 +415,13 @@ pub fn before_stdout(act: impl Fn() + Send + Sync + 'static) {
 /// Writes all of `bytes` to standard output, which may be non-blocking.
 ///
 /// # Errors
-/// If the operating system refuses some of them, or standard output was closed when the process
-/// started.
+/// If the operating system refuses some of the bytes, or standard output was closed when the
+/// process started.
 pub fn write_stdout(bytes: &[u8]) -> Result<(), FileError> {
     Destination::stdout().replace()?.write(bytes)
 }
 
-/// Width of the terminal that standard output goes to; `None` if it goes elsewhere.
+/// Width of the terminal that is standard output; `None` if standard output is no terminal.
 #[must_use]
 pub fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
@@ -429,7 +431,7 @@ pub fn terminal_width() -> Option<usize> {
 /// Checks that standard input was open when the process started.
 ///
 /// # Errors
-/// If it was closed.
+/// If standard input was closed.
 pub(crate) fn check_stdin() -> io::Result<()> {
     if was_closed(Stdio::Input) {
         return Err(io::Error::new(io::ErrorKind::NotConnected, "standard input is closed"));
@@ -440,19 +442,19 @@ pub(crate) fn check_stdin() -> io::Result<()> {
 /// Syncs the folder of `path`, so that a rename in it survives a crash.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     match File::open(folder_of(path)).and_then(|folder| folder.sync_all()) {
-        // Reported by file systems that cannot sync folders.
+        // File systems that cannot sync folders return this error.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         result => result,
     }
 }
 
-/// Opens a pipe or a device without truncating, in case it has become a regular file.
+/// Opens a pipe or a device without truncating, since the path may have become a regular file.
 fn open_special(path: &Path) -> rustix::io::Result<Direct> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     openat(CWD, path, flags, Mode::empty()).map(Direct::of_own)
 }
 
-/// The folder that a file is in.
+/// The folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -460,10 +462,10 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The nearest folder around a file that is there.
+/// The nearest folder around a file that exists.
 ///
 /// # Errors
-/// If something else than a folder is in its place.
+/// If the path leads through a file that is no folder.
 pub(crate) fn existing_folder_of(path: &Path) -> io::Result<&Path> {
     let mut folder = folder_of(path);
     loop {
@@ -511,7 +513,7 @@ fn new_path(path: &Path) -> Result<PathBuf, Missing> {
             // `join` with an absolute target replaces the folder.
             Ok(target) => path = folder.join(target),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
-            // Not a link: a file was created since the check.
+            // The path is not a link: another program has created a file after the check.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(path),
             Err(error) => return Err(Missing::Io(error)),
         }

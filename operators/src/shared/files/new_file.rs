@@ -1,7 +1,8 @@
-//! Output that replaces a file, or goes directly to where it is.
+//! Output that replaces a file, or is written in place.
 //!
-//! A replacement has no name while it is written, where the file system can make such a file: so
-//! nothing is left of a process that is killed. It gets a temporary name just before the rename.
+//! A replacement has no name while it is written, if the file system can make such a file: a
+//! process that is killed then leaves no file. The replacement gets a temporary name just before
+//! the rename.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Seek as _};
@@ -22,11 +23,11 @@ use crate::shared::files::{Destination, FileError, folder_of, sync_folder, write
 const PREFIX_BYTES: usize = 200;
 /// Mode of a new file before the umask is applied.
 const NEW_MODE: u32 = 0o666;
-/// Mode of a temporary file that will replace another one and then get its mode.
+/// Mode of a temporary file that will replace another file and then get the mode of that file.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// Output that replaces a file, or goes directly to a pipe, a device or a descriptor. Before
-/// [`Self::commit`] the file does not appear; dropping a `NewFile` removes it.
+/// Output that replaces a file, or is written directly to a pipe, a device or a descriptor. The
+/// file does not appear before [`Self::commit`]; dropping a `NewFile` removes the file.
 #[derive(Debug)]
 pub struct NewFile {
     destination: Destination,
@@ -39,17 +40,18 @@ pub(crate) enum Staged {
     Direct(Direct),
 }
 
-/// A file that is to replace the one at `path`.
+/// A file that is to replace the file at `path`.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     path: PathBuf,
-    /// Folder of the file until it gets its name: that of the path, or the nearest one around it.
+    /// Folder of the file until the file gets its name: the folder of the path, or the nearest
+    /// existing folder around it.
     folder: PathBuf,
     file: Unnamed,
 }
 
-/// A [`NewFile`] that is closed, under a temporary name, so that it takes no descriptor. Dropping
-/// it removes it.
+/// A [`NewFile`] that is closed and has a temporary name, so that it needs no descriptor. Dropping
+/// a `ParkedFile` removes the file.
 #[derive(Debug)]
 pub(crate) struct ParkedFile {
     destination: Destination,
@@ -60,11 +62,12 @@ pub(crate) struct ParkedFile {
 
 #[derive(Debug)]
 enum Unnamed {
-    /// File without a name in the folder of the path, or in the one that will have it.
+    /// File without a name in the folder of the path, or in the folder that will contain the folder
+    /// of the path.
     Nameless(File),
-    /// File under a temporary name there.
+    /// File under a temporary name in the same folder.
     Named(NamedTempFile),
-    /// File elsewhere: the folder of the path takes no new files.
+    /// File in another place, because the folder of the path takes no new files.
     Elsewhere(File),
 }
 
@@ -73,10 +76,10 @@ impl NewFile {
         Self { destination, staged }
     }
 
-    /// Writes all of `bytes`; waits for room in a pipe.
+    /// Writes all of `bytes`, and waits for room in a pipe.
     ///
     /// # Errors
-    /// If the operating system refuses some of them.
+    /// If the operating system refuses some of the bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let mut left = bytes;
         loop {
@@ -91,8 +94,8 @@ impl NewFile {
         }
     }
 
-    /// Writes as many of `bytes` as there is room for, and returns their number: all of them for a
-    /// file, perhaps none for a pipe, a terminal or a socket.
+    /// Writes as many of `bytes` as there is room for, and returns their number. A file takes all
+    /// bytes; a pipe, a terminal or a socket may take none.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -104,7 +107,7 @@ impl NewFile {
         written.map_err(|error| self.destination.error(error))
     }
 
-    /// The descriptor whose room can be waited for; `None` for a file, which always has room.
+    /// The descriptor to wait for; `None` for a file, which always has room.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match &self.staged {
             Staged::Replacement(_) => None,
@@ -112,7 +115,7 @@ impl NewFile {
         }
     }
 
-    /// Closes a file until more is written to it, or it is committed.
+    /// Closes a file until further bytes are written or the file is committed.
     ///
     /// # Errors
     /// If the folder takes no new files, or the output is no file.
@@ -128,12 +131,13 @@ impl NewFile {
         Ok(ParkedFile { destination, path, folder, parked })
     }
 
-    /// Renames the file to its final name once its bytes are on the disk. Where a rename cannot
-    /// replace the old file, such as one that a container mounts, the bytes are copied into it.
+    /// Renames the file to its final name once its bytes are on the disk. If no rename can replace
+    /// the old file, such as a file that a container mounts, the bytes are copied into the old
+    /// file.
     ///
     /// # Errors
-    /// If that fails. The old file is still there, unless copying failed half-way or only the last
-    /// step failed, which syncs the folder.
+    /// If the rename or the copy fails. The old file still exists, unless the copy failed half-way,
+    /// or only the last step failed, which syncs the folder.
     pub fn commit(self) -> Result<(), FileError> {
         let Self { destination, staged } = self;
         match staged {
@@ -147,7 +151,7 @@ impl ParkedFile {
     /// Opens the file again, to append to it.
     ///
     /// # Errors
-    /// If the operating system refuses that.
+    /// If the operating system refuses to open the file.
     pub(crate) fn open(self) -> Result<NewFile, FileError> {
         let Self { destination, path, folder, parked } = self;
         let file = File::options().read(true).append(true).open(&parked);
@@ -181,12 +185,12 @@ impl Replacement {
         self.file.as_file().metadata()
     }
 
-    /// Creates a file without a name in `folder`, which is to replace the one at `path`.
+    /// Creates a file without a name in `folder`. The file is to replace the file at `path`.
     pub(crate) fn new(path: &Path, folder: &Path) -> io::Result<Self> {
         let (path, folder) = (path.to_owned(), folder.to_owned());
         let mode = if path.exists() { PRIVATE_MODE } else { NEW_MODE };
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        // A name is given through `/proc` later.
+        // The name is given later, through `/proc`.
         let nameless = match fs::exists("/proc/self/fd") {
             Ok(true) => openat(CWD, &folder, flags, Mode::from_raw_mode(mode)),
             _ => Err(Errno::OPNOTSUPP),
@@ -194,7 +198,7 @@ impl Replacement {
         let file = match nameless {
             Ok(file) => Unnamed::Nameless(file.into()),
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if path.exists() => {
-                // Only the file itself can be written.
+                // Only the file itself can be written, since its folder takes no new files.
                 File::options().append(true).open(&path)?;
                 Unnamed::Elsewhere(tempfile::tempfile()?)
             }
@@ -213,7 +217,7 @@ impl Replacement {
                 if let Some(old) = &old {
                     adopt(file.as_file(), old)?;
                 }
-                // Data before name: a crash must not leave the name on incomplete bytes.
+                // Data before name: after a crash, the name must not lead to incomplete bytes.
                 file.as_file().sync_all()?;
                 if folder != folder_of(&path) {
                     make_folders(folder_of(&path))?;
@@ -229,8 +233,8 @@ impl Replacement {
     }
 }
 
-/// Renames the file to `path`; false if no rename can replace the file there, which can perhaps be
-/// written.
+/// Renames the file to `path`. Returns false if no rename can replace the file there; a copy into
+/// that file may still succeed.
 fn rename(file: &Unnamed, path: &Path) -> io::Result<bool> {
     let renamed = match file {
         Unnamed::Named(file) => fs::rename(file.path(), path),
@@ -241,13 +245,13 @@ fn rename(file: &Unnamed, path: &Path) -> io::Result<bool> {
     };
     match renamed.map_err(|error| (error.raw_os_error().map(Errno::from_raw_os_error), error)) {
         Ok(()) => Ok(true),
-        // A mount point, or a file of somebody else in a folder like `/tmp`.
+        // The path is a mount point, or belongs to another user in a folder like `/tmp`.
         Err((Some(Errno::BUSY | Errno::XDEV | Errno::ACCESS | Errno::PERM), _)) => Ok(false),
         Err((_, error)) => Err(error),
     }
 }
 
-/// Gives a file without a name a temporary one in `folder`.
+/// Gives a temporary name in `folder` to a file without a name.
 fn link(file: &File, path: &Path, folder: &Path) -> io::Result<TempPath> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     let named = with_temporary_name(path, |builder| {
@@ -256,29 +260,29 @@ fn link(file: &File, path: &Path, folder: &Path) -> io::Result<TempPath> {
     Ok(named.into_temp_path())
 }
 
-/// Makes the folders of a file that are missing.
+/// Makes the missing folders of a file.
 ///
 /// # Errors
-/// If the operating system refuses that.
+/// If the operating system refuses to make a folder.
 pub(crate) fn make_folders_of(path: &Path) -> Result<(), FileError> {
     let blame = |source| FileError::Io { path: path.display().to_string(), source };
     make_folders(folder_of(path)).map_err(blame)
 }
 
-/// Makes the folder and those around it that are missing, and syncs the ones that get a new name.
+/// Makes the folder and the missing folders around it, and syncs each folder that gets a new name.
 fn make_folders(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
     make_folders(folder_of(folder))?;
     match fs::create_dir(folder) {
-        // Another file of the run, or another program, was first.
+        // Another file of the run, or another program, has made the folder first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         made => made.and_then(|()| sync_folder(folder)),
     }
 }
 
-/// Copies all of `file` into the file at `path`, which stays the same file.
+/// Copies all of `file` into the file at `path`, which keeps its identity.
 fn copy_into(mut file: &File, path: &Path) -> io::Result<()> {
     file.rewind()?;
     let mut old = File::options().write(true).open(path)?;
@@ -287,7 +291,7 @@ fn copy_into(mut file: &File, path: &Path) -> io::Result<()> {
     old.sync_all()
 }
 
-/// Creates a file under a temporary name beside the one at `path`, as `create` says.
+/// Creates a file by `create` under a temporary name next to the file at `path`.
 fn with_temporary_name<T>(
     path: &Path,
     create: impl FnOnce(&mut tempfile::Builder<'_, '_>) -> io::Result<T>,
@@ -303,7 +307,7 @@ fn with_temporary_name<T>(
 fn adopt(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only the superuser may change owners; otherwise the file belongs to the writer.
+        // Only the superuser may change owners; otherwise the writing user owns the file.
         let _ = fchown(file, Some(old.uid()), Some(old.gid()));
     }
     file.set_permissions(Permissions::from_mode(old.mode() & 0o777))

@@ -1,12 +1,12 @@
-//! A word about a pipe whose other end does nothing: a run that waits for it looks like one that
-//! hangs.
+//! A message about a pipe whose other end does nothing, since a run that waits for such a pipe
+//! looks like a run that hangs.
 
 use std::time::{Duration, Instant};
 
-/// Wait after which the user is told.
+/// Wait after which the user gets a message.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The wait for the other end of one pipe.
+/// The wait for the other end of a pipe.
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     since: Option<Instant>,
@@ -14,8 +14,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// The wait goes on at `now`. Calls `tell` once, when it has been long; returns the time in
-    /// which to ask again, if that is still to come.
+    /// Continues the wait at `now`. Calls `tell` once, when the wait has become long. Returns the
+    /// time until then, if the wait has not become long yet.
     pub(crate) fn wait(&mut self, now: Instant, tell: impl FnOnce()) -> Option<Duration> {
         if self.is_told {
             return None;

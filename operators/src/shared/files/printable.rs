@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// Whether `character` would act on a terminal or hide what is there instead of being seen: a
-/// control character (C0, DEL, C1), one that changes the direction of the text after it, or one
-/// without a width that is no part of a word or of an emoji.
+/// Whether `character` would act on a terminal or hide text instead of being seen: a control
+/// character (C0, DEL, C1), a character that changes the direction of the text after it, or a
+/// character without width that is no part of a word or of an emoji.
 #[must_use]
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
@@ -15,8 +15,8 @@ pub fn is_unprintable(character: char) -> bool {
         || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// `text` with every character that would not be seen in an escaped form, such as `\u{1b}`; ends of
-/// lines too.
+/// `text`, in which each character that would not be seen is escaped, such as `\u{1b}`; line ends
+/// are escaped, too.
 ///
 /// # Examples
 /// ```
@@ -30,7 +30,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |_| false)
 }
 
-/// As [`printable`], for text of several lines: ends of lines and tabs stay.
+/// As [`printable`], for text of several lines: line ends and tabs stay.
 ///
 /// # Examples
 /// ```
@@ -44,7 +44,7 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 
 fn escape(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_hidden = |character: char| is_unprintable(character) && !stays(character);
-    // The usual case copies nothing.
+    // The usual text has no such character and is not copied.
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }

@@ -88,7 +88,7 @@ fn pipes_and_devices_are_written_where_they_are() {
     mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let alone = Destination::file(&fifo).unwrap().replace().unwrap_err().to_string();
     assert!(alone.ends_with("no process reads this pipe"), "{alone}");
-    // Open for both, so that opening it waits for nobody.
+    // The pipe is opened for reading and writing, so that the opening does not wait.
     let mut reader = File::options().read(true).write(true).open(&fifo).unwrap();
     put(&fifo, b"through").unwrap();
     let mut read = [0; 7];
@@ -128,7 +128,7 @@ fn a_file_has_one_claim_however_it_is_named() {
         assert_eq!(key("new"), key("here/new"));
         assert_ne!(key("new"), key("other"));
         assert_ne!(key("new"), key("sub/new"));
-        // Now as a file that exists.
+        // The same paths are checked again, now with a file that exists.
         fs::write(at("new"), "").unwrap();
     }
     fs::hard_link(at("new"), at("twin")).unwrap();
@@ -160,7 +160,7 @@ fn a_full_pipe_that_is_non_blocking_is_waited_for() {
     assert!(read == (0..1_000_000_u32).map(|i| i.to_le_bytes()[0]).collect::<Vec<_>>());
 }
 
-/// Another program has written before, and writes after.
+/// Another program writes to the descriptor before and after.
 #[test]
 fn a_descriptor_that_a_path_names_is_written_where_it_stands() {
     let folder = tempdir().unwrap();
@@ -190,8 +190,8 @@ fn a_descriptor_that_a_path_names_is_written_where_it_stands() {
     assert!(Destination::file(Path::new("/dev/fd/9999")).is_err());
 }
 
-/// The superuser may create files in every folder, so the rename is made to fail in another way: a
-/// process of a user without rights runs this test, too.
+/// The superuser may create files in every folder, so a rename replaces the file if the superuser
+/// runs the test. Only for other users is the file itself written.
 #[test]
 fn a_file_in_a_folder_that_takes_no_files_is_written_when_all_is_there() {
     let folder = tempdir().unwrap();
@@ -219,7 +219,7 @@ fn a_pipe_without_a_reader_is_no_error_for_a_stream() {
     let _reader = File::options().read(true).write(true).open(&fifo).unwrap();
     let mut file = destination.try_replace().unwrap().expect("somebody reads");
     let mut taken = 0;
-    // A pipe takes some bytes, and then none, without waiting.
+    // The pipe takes some bytes, and then no byte, without waiting.
     while let more @ 1.. = file.try_write(&[7; 4096]).unwrap() {
         taken += more;
     }

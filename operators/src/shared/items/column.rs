@@ -16,26 +16,26 @@ use crate::shared::names::long;
 
 /// An item type that has a column type.
 pub(crate) trait Column: StoredItem {
-    /// Its column type.
+    /// The column type of the items.
     const TYPE: DataType;
-    /// A batch of items as the column lends it.
+    /// A batch of items, as the column lends the batch.
     type Batch: Items<Self> + ?Sized;
 
     /// The items of a column of this type.
     fn lend(column: &dyn Array) -> &Self::Batch;
-    /// Bytes that it takes in a column.
+    /// Bytes of the item in a column.
     fn column_bytes(&self) -> usize {
         size_of::<Self>()
     }
     /// A column of items.
     fn collect<'a>(items: impl Iterator<Item = &'a Self>) -> ArrayRef;
-    /// How two items of a column are ordered.
+    /// The order of two items of a column.
     fn compare(column: &Self::Batch, left: usize, right: usize) -> Ordering;
-    /// A column of the items with these codes, if a code is its item.
+    /// A column of the items with these codes; `None` if a code is not its item.
     fn from_codes(codes: Vec<Self::Code>) -> Option<ArrayRef>;
-    /// The item that a query names, if it is of this type.
+    /// The item that a query names; `None` if the value is of another type.
     fn from_json(value: &Value) -> Option<Self>;
-    /// Whether this is `item`, or the name that is kept for it.
+    /// Whether this item is `item`, or the name that is kept for `item`.
     fn stands_for(&self, item: &Self) -> bool {
         self == item
     }

@@ -1,4 +1,4 @@
-//! Items of other types than those that are counted: each value stands for one number or text.
+//! Items of types that are not counted as such: each value stands for one number or text.
 //!
 //! | type | counted as |
 //! |---|---|
@@ -17,12 +17,12 @@ use arrow_array::{UInt32Array, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 
-/// Bits that a type is counted by.
+/// The form in which values of a type are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The type is counted itself.
+    /// The values themselves.
     Native,
-    /// As an i32, by a cast that keeps each value.
+    /// The values as i32, by a cast that keeps each value.
     Narrow,
     Wide,
     Float32,
@@ -44,7 +44,8 @@ fn form(kind: &DataType) -> Option<Form> {
     })
 }
 
-/// The type of results for items of a type: that of the values of a dictionary, else the type.
+/// The type of results for items of the type `kind`: the type of the values of a dictionary, or
+/// `kind` itself.
 pub(crate) fn result_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
@@ -53,7 +54,8 @@ pub(crate) fn result_type(kind: &DataType) -> DataType {
     }
 }
 
-/// The type as which items of a [result type](result_type) are counted; `None` if they are not.
+/// The type in which items of a [result type](result_type) are counted; `None` if such items are
+/// not counted.
 pub(crate) fn native_type(kind: &DataType) -> Option<DataType> {
     Some(match form(kind)? {
         Form::Native => kind.clone(),
@@ -63,7 +65,7 @@ pub(crate) fn native_type(kind: &DataType) -> Option<DataType> {
     })
 }
 
-/// Items as they are counted.
+/// Items in the type in which items are counted.
 ///
 /// # Errors
 /// If a text has more than 2 GiB.
@@ -103,7 +105,7 @@ pub(crate) fn to_native(items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// Counted items in their own type.
+/// Counted items, converted back to their own type.
 ///
 /// # Panics
 /// If the items were not made from this type.

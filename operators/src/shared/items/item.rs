@@ -1,4 +1,4 @@
-//! Items that are counted: integers and texts, and batches of them.
+//! Items that are counted, integers and texts, and batches of items.
 //!
 //! A summary keeps an [`Item`]; a batch lends its borrowed form [`Item::Ref`], so that a look-up
 //! allocates nothing. Each item has a *key*, which is hashed and compared in place of it, and a
@@ -10,11 +10,12 @@
 //! | `Text` of up to 15 bytes | `&str` | its bytes and its length | 64-bit rapidhash of the key |
 //! | longer `Text` | `&str` | 64-bit rapidhash and its length | the hash |
 //!
-//! Equal codes of integers mean equal items ([`Item::CODE_IS_ITEM`]), and so do equal keys, but for
-//! longer texts ([`Item::is_exact`]): those are compared as strings.
+//! Integers with equal codes are equal ([`Item::CODE_IS_ITEM`]). Items with equal keys are equal,
+//! too, except for longer texts ([`Item::is_exact`]), which are compared as strings.
 //!
-//! Both are part of the item rather than of the summary, so that an item of one's own brings its
-//! own. The secret that they depend on belongs to the summary ([`Item::Secret`]).
+//! Key and code belong to the item and not to the summary, so that an item type of a program has
+//! keys and codes of its own. The secret on which both depend belongs to the summary
+//! ([`Item::Secret`]).
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -32,9 +33,9 @@ use trommel_kernels::sieve::CellKey;
 ///
 /// # Secrets
 ///
-/// A key or code that is a hash has to depend on a secret, or else items with equal ones can be
-/// chosen that make counting slow. Each summary draws a secret of its own and keeps its items under
-/// the keys that belong to it; an item that comes from another summary is given its key again
+/// A key or code that is a hash has to depend on a secret. Otherwise an adversary can choose items
+/// with equal keys or codes, which make counting slow. Each summary draws its own secret and keeps
+/// its items under the keys that belong to the secret. An item from another summary gets a new key
 /// ([`Self::rekey`]).
 ///
 /// # Examples
@@ -110,9 +111,9 @@ use trommel_kernels::sieve::CellKey;
 pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     /// The integer that stands for the item in SIMD registers.
     type Code: filter::Key;
-    /// Hashed and compared in place of the item.
+    /// The value that is hashed and compared in place of the item.
     type Key: CellKey;
-    /// The secret of a summary that keys and codes depend on; `()` where they are the item.
+    /// The secret of a summary on which keys and codes depend; `()` if key and code are the item.
     type Secret: Clone + Debug + Send + Sync;
     /// The borrowed form.
     type Ref<'a>: Copy;
@@ -127,21 +128,22 @@ pub trait Item: Clone + Ord + Debug + Send + Sync + 'static {
     fn code_of_key(key: Self::Key, secret: &Self::Secret) -> Self::Code;
     /// The owned form of `item`, whose key is `key`.
     fn new(item: Self::Ref<'_>, key: Self::Key) -> Self;
-    /// Becomes `item`, whose key is `key`; reuses memory.
+    /// Becomes `item`, whose key is `key`, and reuses memory.
     fn assign(&mut self, item: Self::Ref<'_>, key: Self::Key);
-    /// The key that the item was made with, or that it got last; cheap.
+    /// The key that the item was made with or has got last. The call is cheap.
     fn key(&self) -> Self::Key;
     /// Takes the key that belongs to `secret`.
     fn rekey(&mut self, secret: &Self::Secret);
     /// The borrowed form of this item.
     fn borrowed(&self) -> Self::Ref<'_>;
-    /// Whether this is `item`, whose key is `key`.
+    /// Whether this item is `item`, whose key is `key`.
     fn is(&self, item: Self::Ref<'_>, key: Self::Key) -> bool;
-    /// Whether no two items have this key.
+    /// Whether no two different items have this key.
     fn is_exact(key: Self::Key) -> bool;
     /// Bytes on the heap.
     fn heap_bytes(&self) -> usize;
-    /// Fetches into the cache what [`Self::is`] reads besides the item itself; nothing by default.
+    /// Fetches the memory that [`Self::is`] reads besides the item itself into the cache. The
+    /// default fetches nothing.
     #[inline]
     fn prefetch(&self) {}
 
@@ -251,13 +253,13 @@ integer_item!(u64);
 /// A batch of items of type `K`, by position: `[u32]`, `[u64]`, and for `Text` `[&str]`,
 /// `StringArray` and `LargeStringArray`.
 ///
-/// A null of a string array is counted as the empty string; to count nulls differently, filter
-/// them before.
+/// A null of a string array is counted as the empty string. To count nulls differently, filter
+/// nulls before.
 pub trait Items<K: Item> {
     /// Items in the batch.
     fn len(&self) -> usize;
 
-    /// The item at `position`; panics if there is none.
+    /// The item at `position`; panics if the batch has no such item.
     fn item(&self, position: usize) -> K::Ref<'_>;
 
     /// The key of the item at `position`.
@@ -266,8 +268,8 @@ pub trait Items<K: Item> {
         K::key_of(self.item(position), secret)
     }
 
-    /// The keys of a range of items: borrowed where the batch holds them, computed into `scratch`
-    /// where it does not.
+    /// The keys of a range of items. A batch that holds its keys lends them; otherwise the keys are
+    /// computed into `scratch`.
     fn keys<'a>(
         &'a self,
         range: Range<usize>,
@@ -279,7 +281,7 @@ pub trait Items<K: Item> {
         scratch
     }
 
-    /// The same for their codes.
+    /// The codes of a range of items, in the same way as [`Self::keys`].
     fn codes<'a>(
         &'a self,
         range: Range<usize>,
@@ -291,7 +293,7 @@ pub trait Items<K: Item> {
         scratch
     }
 
-    /// Whether the batch has no item.
+    /// Whether the batch has no items.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -305,7 +307,7 @@ pub(crate) struct Keyed<'a, B: ?Sized, Key> {
 }
 
 impl<'a, B: ?Sized, Key> Keyed<'a, B, Key> {
-    /// A batch with its keys under the secret of the summary that it is for.
+    /// A batch with its keys, which belong to the secret of the summary that gets the batch.
     pub(crate) fn new(batch: &'a B, keys: &'a [Key]) -> Self {
         Self { batch, keys }
     }

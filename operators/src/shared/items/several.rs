@@ -1,4 +1,4 @@
-//! Several columns as one item: a text that has the values of a row one after the other.
+//! Several columns as one item: a text with the values of a row, one after the other.
 //!
 //! ```text
 //! host     path    status
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Integers have as many hexadecimal digits as their type. A text ends with two zero bytes, and a
-//! zero byte in it is followed by a one, so that texts of rows are equal only if all values are,
-//! and are ordered by the first column, then by the second.
+//! one follows each zero byte inside of a text. Therefore the texts of two rows are equal only if
+//! all values are equal, and rows are ordered by the first column, then by the second.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,11 +20,12 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::external::{from_native, native_type};
 
-/// The end of a text, and a zero byte in it.
+/// The end of a text, and the form of a zero byte inside of a text.
 const END: &str = "\0\0";
 const ZERO: &str = "\0\u{1}";
 
-/// The rows of `columns`, which are as they are counted; null where one of them is.
+/// The rows of `columns`, whose values are in the types in which items are counted. A row with a
+/// null is null.
 pub(crate) fn pack(columns: &[ArrayRef]) -> StringArray {
     let rows = columns.first().map_or(0, |column| column.len());
     let mut packed = StringBuilder::new();
@@ -60,10 +61,10 @@ fn push(text: &mut String, column: &ArrayRef, row: usize) {
     written.expect("a string has room");
 }
 
-/// The columns of [packed](pack) rows, as `fields` have them in results.
+/// The columns of [packed](pack) rows, in the types that `fields` have in results.
 ///
 /// # Panics
-/// If the rows were not packed from such columns.
+/// If the rows were not packed from columns of these types.
 pub(crate) fn unpack(packed: &StringArray, fields: &[FieldRef]) -> Vec<ArrayRef> {
     let mut rest: Vec<&str> = packed.iter().map(|text| text.expect("items are not null")).collect();
     let column = |field: &FieldRef| {
@@ -82,14 +83,14 @@ pub(crate) fn unpack(packed: &StringArray, fields: &[FieldRef]) -> Vec<ArrayRef>
     fields.iter().map(column).collect()
 }
 
-/// Takes a number of `digits` digits from the front.
+/// Takes a number of `digits` digits from the front of the text.
 fn number(text: &mut &str, digits: usize) -> u64 {
     let (number, rest) = text.split_at(digits);
     *text = rest;
     u64::from_str_radix(number, 16).expect("digits of a number")
 }
 
-/// Takes a text from the front.
+/// Takes a text from the front of the packed text.
 fn text(packed: &mut &str) -> String {
     let mut taken = String::new();
     loop {
@@ -129,7 +130,7 @@ mod tests {
             |column: &ArrayRef| Arc::new(Field::new("x", column.data_type().clone(), false));
         let fields: Vec<FieldRef> = columns.iter().map(field).collect();
         assert_eq!(unpack(&packed, &fields), columns);
-        // Ordered by the first column, then by the second.
+        // Rows are ordered by the first column, then by the second.
         assert!(packed.value(0) < packed.value(1) && packed.value(1) < packed.value(3));
         assert!(packed.value(3) < packed.value(4));
         let nulls: ArrayRef = Arc::new(UInt32Array::from(vec![Some(1), None]));

@@ -3,18 +3,19 @@
 use super::item::Item;
 use super::text::Text;
 
-/// An item that can be written down.
+/// An item that a snapshot can hold.
 ///
 /// [`Self::read`] must take the bytes that [`Self::write`] appended for an equal item, and refuse
-/// all others. It need not know the code: the summary that reads the item gives it one.
+/// all other bytes. The bytes need not hold the code: the summary that reads the item computes the
+/// code.
 pub trait StoredItem: Item {
-    /// A number for the type; numbers below 128 are taken.
+    /// A number for the type; the numbers below 128 are reserved.
     const NUMBER: u8;
 
     /// Appends the item.
     fn write(&self, bytes: &mut Vec<u8>);
-    /// Reads an item from the front of `bytes`, and says how many it takes; `None` if there is
-    /// none.
+    /// Reads an item from the front of `bytes`. Returns the item and its number of bytes; `None` if
+    /// no item is there.
     fn read(bytes: &[u8]) -> Option<(Self, usize)>;
 }
 
@@ -38,7 +39,7 @@ macro_rules! stored_integer {
 stored_integer!(u32, 1);
 stored_integer!(u64, 2);
 
-/// Length in bytes (u32), bytes.
+/// The format is the length in bytes (u32), then the bytes.
 impl StoredItem for Text {
     const NUMBER: u8 = 3;
 

@@ -1,7 +1,8 @@
-//! Texts that are counted, and batches of them.
+//! Texts that are counted, and batches of texts.
 //!
-//! A short text is read at once, as 16 bytes, however long it is, and what follows it is masked
-//! out: lengths of words cannot be foreseen, so a loop over their bytes would mispredict its end.
+//! A short text is read at once, as 16 bytes, whatever its length, and the bytes after the text are
+//! masked out. The lengths of words cannot be predicted, so a loop over the bytes would mispredict
+//! its end.
 
 use std::fmt;
 use std::fmt::Debug;
@@ -18,8 +19,8 @@ use crate::shared::texts::{self, SHORT_MAX, TextHash};
 /// Bytes of a line of the cache.
 const CACHE_LINE: usize = 64;
 
-/// A string with a place for its key. Ordered as strings are; two different strings are
-/// different items, also if their keys are equal.
+/// A string with a place for its key. Texts are ordered as strings are. Two different strings are
+/// different items, even if their keys are equal.
 ///
 /// # Examples
 ///
@@ -33,14 +34,14 @@ const CACHE_LINE: usize = 64;
 #[derive(Clone)]
 pub struct Text(Bytes);
 
-/// The bytes of a text. A look-up that finds a short one reads no other memory.
+/// The bytes of a text. A look-up that finds a short text reads no other memory.
 #[derive(Clone)]
 enum Bytes {
-    /// The bytes of a [key](texts::Key), of which the last one is the length.
+    /// The bytes of a [key](texts::Key); the last byte is the length.
     Short([u8; SHORT_MAX + 1]),
     Long {
         text: String,
-        /// Under the secret of the summary that holds it; 0 in no summary.
+        /// The hash under the secret of the summary that holds the text; 0 outside of a summary.
         hash: u64,
     },
 }
@@ -69,7 +70,7 @@ impl Bytes {
     }
 }
 
-/// The secret of the keys and codes of [`Text`]. It does not show itself.
+/// The secret of the keys and codes of [`Text`]. Its `Debug` output does not show the secret.
 #[derive(Clone, Copy)]
 pub struct TextSecret(TextHash);
 
@@ -80,8 +81,8 @@ impl Debug for TextSecret {
 }
 
 impl Text {
-    /// A buffer larger than this is given back when the string it holds needs less than a quarter
-    /// of it.
+    /// Bytes above which a buffer is given back, if the string in the buffer needs less than a
+    /// quarter of the buffer.
     const SLACK_BYTES: usize = 256;
 }
 
@@ -168,7 +169,7 @@ impl Item for Text {
     #[inline]
     fn prefetch(&self) {
         if let Bytes::Long { text, .. } = &self.0 {
-            // Further lines are left to the processor, which fetches ahead by itself.
+            // The processor fetches further lines ahead by itself.
             prefetch(text.as_bytes(), 0);
             prefetch(text.as_bytes(), text.len().min(2 * CACHE_LINE) - 1);
         }
@@ -261,8 +262,8 @@ impl Items<Text> for [&str] {
     }
 }
 
-/// The key of the text of a column that has these ends in its `data`. The texts that follow are
-/// read along: all but the last few of a batch have some.
+/// The key of the text between two ends in the `data` of a column. Bytes of the texts that follow
+/// are read as well: all texts but the last few of a batch have such bytes.
 #[inline(always)]
 fn key_within(data: &[u8], ends: [impl TryInto<usize>; 2], secret: &TextSecret) -> [u64; 2] {
     let [begin, end] = ends.map(|end| end.try_into().ok().expect("offsets are not negative"));
@@ -275,15 +276,15 @@ fn key_within(data: &[u8], ends: [impl TryInto<usize>; 2], secret: &TextSecret) 
     }
 }
 
-/// A pair, which is returned in registers: an array would be in memory, written by halves and read
-/// as a whole, for which the processor waits, on the other path too.
+/// The pair is returned in registers. An array would be returned in memory, written in halves and
+/// read as a whole, and the processor would wait for that, also on the common path.
 #[cold]
 #[inline(never)]
 fn key_of_rare(text: &[u8], secret: &TextSecret) -> (u64, u64) {
     texts::Key::of(text, &secret.0).words().into()
 }
 
-/// Replaces the keys of the texts between these offsets that are not short.
+/// Replaces the keys of the texts between these offsets that are too long to be their own keys.
 fn add_long_keys<O: OffsetSizeTrait>(
     data: &[u8],
     offsets: &[O],
@@ -403,7 +404,7 @@ mod tests {
             assert_eq!(text.key(), foreign);
             assert_eq!(text, Text::from(item));
         }
-        // Only the strings tell two long texts of one key apart.
+        // Two long texts with the same key differ only in their strings.
         let text = Text::from("the first of two long texts");
         assert!(!text.is("the other of two long texts", text.key()));
     }
@@ -414,7 +415,7 @@ mod tests {
         let words: Vec<&str> =
             (0..20).chain([3, 16, 15, 0, 1]).map(|len| &letters[..len]).collect();
         let (slice, array) = (&words[..], StringArray::from(words.clone()));
-        // A column that begins and ends within others.
+        // The part begins and ends within the column.
         let part = array.slice(2, 15);
         let secret = Text::secret(9);
         let keys: Vec<_> = words.iter().map(|word| Text::key_of(word, &secret)).collect();

@@ -1,15 +1,16 @@
-//! Shortening of long text items: a name of bounded length stands for each.
+//! Shortening of long text items: a name of bounded length stands for each long item.
 //!
 //! ```text
 //! the item, 200,000 bytes  ──►  its beginning…#0123456789abcdef0123456789abcdef
 //! ```
 //!
 //! A summary stores the items that it monitors, so its memory grows with their length as well as
-//! their number. A name is the beginning of the item followed by 128 bits of hash over the whole
-//! item: among n different items with the same beginning, two share a name with a probability of
-//! about n² / 2^129. The hash is the same in every run, so states can be merged. It is not
-//! cryptographic: an adversary who chooses the items can make two of them count as one. They cannot
-//! make counting slow: a name is hashed with the secret of the summary, as any text.
+//! their number. A name is the beginning of the item, followed by 128 bits of hash over the whole
+//! item: among n different items with the same beginning, two items share a name with a probability
+//! of about n² / 2^129. The hash is the same in every run, so states can be merged. The hash is not
+//! cryptographic: an adversary who chooses the items can make two items count as one. Such items
+//! cannot make counting slow, since a name is hashed with the secret of the summary, as any text
+//! is.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, StringArray};
@@ -25,11 +26,11 @@ const SECRETS: RapidSecrets = RapidSecrets::seed(0x6c6f_6e67_2069_7465);
 /// Replaces items longer than `bytes_max` bytes by names of at most `bytes_max` bytes. Returns
 /// the new column and the number of names; `None` if no item is too long.
 pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringArray, u64)> {
-    // Lengths come from the offsets alone; the text is read only where an item is too long.
+    // Lengths follow from the offsets alone; the text is read only if an item is too long.
     let limit = i32::try_from(bytes_max).unwrap_or(i32::MAX);
     let is_long = |pair: &[i32]| u32::from(pair[1] - pair[0] > limit);
     let count: u32 = items.value_offsets().windows(2).map(is_long).sum();
-    // The usual case: nothing is copied.
+    // In the usual case no item is too long, and nothing is copied.
     if count == 0 {
         return None;
     }
@@ -43,7 +44,7 @@ pub(crate) fn shorten(items: &StringArray, bytes_max: usize) -> Option<(StringAr
     Some((short.finish(), count.into()))
 }
 
-/// Name of at most `bytes_max` bytes for an item that is longer than that.
+/// Name of at most `bytes_max` bytes for an item that has more bytes.
 pub(crate) fn name(item: &str, bytes_max: usize) -> String {
     let beginning = item.floor_char_boundary(bytes_max - TAIL_BYTES);
     format!("{}{}", &item[..beginning], tail(item))

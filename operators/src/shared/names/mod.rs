@@ -1,4 +1,4 @@
-//! The items of a column: integers or texts, each with a number of its own.
+//! The items of a column, integers or texts, each with its own number.
 
 pub(crate) mod long;
 mod numbers;
@@ -22,13 +22,13 @@ use crate::shared::items::{Text, from_native, native_type, to_native};
 use crate::shared::state::{Reader, RestoreError, Writer, stored_type};
 use crate::shared::texts::{TextHash, TextTable};
 
-/// A longer text is kept by a name of this length.
+/// Maximum bytes of a text that is kept whole. A name of this length stands for a longer text.
 const TEXT_BYTES_MAX: usize = 1024;
 
-/// Purpose of the memory, as messages say it.
+/// Purpose of the memory, in the words of messages.
 const ITEMS: &str = "the items";
 
-/// The number of an item that is not known.
+/// The number of an unknown item.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers the items of a column from 0 on, in the order of their first occurrence.
@@ -38,7 +38,7 @@ pub(crate) struct ItemNames {
     known: Known,
 }
 
-/// Items as they are counted, see [`native_type`].
+/// Items in the types in which items are counted, see [`native_type`].
 enum Known {
     Narrow(ItemNumbers<u32>),
     Wide(ItemNumbers<u64>),
@@ -46,8 +46,8 @@ enum Known {
 }
 
 impl ItemNames {
-    /// Names of items of the type `kind`, as results have it; `None` if such items have no names:
-    /// they are neither integers nor texts.
+    /// Names of items of the type `kind`, the type of the items in results; `None` if items of the
+    /// type have no names, because they are neither integers nor texts.
     pub(crate) fn new(kind: &DataType) -> Option<Self> {
         if !kind.is_integer() && *kind != DataType::Utf8 {
             return None;
@@ -65,14 +65,15 @@ impl ItemNames {
         &self.kind
     }
 
-    /// The numbers of the items `values`, which are counted as the type says. Of `budget`, all that
-    /// is in memory besides has been taken.
+    /// Fills `numbers` with the numbers of the items `values`, whose type is the counted type. All
+    /// other memory in use has been taken from `budget`.
     ///
     /// # Errors
-    /// If the items do not fit. Then some of them are known, and `numbers` has some numbers.
+    /// If the items do not fit into the budget. Some items may be known then, and `numbers` may
+    /// have some numbers.
     ///
     /// # Panics
-    /// If the values are of another type.
+    /// If the values have another type.
     pub(crate) fn number(
         &mut self,
         values: &ArrayRef,
@@ -107,11 +108,11 @@ impl ItemNames {
         }
     }
 
-    /// The numbers of the items `values`, of which none is added: [`UNKNOWN`] for items that are
-    /// not known.
+    /// Fills `numbers` with the numbers of the items `values`, without adding items: [`UNKNOWN`]
+    /// for unknown items.
     ///
     /// # Panics
-    /// If the values are of another type.
+    /// If the values have another type.
     pub(crate) fn find(&self, values: &ArrayRef, numbers: &mut Vec<u32>) {
         numbers.clear();
         match &self.known {
@@ -135,7 +136,8 @@ impl ItemNames {
         }
     }
 
-    /// The number of the item that a query names; `None` if it is of another type.
+    /// The number of the item that a query names: [`UNKNOWN`] for an unknown item, `None` for an
+    /// item of another type.
     pub(crate) fn find_json(&self, item: &Value) -> Option<u32> {
         let number = match &self.known {
             Known::Narrow(known) => known.find(u32::try_from(self.bits_of(item)?).ok()?),
@@ -151,7 +153,7 @@ impl ItemNames {
             (Some(item), _) => Arc::new(UInt64Array::from(vec![item])) as ArrayRef,
             (None, item) => Arc::new(Int64Array::from(vec![item?])),
         };
-        // A number that the type does not have becomes null.
+        // The cast makes null of a number that the type does not have.
         let one = cast(&one, &self.kind).ok().filter(|one| one.is_valid(0))?;
         let bits = cast(&to_native(&one).ok()?, &DataType::UInt64).ok()?;
         Some(bits.as_primitive::<UInt64Type>().value(0))
@@ -181,7 +183,7 @@ impl ItemNames {
         }
     }
 
-    /// Writes all items by number.
+    /// Writes all items in the order of their numbers.
     pub(crate) fn write(&self, to: &mut Writer) {
         to.len(self.len());
         match &self.known {
@@ -194,7 +196,7 @@ impl ItemNames {
         }
     }
 
-    /// Reads items, which get their numbers again; there are none yet.
+    /// Reads items, which get the same numbers again. No items are known before.
     pub(crate) fn read(&mut self, from: &mut Reader<'_>) -> Result<(), RestoreError> {
         let len = from.len("the number of items", u32::MAX as usize, size_of::<u32>())?;
         let mut unlimited = Budget::new(usize::MAX);
@@ -244,8 +246,8 @@ impl ItemNames {
         }
     }
 
-    /// Forgets the items that are not `used`, by number. The others get new numbers in the order of
-    /// their old ones. Returns the new number of each used item, by its old one.
+    /// Forgets the items that are not `used`, by number. The used items get new numbers in the
+    /// order of their old numbers. Returns the new number of each used item, by its old number.
     pub(crate) fn retain(&mut self, used: &[bool]) -> Vec<u32> {
         match &mut self.known {
             Known::Narrow(known) => *known = known.retained(used),
@@ -299,12 +301,12 @@ fn number_all<I: Integer>(
     Ok(())
 }
 
-/// Appends the numbers of `items`, [`UNKNOWN`] for those that are not known.
+/// Appends the numbers of `items`, with [`UNKNOWN`] for unknown items.
 fn find_all<I: Integer>(known: &ItemNumbers<I>, items: &[I], numbers: &mut Vec<u32>) {
     numbers.extend(items.iter().map(|&item| known.find(item).unwrap_or(UNKNOWN)));
 }
 
-/// A text; of a null, any.
+/// The text of a row; for a null, any text.
 fn text_at(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "" } else { texts.value(row) }
 }
@@ -314,7 +316,7 @@ fn find_text(table: &TextTable, hash: &TextHash, text: &str) -> u32 {
     if text.len() > TEXT_BYTES_MAX { find(&long::name(text, TEXT_BYTES_MAX)) } else { find(text) }
 }
 
-/// The number of a text; of a null, any.
+/// The number of a text; for a null, any number.
 fn number_text(
     table: &mut TextTable,
     hash: &TextHash,
@@ -338,13 +340,12 @@ fn number_text(
     Ok(table.add(&key, text, hash))
 }
 
-/// Bytes of the numbers of the texts that keys stand for.
+/// Bytes of the table of the numbers of the dictionary's texts, by key.
 fn keys_bytes(dictionary: &DictionaryArray<UInt32Type>) -> usize {
     dictionary.values().len() * size_of::<Option<u32>>()
 }
 
-/// The numbers of the texts that keys stand for, by `number`. Each text that occurs is looked up
-/// once.
+/// Appends the numbers of the texts of the keys. `number` looks up each text that occurs once.
 fn number_keys<E>(
     dictionary: &DictionaryArray<UInt32Type>,
     numbers: &mut Vec<u32>,
@@ -353,7 +354,7 @@ fn number_keys<E>(
     let texts = dictionary.values().as_string::<i32>();
     let mut of_texts = vec![None; texts.len()];
     for &key in dictionary.keys().values() {
-        // The key of a null may be no key.
+        // The key of a null may lie outside of the dictionary.
         numbers.push(match of_texts.get_mut(key as usize) {
             None => 0,
             Some(Some(known)) => *known,
@@ -370,7 +371,7 @@ mod tests {
     use super::*;
     use crate::shared::items::result_type;
 
-    /// Integers of each width and sign have names, come back, and are sorted by their values.
+    /// Integers of each width and sign have names, keep their values, and are sorted by value.
     #[test]
     fn integers_of_each_type_keep_their_values_and_their_order() {
         let values = [5_i64, -3, 0, 127, -128, 5];
@@ -406,7 +407,8 @@ mod tests {
         }
     }
 
-    /// Texts that are in their keys, and texts that are not, as such and as keys of a dictionary.
+    /// Texts whose key holds the text and longer texts, as plain texts and as texts of a
+    /// dictionary.
     #[test]
     fn items_are_asked_for_before_they_are_kept() {
         let texts = (0..50_000).map(|number| format!("{number:0width$}", width = number % 90));
@@ -430,7 +432,7 @@ mod tests {
                 assert!(error.contains("not enough memory for the "), "{error}");
                 assert!(taken <= bytes, "{taken} of {bytes} bytes");
             }
-            // A vector that grows is there twice for a moment.
+            // While a vector grows, the old and the new vector exist for a moment.
             numbered(4 * needed).0.unwrap();
         }
     }

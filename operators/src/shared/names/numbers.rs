@@ -10,14 +10,14 @@ use super::ITEMS;
 use crate::shared::budget::{Budget, BudgetFull, bytes_with};
 use crate::shared::items::StoredItem;
 
-/// Items below this are looked up in a table from the beginning.
+/// Items below this number have a place in the table from the beginning.
 const TABLE_MIN: usize = 1 << 16;
 
-/// Places of the table for each known item. Up to that, a table takes less memory than a hash
-/// table, and one load instead of a hash.
+/// Maximum places of the table per known item. Up to this number, a table takes less memory than a
+/// hash table, and a look-up is one load instead of a hash.
 const PLACES_PER_ITEM: usize = 4;
 
-/// An integer that is numbered.
+/// An integer that gets a number.
 pub(crate) trait Integer: StoredItem + Copy + Hash + Default + Debug {
     /// The integer as a place of a table.
     fn place(self) -> usize;
@@ -42,9 +42,9 @@ impl Integer for u64 {
 pub(crate) struct ItemNumbers<I> {
     /// The items by number.
     items: Vec<I>,
-    /// Per small item: its number plus one, or 0.
+    /// For each small item, its number plus one; 0 for an unknown item.
     table: Vec<u32>,
-    /// Numbers of the items that are not below the length of the table.
+    /// Numbers of the items at or above the length of the table.
     others: HashMap<I, u32, RandomState>,
 }
 
@@ -52,20 +52,20 @@ impl<I: Integer> ItemNumbers<I> {
     /// Bytes of an entry of a hash table that is half full.
     const ENTRY_BYTES: usize = 2 * (size_of::<(I, u32)>() + 1) * 8 / 7;
 
-    /// The number of `item`, a new one if it has none.
+    /// The number of `item`. An unknown item gets a new number.
     ///
     /// # Errors
-    /// If there is no room for a new one beside what `budget` has.
+    /// If `budget` has no room for a new item.
     #[inline]
     pub(crate) fn number(&mut self, item: I, budget: &mut Budget) -> Result<u32, BudgetFull> {
-        // 0 stands for no number, so that a table begins as zeros, which cost nothing.
+        // 0 stands for no number, so that a new table consists of zeros, which cost nothing.
         match self.table.get(item.place()) {
             Some(&known) if known > 0 => Ok(known - 1),
             _ => self.number_rare(item, budget),
         }
     }
 
-    /// The number of `item`, if it has one.
+    /// The number of `item`, if the item is known.
     #[inline]
     pub(crate) fn find(&self, item: I) -> Option<u32> {
         match self.table.get(item.place()) {
@@ -93,8 +93,8 @@ impl<I: Integer> ItemNumbers<I> {
         Ok(next)
     }
 
-    /// Length of the table with a new `item`: it grows if that is small for the number of known
-    /// items.
+    /// Length of the table with a new `item`. The table grows to the place of `item` if the place
+    /// is small for the number of known items.
     fn table_len(&self, item: I) -> usize {
         let len = TABLE_MIN.max(PLACES_PER_ITEM * self.items.len());
         if (self.table.len()..len).contains(&item.place()) { len } else { self.table.len() }
@@ -111,7 +111,7 @@ impl<I: Integer> ItemNumbers<I> {
             + copied * Self::ENTRY_BYTES / 2
     }
 
-    /// Makes room for `item` in the table, if it is small for the number of known items.
+    /// Makes room for `item` in the table, if its place is small for the number of known items.
     fn grow_table(&mut self, item: I) {
         let len = self.table_len(item);
         if len > self.table.len() {
@@ -127,7 +127,7 @@ impl<I: Integer> ItemNumbers<I> {
         }
     }
 
-    /// The items that are `used`, by number, with new numbers in their order.
+    /// The items that are `used`, by number, with new numbers in the same order.
     pub(crate) fn retained(&self, used: &[bool]) -> Self {
         let (mut retained, mut unlimited) = (Self::default(), Budget::new(usize::MAX));
         for (&item, _) in self.items.iter().zip(used).filter(|(_, used)| **used) {
@@ -170,7 +170,8 @@ mod tests {
     fn numbers_follow_the_first_occurrence() {
         let mut numbers = ItemNumbers::<u32>::default();
         let mut expected = HashMap::new();
-        // Small and large items, items that move into the table as it grows, the largest item.
+        // Small and large items, items that move into the table as the table grows, and the largest
+        // item.
         let spread = (0..200_000_u32).map(|i| i.wrapping_mul(7_919) % 300_000);
         let items = [5, 0, u32::MAX, 70_000, 5, 65_535, 65_536, u32::MAX].into_iter().chain(spread);
         for item in items.chain((0..400_000).step_by(3)) {
@@ -218,7 +219,7 @@ mod tests {
                 .find(|&item| numbers.number(item.wrapping_mul(spread), &mut budget).is_err());
             let added = failed.expect("a million items do not fit");
             assert!(added as usize == numbers.items().len() && numbers.bytes() <= bytes_max);
-            // At the time of a copy, twice the bytes or three times are needed.
+            // While the items are copied, two or three times the bytes are needed.
             assert!(added as usize * 100 > bytes_max, "{added} items in {bytes_max} bytes");
             assert!((0..added).all(|item| numbers.find(item.wrapping_mul(spread)) == Some(item)));
         }

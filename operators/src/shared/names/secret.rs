@@ -1,8 +1,8 @@
-//! Seeds of hashes that nobody who chooses the input knows.
+//! Seeds of hashes, unknown to everybody who chooses the input.
 //!
 //! A hash table is fast as long as its keys do not collide, and keys that collide under a known
-//! hash function are easy to find. So every table here has a hash function of its own, drawn at
-//! random when the table is made.
+//! hash function are easy to find. Every table of items therefore has its own hash function, which
+//! is drawn at random when the table is made.
 
 use std::hash::{BuildHasher, RandomState};
 

@@ -5,8 +5,8 @@
 //!           nulls stand in their place                       of the output `rejected`
 //! ```
 //!
-//! Operators leave rows with nulls out. So a row with a fault becomes a null, and keeps its place
-//! and the position that is its id.
+//! Operators leave rows with nulls out. A row with a fault therefore becomes a null: the row keeps
+//! its place, and its position, which may be its id.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -30,7 +30,7 @@ use crate::shared::rejected::{NAMED_MAX, OnError, Rejected};
 #[derive(Debug, Error)]
 #[error("row {row} of {}: {reason}{hint}", input_name(*.input))]
 struct BadRow {
-    /// Its number among the rows of the input, from 1.
+    /// Number of the row among the rows of the input, from 1.
     row: u64,
     /// Number of the input, from 1, if there are several.
     input: Option<usize>,
@@ -50,7 +50,7 @@ struct Fault {
     reason: String,
 }
 
-/// Faults of the rows of a batch: the first one of each row.
+/// Faults of the rows of a batch; of each row, the first fault.
 #[derive(Debug)]
 pub(crate) struct Faults {
     action: Option<OnError>,
@@ -58,7 +58,7 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Whether a null is a fault; if not, rows with nulls are left out.
+    /// Whether a null is a fault. If a null is no fault, rows with nulls are left out.
     pub(crate) fn have_nulls(&self) -> bool {
         self.action.is_some()
     }
@@ -78,14 +78,16 @@ impl Faults {
         self.rows.keys().copied()
     }
 
-    /// Notes that the row cannot be used, because of `column`.
+    /// Notes that the row cannot be used because of `column`.
     pub(crate) fn note(&mut self, row: usize, column: &str, reason: impl Display) {
         let fault = || Fault { column: column.to_owned(), reason: reason.to_string() };
-        // The first fault of a row is told: a later one may follow from the null in its place.
+        // The first fault of a row is reported, since a later fault may follow from the null in the
+        // place of the value.
         self.rows.entry(row).or_insert_with(fault);
     }
 
-    /// Notes the rows that are null, if a null is a fault; `value` names the thing that is null.
+    /// Notes the rows that are null, if a null is a fault. `value` is the name of a value in
+    /// messages.
     pub(crate) fn note_nulls(&mut self, nulls: Option<&NullBuffer>, column: &str, value: &str) {
         let Some(nulls) = nulls.filter(|nulls| self.have_nulls() && nulls.null_count() > 0) else {
             return;
@@ -94,8 +96,8 @@ impl Faults {
         rows.for_each(|row| self.note(row, column, format_args!("{value} is null")));
     }
 
-    /// The values of a column or an expression; null in the rows for which it has none, whose
-    /// faults are noted.
+    /// The values of a column or an expression, with nulls in the rows in which the expression has
+    /// no value. Such rows are noted as faults.
     pub(crate) fn values(
         &mut self,
         input: &ColumnInput,
@@ -120,7 +122,7 @@ impl Faults {
         let nulls = |rows| new_null_array(expression.data_type(), rows);
         let count = records.num_rows();
         if !self.action.is_some_and(OnError::goes_on) {
-            // The run ends with this row, or one before it with another fault.
+            // The run ends with this row, or with an earlier row that has another fault.
             let row = first_failed(slice::from_ref(expression), records);
             let one = expression.evaluate(&records.slice(row, 1.min(count)));
             self.note(row, expression.text(), one.err().unwrap_or(error));
@@ -142,12 +144,12 @@ impl Faults {
         for failed in &evaluated.failed {
             self.note(failed.index, expression.text(), &failed.error);
         }
-        // A column without values has none that could be taken, not even for nulls.
+        // If the expression has no value in any row, no value can be taken, not even for nulls.
         let values = &evaluated.columns[0];
         if values.is_empty() { Ok(nulls(count)) } else { take(values, &places, None) }
     }
 
-    /// Which of the `rows` rows of the batch have no fault; none if all have none.
+    /// Whether each of the `rows` rows of the batch has no fault; `None` if no row has a fault.
     pub(crate) fn usable(&self, rows: usize) -> Option<BooleanArray> {
         if self.are_none() {
             return None;
@@ -158,10 +160,10 @@ impl Faults {
         Some(BooleanArray::new(usable.finish(), None))
     }
 
-    /// `values`, null in the rows that have a fault.
+    /// `values`, with nulls in the rows that have a fault.
     pub(crate) fn hide(&self, values: &dyn Array) -> ArrayRef {
         let usable = self.usable(values.len()).map(|usable| NullBuffer::new(usable.into_parts().0));
-        // A column of nulls alone has no bits that could say so.
+        // A column of type null has only nulls already, and has no null buffer.
         if usable.is_none() || *values.data_type() == DataType::Null {
             return make_array(values.to_data());
         }
@@ -174,11 +176,12 @@ impl Faults {
 /// The rows that an operator cannot use.
 #[derive(Debug, Clone)]
 pub(crate) struct BadRows {
-    /// The action for them; if it is not set, nulls are left out, and another fault ends the run.
+    /// The action for bad rows. Without an action, nulls are left out, and any other fault ends the
+    /// run.
     action: Option<OnError>,
     /// Rows of each input so far.
     rows: Vec<u64>,
-    /// Rows that were left out or rejected so far, and the first of them.
+    /// Number of rows that were left out or rejected so far, and the first such rows.
     count: u64,
     first: Vec<Arc<str>>,
     /// Rejected rows of the last batch.
@@ -192,15 +195,15 @@ impl BadRows {
         Self { action, rows, count: 0, first, rejected }
     }
 
-    /// Faults of the next batch, of which there are none yet.
+    /// The faults of the next batch, which has no faults yet.
     pub(crate) fn faults(&self) -> Faults {
         Faults { action: self.action, rows: BTreeMap::new() }
     }
 
-    /// Does with the rows of a batch of `input` that have faults what is to be done.
+    /// Applies the action to the rows of a batch of `input` that have faults.
     ///
     /// # Errors
-    /// If there are some, and the action is to fail.
+    /// If a row has a fault, and the action is to fail.
     pub(crate) fn settle(
         &mut self,
         input: usize,
@@ -217,7 +220,7 @@ impl BadRows {
             let hint = "; `on_error` leaves such rows out or rejects them";
             return Err(BadRow { row, input, reason, hint }.into());
         }
-        // Texts are made of bad rows only, so that good rows cost a look at the empty map.
+        // Texts are made of bad rows only, so that good rows cost only a look at the empty map.
         let mut rejected = Rejected::default();
         for (&row, Fault { column, reason }) in &faults.rows {
             if self.first.len() < NAMED_MAX {
@@ -237,7 +240,7 @@ impl BadRows {
         Ok(())
     }
 
-    /// Whether a null is a fault; if not, rows with nulls are left out.
+    /// Whether a null is a fault. If a null is no fault, rows with nulls are left out.
     pub(crate) fn have_nulls(&self) -> bool {
         self.action.is_some()
     }
@@ -247,7 +250,7 @@ impl BadRows {
         self.rejected.take()
     }
 
-    /// The counter of bad rows; none if there can be no bad row or the first one ends the run.
+    /// The counter of bad rows; empty if no row can be bad, or if the first bad row ends the run.
     pub(crate) fn counters(&self) -> Counters {
         match self.action {
             None | Some(OnError::Fail) => Counters::new(),

@@ -1,11 +1,11 @@
-//! Rows and lines that cannot be used, and what happens to them.
+//! Rows and lines that cannot be used, and the actions for such rows.
 //!
-//! A stage that finds one ends the run, leaves it out, or sends it to its output `rejected`, by
-//! [`OnError`]. The columns of this output are the same for all stages, so that the outputs of
-//! several stages go to one.
+//! A stage that finds a bad row ends the run, leaves the row out, or sends the row to the output
+//! `rejected`, as [`OnError`] says. The columns of this output are the same for all stages, so that
+//! one stage can take the outputs of several stages.
 //!
 //! A source makes rows of lines with faults ([`Rejected`]). An operator looks for faults in the
-//! columns that it reads ([`Faults`]), and [`BadRows`] does what its `on_error` says.
+//! columns that it reads ([`Faults`]), and [`BadRows`] applies the action of `on_error`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -29,7 +29,7 @@ pub(crate) use self::bad_rows::{BadRows, Faults};
 const PORTS: &[&str] = &["", "rejected"];
 /// The output of rejected rows.
 pub(crate) const PORT: usize = 1;
-/// Rejected rows and files that the report names.
+/// Maximum rejected rows and files that the report names.
 pub(crate) const NAMED_MAX: usize = 20;
 
 /// Action for a row, a line or a file that cannot be used.
@@ -51,22 +51,23 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// Whether the run goes on without it.
+    /// Whether the run continues without the bad row.
     pub(crate) fn goes_on(self) -> bool {
         self != Self::Fail
     }
 
-    /// Names of the outputs of a stage with this action; none if it has one output.
+    /// Names of the outputs of a stage with this action; empty if the stage has one output.
     pub(crate) fn output_ports(action: Option<Self>) -> &'static [&'static str] {
         if action == Some(Self::Reject) { PORTS } else { &[] }
     }
 
-    /// Rejects, unless another action was set; whether the stage rejects now.
+    /// Sets the action to reject, unless another action is set. Returns whether the stage now
+    /// rejects.
     pub(crate) fn reject(action: &mut Option<Self>) -> bool {
         *action.get_or_insert(Self::Reject) == Self::Reject
     }
 
-    /// Columns of the output of rejected rows, if a stage with this action has it.
+    /// Columns of the output of rejected rows, if a stage with this action has that output.
     pub(crate) fn rejected(action: Option<Self>) -> Option<SchemaRef> {
         (action == Some(Self::Reject)).then(schema)
     }
@@ -76,7 +77,8 @@ impl OnError {
         [Some(rows), Self::rejected(Some(self))].into_iter().flatten().collect()
     }
 
-    /// `demand` of a stage with this action: a rejected row is shown with all its columns.
+    /// `demand` of a stage with this action. A rejected row is shown with all columns, so rejecting
+    /// needs all columns.
     pub(crate) fn demand(action: Option<Self>, demand: Demand) -> Demand {
         if action == Some(Self::Reject) { Demand::all() } else { demand }
     }

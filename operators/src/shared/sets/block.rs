@@ -1,4 +1,4 @@
-//! Blocks of sets: the sets that chunks refer to and that rows of pairs are made of.
+//! Blocks of sets. Chunks refer to the sets of a block, and rows of pairs are made from them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use crate::shared::columns::carry::CarriedRows;
 
 /// Sets with their ids and carried columns.
 ///
-/// A set has a number, which is its place in the block, and the id that it came with.
+/// A set has a number, which is its place in the block, and the id that the set had in the input.
 #[derive(Debug)]
 pub struct SetBlock {
     store: SetStore,
     ids: Vec<u32>,
-    /// Per set: its row in the carried columns. Empty if these are in the order of the sets.
+    /// For each set, its row in the carried columns. Empty if the rows are in the order of the
+    /// sets.
     rows: Vec<u32>,
-    /// Carried columns per side; blocks of a stream have all rows on the left.
+    /// Carried columns per side; in blocks of a stream, all rows are on the left side.
     carried: Option<Arc<[CarriedRows; 2]>>,
 }
 
@@ -27,7 +28,7 @@ impl SetBlock {
         Self { store, ids, rows: Vec::new(), carried }
     }
 
-    /// The same block with `tokens` in place of its own.
+    /// The same block with the tokens `tokens`.
     pub(crate) fn with_tokens(&self, tokens: Vec<u32>) -> Self {
         Self {
             store: SetStore::new(self.offsets().to_vec(), tokens),
@@ -37,7 +38,7 @@ impl SetBlock {
         }
     }
 
-    /// The sets of `parts`, one part after the other, with the columns `carried`.
+    /// The sets of `parts`, one part after the other, with the carried columns `carried`.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = &'a Self> + Clone,
         carried: Option<CarriedRows>,
@@ -55,8 +56,8 @@ impl SetBlock {
         Self::new(SetStore::new(offsets, tokens), ids, carried)
     }
 
-    /// Attaches `columns`. So far, the ids of the sets are rows of `columns`; they are replaced
-    /// by `id_of` the set's number and row.
+    /// Attaches `columns`. So far, the ids of the sets are rows of `columns`. `id_of` gives the id
+    /// of a set from its number and its row.
     pub(crate) fn carry(&mut self, id_of: impl Fn(usize, u32) -> u32, columns: [CarriedRows; 2]) {
         let ids = self.ids.iter().enumerate().map(|(set, &row)| id_of(set, row)).collect();
         self.rows = std::mem::replace(&mut self.ids, ids);
@@ -103,19 +104,19 @@ impl SetBlock {
         self.store.as_sets()
     }
 
-    /// The store of the sets, which device copies are compared with.
+    /// The store of the sets, by which copies on devices are compared.
     #[must_use]
     pub fn store(&self) -> &SetStore {
         &self.store
     }
 
-    /// Version of the sets: a number that no other block has.
+    /// Version of the sets: a number that only this block has.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.store.version()
     }
 
-    /// Start of each set among all tokens, and the end of the last one.
+    /// Start of each set among all tokens, and the end of the last set.
     pub(crate) fn offsets(&self) -> &[u32] {
         self.sets().offsets()
     }

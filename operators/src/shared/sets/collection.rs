@@ -12,7 +12,7 @@ use super::side::Side;
 use crate::shared::budget::Budget;
 use crate::shared::columns::carry::CarriedRows;
 
-/// Sets between the one that is read and the one that is prefetched.
+/// Number of sets between the set that is read and the set that is prefetched.
 pub(crate) const SETS_AHEAD: u32 = 16;
 
 /// Tokens of a cache line.
@@ -20,8 +20,9 @@ const LINE: usize = 64 / size_of::<u32>();
 
 /// Sets sorted by ascending size, with tokens numbered by ascending frequency.
 ///
-/// Made by [`SetCollector::finish`](super::SetCollector::finish). The number of a set is its
-/// place in this order: of two sets, the one with the higher number is at least as large.
+/// The call of [`SetCollector::finish`](super::SetCollector::finish) makes a collection. The number
+/// of a set is its place in this order: of two sets, the set with the higher number is at least as
+/// large.
 ///
 /// # Examples
 /// ```
@@ -44,11 +45,12 @@ pub struct SetCollection {
     is_two_sided: bool,
     /// Number of different tokens.
     distinct: u32,
-    /// Number of tokens that no two sets of a pair have in common; they have the lowest numbers.
+    /// Number of tokens that no two sets of a pair have in common. These tokens have the lowest
+    /// numbers.
     unshared: u32,
     /// Sizes that occur, ascending.
     sizes: Vec<SizeRun>,
-    /// Per set: the number of its copies, if each stands for all of them.
+    /// For each set, the number of its copies, if each set stands for all of its copies.
     copies: Option<Vec<u32>>,
     budget: Budget,
 }
@@ -63,11 +65,11 @@ pub(crate) struct SizeRun {
     pub(crate) end: u32,
 }
 
-/// Consecutive sets of a collection, to be appended in their order. Parts can be filled side by
-/// side.
+/// Consecutive sets of a collection, to be appended in order. Several parts can be filled at the
+/// same time.
 #[derive(Debug)]
 pub(crate) struct SortedPart {
-    /// Number of tokens up to the last set, with those of the parts before.
+    /// Number of tokens up to the last set, including the tokens of earlier parts.
     end: u32,
     offsets: Part<u32>,
     tokens: Part<u32>,
@@ -76,12 +78,12 @@ pub(crate) struct SortedPart {
 }
 
 impl SortedPart {
-    /// Parts of one collection, one or more, for as many sets and tokens each.
+    /// Parts of one collection, at least one, for these numbers of sets and tokens.
     pub(crate) fn split(parts: &[(usize, usize)]) -> Vec<Self> {
         let sets = || parts.iter().map(|&(sets, _)| sets);
         let tokens = Part::split(parts.iter().map(|&(_, tokens)| tokens));
         let (ids, sides) = (Part::split(sets()), Part::split(sets()));
-        // The start of the first set, then the end of each.
+        // The first part begins with the start of the first set; then each set adds its end.
         let firsts = (0..parts.len()).map(|part| usize::from(part == 0));
         let offsets = Part::split(sets().zip(firsts).map(|(sets, first)| sets + first));
         let mut end = 0;
@@ -97,7 +99,7 @@ impl SortedPart {
         split
     }
 
-    /// Appends a set that is not smaller than the last one.
+    /// Appends a set that is at least as large as the last set.
     #[inline]
     pub(crate) fn push(&mut self, side: Side, id: u32, tokens: &[u32]) {
         self.tokens.extend_from_slice(tokens);
@@ -143,8 +145,8 @@ fn narrow(tokens: usize) -> u32 {
 }
 
 impl SetCollection {
-    /// Attaches `columns`. So far, the ids of the sets are rows of their side; they are replaced
-    /// by `ids` of side and row.
+    /// Attaches `columns`. So far, the ids of the sets are rows of their side. `ids` gives the id
+    /// of a set from its side and its row.
     pub(crate) fn carry(&mut self, ids: &[Vec<u32>; 2], columns: [CarriedRows; 2]) {
         let Self { block, sides, .. } = self;
         let block = Arc::get_mut(block).expect("no chunk refers to the sets yet");
@@ -157,7 +159,7 @@ impl SetCollection {
         &self.block
     }
 
-    /// Number of sets; empty ones are left out.
+    /// Number of sets; empty sets are left out.
     #[must_use]
     pub fn len(&self) -> usize {
         self.block.len()
@@ -196,8 +198,8 @@ impl SetCollection {
 
     /// Prefetches the first tokens of `set`, if there is such a set.
     ///
-    /// For passes over the prefixes of all sets: they lie too far apart for the processor to fetch
-    /// them by itself.
+    /// The call is for passes over the prefixes of all sets, which lie too far apart for the
+    /// processor to fetch them by itself.
     #[inline(always)]
     pub(crate) fn prefetch(&self, set: u32) {
         let (offsets, tokens) = (self.sets().offsets(), self.sets().tokens());
@@ -233,12 +235,12 @@ impl SetCollection {
         1 + usize::from(self.is_two_sided)
     }
 
-    /// Number of different tokens; all tokens are below it.
+    /// Number of different tokens; each token is below this number.
     pub(crate) fn distinct(&self) -> u32 {
         self.distinct
     }
 
-    /// First token that can be common to a pair: all lower tokens are in no two sets of a pair.
+    /// First token that a pair can have in common: no two sets of a pair share a lower token.
     pub(crate) fn unshared(&self) -> u32 {
         self.unshared
     }
@@ -248,12 +250,12 @@ impl SetCollection {
         &self.sizes
     }
 
-    /// The same sets, each of which stands for its number of copies.
+    /// The same sets, of which each stands for its number of copies.
     pub(crate) fn with_copies(self, copies: Vec<u32>) -> Self {
         Self { copies: Some(copies), ..self }
     }
 
-    /// Per set: the number of its copies, if each set stands for all of them.
+    /// For each set, the number of its copies, if each set stands for all of its copies.
     pub(crate) fn copies(&self) -> Option<&[u32]> {
         self.copies.as_deref()
     }
@@ -262,7 +264,7 @@ impl SetCollection {
         &mut self.budget
     }
 
-    /// Memory budget, of which the sets are taken.
+    /// Memory budget from which the sets have been taken.
     pub(crate) fn budget(&self) -> Budget {
         self.budget.clone()
     }

@@ -1,6 +1,6 @@
-//! Copies of sets: equal ones are joined once where pairs are only counted.
+//! Copies of sets: if pairs are only counted, equal sets are joined once.
 //!
-//! Of n copies, each is a partner of all others, so that a join which looks at pairs takes n²
+//! Each of n copies is a partner of all other copies, so that a join which visits pairs takes n²
 //! steps for a number that arithmetic gives. In the order of a collection, copies are neighbours.
 
 use std::cmp::Ordering;
@@ -11,9 +11,10 @@ use super::collection::{SetCollection, SortedPart};
 use super::side::Side;
 
 impl SetCollection {
-    /// Leaves each set once, with the [number](Self::copies) of its copies, if there are at least
-    /// `pairs_min` pairs of copies for each set, so that this pays. The ids that are left are
-    /// those of the first copies. Without memory for that, the collection stays as it is.
+    /// Keeps one set of each group of equal sets, with the [number](Self::copies) of its copies, if
+    /// there are at least `pairs_min` pairs of copies per set, so that the merge pays. The
+    /// remaining ids are the ids of the first copies. Without memory for the merge, the collection
+    /// stays unchanged.
     pub(crate) fn merge_copies(&mut self, pairs_min: u64) -> bool {
         let (mut copies, mut pairs, mut tokens) = (Vec::<u32>::new(), 0_u64, 0);
         for set in (0..).take(self.len()) {
@@ -40,7 +41,7 @@ impl SetCollection {
             part[0].push(self.side(set), self.block().id(set), self.set(set));
             set += count;
         }
-        // The sets with all copies took more, and are dropped now.
+        // The sets with all copies took more memory, and are dropped now.
         self.budget_mut().give_back(bytes);
         let counts = TokenCounts { distinct: self.distinct(), unshared: self.unshared() };
         let merged = SortedPart::join(part, self.is_two_sided(), counts, self.budget());
@@ -48,14 +49,14 @@ impl SetCollection {
         true
     }
 
-    /// Pairs of equal sets of the sizes for which `is_similar` holds: of one input, or of a left
-    /// and a right set.
+    /// Pairs of equal sets of the sizes for which `is_similar` holds: pairs of one input, or of a
+    /// left and a right set.
     pub(crate) fn pairs_of_copies(&self, is_similar: impl Fn(u32) -> bool) -> u64 {
         let sizes = self.sizes().iter().filter(|run| is_similar(run.size));
         sizes.map(|run| self.pairs_within(run.begin..run.end)).sum()
     }
 
-    /// Pairs of equal sets among `sets`, which are all sets of one size.
+    /// Pairs of equal sets among `sets`, which all have one size.
     fn pairs_within(&self, sets: Range<u32>) -> u64 {
         if !self.is_two_sided() {
             return self.groups(sets).map(|(_, count)| count * (count - 1) / 2).sum();
@@ -78,7 +79,8 @@ impl SetCollection {
         pairs
     }
 
-    /// The first of each group of equal sets among `sets` of one side, and their number.
+    /// The first set of each group of equal sets among `sets` of one side, and the number of sets
+    /// in the group.
     fn groups(&self, mut sets: Range<u32>) -> impl Iterator<Item = (u32, u64)> {
         std::iter::from_fn(move || {
             let first = sets.next()?;
@@ -91,7 +93,7 @@ impl SetCollection {
         })
     }
 
-    /// Whether a set is equal to the one before it.
+    /// Whether a set is equal to the set before it.
     fn is_copy(&self, set: u32) -> bool {
         self.side(set) == self.side(set - 1) && self.set(set) == self.set(set - 1)
     }

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::TOKENS_MAX;
 use crate::shared::budget::BudgetFull;
 
-/// A set is invalid or does not fit.
+/// A set is invalid, or the sets do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SetError {
@@ -21,7 +21,7 @@ pub enum SetError {
     /// An input of a join with carried columns has more than 2^32 rows.
     #[error("too many rows: an input of a join with carried columns has at most 2^32")]
     TooManyRows,
-    /// The sets do not fit `memory_max`.
+    /// The sets do not fit into `memory_max`.
     #[error(transparent)]
     MemoryFull(#[from] BudgetFull),
 }

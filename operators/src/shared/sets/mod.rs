@@ -39,15 +39,15 @@ pub use crate::shared::columns::DICTIONARY;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shares {
     pub(crate) cores: usize,
-    /// Tokens of the smallest part that is worth a task.
+    /// Minimum tokens of a part that is worth a task.
     pub(crate) tokens_min: usize,
 }
 
 impl Shares {
-    /// One core, which does all.
+    /// One core, which does all the work.
     pub(crate) const ONE: Self = Self { cores: 1, tokens_min: usize::MAX };
 }
 
-/// Maximum number of tokens of all sets of a join. It keeps offsets within 32 bits and the number
-/// of different sizes below 2^16.
+/// Maximum number of tokens of all sets of a join. The limit keeps offsets within 32 bits, and the
+/// number of different sizes below 2^16.
 pub const TOKENS_MAX: usize = (1 << 31) - (1 << 16);

@@ -1,9 +1,9 @@
 //! The two inputs of a join.
 
-/// Input of a join that a set comes from.
+/// Input of a join to which a set belongs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The first input, or the only one of a self-join.
+    /// The first input, or the only input of a self-join.
     #[default]
     Left,
     /// The second input.
@@ -11,7 +11,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// 0 for the left side, 1 for the right one.
+    /// 0 for the left side, 1 for the right side.
     pub(crate) fn index(self) -> usize {
         match self {
             Self::Left => 0,

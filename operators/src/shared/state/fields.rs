@@ -1,4 +1,4 @@
-//! The numbers, items and lists of a snapshot, one after the other.
+//! The numbers, items and lists of a snapshot, in their order.
 
 use std::ops::RangeInclusive;
 
@@ -50,7 +50,7 @@ impl Writer {
         numbers.for_each(|number| self.u32(number));
     }
 
-    /// A number of elements, counters or cells.
+    /// Writes a number of elements, counters or cells.
     pub(crate) fn len(&mut self, len: usize) {
         self.u64(len as u64);
     }
@@ -67,7 +67,7 @@ impl Writer {
     }
 }
 
-/// Bytes of the whole snapshot that begins with these bytes, by its header.
+/// Number of bytes of the whole snapshot, from the header at its beginning.
 pub(crate) fn declared_bytes(bytes: &[u8]) -> Result<u64, RestoreError> {
     let mut reader = Reader::of_header(bytes)?;
     let (_, label) = reader.stamp()?;
@@ -78,15 +78,15 @@ pub(crate) fn declared_bytes(bytes: &[u8]) -> Result<u64, RestoreError> {
 /// Reads the body of a snapshot whose header, length and checksum are right.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
-    /// Without the checksum.
+    /// The bytes of the snapshot without the checksum.
     bytes: &'a [u8],
     offset: usize,
-    /// Where the last field began.
+    /// Place at which the last field began.
     field: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// As [`Writer::new`].
+    /// A reader of a snapshot; see [`Writer::new`] for `kind` and `item`.
     pub(crate) fn new(bytes: &'a [u8], kind: StateKind, item: u8) -> Result<Self, RestoreError> {
         let found = bytes.len();
         let Some((_, checksum)) = bytes
@@ -129,7 +129,8 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// How the input ended, and the bytes of the label. The header is read from there on.
+    /// Reads how the input ended, and the number of bytes of the label. The header continues after
+    /// the stamp.
     pub(crate) fn stamp(&mut self) -> Result<(Option<Ending>, usize), RestoreError> {
         self.offset = STAMP;
         let [ending] = self.array("how the input ended")?;
@@ -169,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(*array)
     }
 
-    /// Says that the last field that was read cannot be right.
+    /// The error that the last field has an impossible value.
     pub(crate) fn refuse(
         &self,
         field: &'static str,
@@ -180,7 +181,7 @@ impl<'a> Reader<'a> {
         RestoreError::Field { offset: self.field, field, value, expected }
     }
 
-    /// Refuses the last field unless it is in the range.
+    /// Refuses the last field unless its value is in the range.
     pub(crate) fn check<T: PartialOrd + ToString>(
         &self,
         field: &'static str,
@@ -240,7 +241,8 @@ impl<'a> Reader<'a> {
         self.check(field, size, range)
     }
 
-    /// A number of elements that follow, at most `most`, of at least `bytes_each` bytes each.
+    /// Reads a number of elements that follow: at most `most`, with at least `bytes_each` bytes
+    /// each.
     pub(crate) fn len(
         &mut self,
         field: &'static str,
@@ -252,7 +254,7 @@ impl<'a> Reader<'a> {
         self.check(field, len, &(0..=room))
     }
 
-    /// Refuses to go on unless there are bytes for `len` elements.
+    /// Refuses the snapshot unless the remaining bytes suffice for `len` elements.
     pub(crate) fn check_room(
         &self,
         field: &'static str,
@@ -268,7 +270,7 @@ impl<'a> Reader<'a> {
         Err(RestoreError::Field { offset, field, value, expected })
     }
 
-    /// The index of one of `slots` slots.
+    /// Reads the index of a slot, which is below `slots`.
     pub(crate) fn slot(&mut self, field: &'static str, slots: usize) -> Result<u32, RestoreError> {
         let slot = self.u32(field)?;
         if (slot as usize) < slots {
@@ -286,12 +288,12 @@ impl<'a> Reader<'a> {
         Ok(item)
     }
 
-    /// Refuses a list of items, which ends with the last field, if two are equal.
+    /// Refuses a list of items that ends with the last field, if two items are equal.
     pub(crate) fn check_distinct<'k, K: Ord + 'k>(
         &self,
         items: impl Iterator<Item = &'k K>,
     ) -> Result<(), RestoreError> {
-        // Sorted rather than looked up: a forger of the list may know the hash.
+        // The items are sorted and not looked up, since a forger of the list may know the hash.
         let mut items: Vec<&K> = items.collect();
         items.sort_unstable();
         if items.array_windows().any(|[left, right]| left == right) {

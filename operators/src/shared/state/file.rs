@@ -30,15 +30,15 @@ pub enum MissingState {
 }
 
 impl MissingState {
-    /// The file of a state, unless the stage begins without it.
+    /// The file of a state; `None` if the stage begins without the file.
     pub(crate) fn present(self, file: Option<&Path>) -> Option<&Path> {
-        // A file that cannot be looked at is tried, which tells the reason.
+        // A file that cannot be checked is opened later, which reports the reason.
         file.filter(|file| self == Self::Fail || file.try_exists().unwrap_or(true))
     }
 }
 
-/// Refuses a stage that goes on with its own state while its input begins anew in each run, as
-/// that of a followed file does: a state does not know up to where its input was read.
+/// Refuses a stage that continues from its own state while its input begins again in each run, as a
+/// followed file does: a state does not know up to which place its input was read.
 pub(crate) fn check_input(
     restore: Option<&Path>,
     snapshot: Option<&Path>,
@@ -54,7 +54,7 @@ pub(crate) fn check_input(
     Err(refuse("restore", value, allowed))
 }
 
-/// Why a snapshot cannot be read from a file or written to one.
+/// Reason why a snapshot cannot be read from a file or written to a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotFileError {
@@ -66,7 +66,8 @@ pub enum SnapshotFileError {
         /// The error of the system.
         source: io::Error,
     },
-    /// The beginning of the file is not that of a snapshot, or its length is another one.
+    /// The file does not begin as a snapshot does, or its length differs from the length in its
+    /// header.
     #[error("{path}: {source}")]
     Invalid {
         /// The file.
@@ -89,11 +90,11 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> SnapshotFileError {
     move |source| SnapshotFileError::Io { path: path.display().to_string(), source }
 }
 
-/// All bytes of a file that holds a snapshot. The header is read first: no file of another kind or
-/// of another length than its header says is read as a whole.
+/// All bytes of a file that holds a snapshot. The header is read first: a file of another kind, or
+/// with another length than its header states, is not read as a whole.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     let bytes = read_bytes(path)?;
-    // A damaged stamp is told with all other damage.
+    // A damaged stamp is reported together with all other damage.
     if Stamp::of(&bytes).is_ok_and(|stamp| stamp.is_stopped()) {
         let state = path.display();
         tracing::warn!(%state, "the run that wrote the state was stopped before the end of its input");
@@ -101,7 +102,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     Ok(bytes)
 }
 
-/// As [`read_file`], without a word about a run that was stopped.
+/// As [`read_file`], without a message about a run that was stopped.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
     let name = || path.display().to_string();
     let invalid = |source| SnapshotFileError::Invalid { path: name(), source };
@@ -118,13 +119,13 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
         let found = usize::try_from(found.len()).unwrap_or(usize::MAX);
         return Err(invalid(RestoreError::Length { expected, found }));
     }
-    // One byte more tells that there is one.
+    // One further byte shows whether the file is longer than its header states.
     let rest = expected - HEADER_BYTES as u64 + 1;
     file.take(rest).read_to_end(&mut bytes).map_err(failed(path))?;
     Ok(bytes)
 }
 
-/// A file that a snapshot is written to, in place of the last one.
+/// A file to which snapshots are written, each in place of the last snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     destination: Destination,
@@ -132,19 +133,19 @@ pub(crate) struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    /// Checks that the file could be written; nothing is.
+    /// Checks that the file could be written, without writing the file.
     pub(crate) fn new(path: &Path) -> Result<Self, FileError> {
         let stamp = Stamp { ending: Some(Ending::Whole), ..Stamp::default() };
         Ok(Self { destination: Destination::file(path)?, stamp })
     }
 
-    /// Says in the state what was counted.
+    /// Sets the label of the state, the name of the things that were counted.
     pub(crate) fn labelled(mut self, label: &str) -> Self {
         label.clone_into(&mut self.stamp.label);
         self
     }
 
-    /// Notes how an input ended: the state says so.
+    /// Notes how an input ended, for the stamp of the state.
     pub(crate) fn input_ended(&mut self, ending: Ending) {
         self.stamp.ending = self.stamp.ending.max(Some(ending));
     }
@@ -163,12 +164,12 @@ impl SnapshotFile {
         self.destination.claim(parameter)
     }
 
-    /// Makes sure that it can be written now.
+    /// Makes sure that the file can be written now.
     pub(crate) fn probe(&self) -> Result<(), OperatorError> {
         Ok(self.destination.probe().map_err(SnapshotFileError::NotSaved)?)
     }
 
-    /// Writes the file as a whole: its name stands for the old bytes or the new ones, also after
+    /// Writes the file as a whole: the name leads to the old bytes or to the new bytes, also after
     /// a crash.
     pub(crate) fn write(&self, mut bytes: Vec<u8>) -> Result<(), SnapshotFileError> {
         self.stamp.put_on(&mut bytes);
@@ -178,7 +179,7 @@ impl SnapshotFile {
         self.write_parts(&[&bytes])
     }
 
-    /// As [`Self::write`], of bytes in several parts, without a limit.
+    /// As [`Self::write`], for bytes in several parts, without a limit.
     pub(crate) fn write_parts(&self, parts: &[&[u8]]) -> Result<(), SnapshotFileError> {
         let written = self.destination.replace().and_then(|mut file| {
             parts.iter().try_for_each(|bytes| file.write(bytes))?;

@@ -1,5 +1,5 @@
-//! States of operators as bytes: written down, and made again so that they go on as if nothing had
-//! happened.
+//! States of operators as bytes, from which an operator continues as if it had not been
+//! interrupted.
 //!
 //! ```text
 //! offset  bytes
@@ -19,20 +19,20 @@
 //! ```
 //!
 //! All numbers are little-endian. Nothing is allocated before the header, the length and the
-//! checksum are right; then every number is checked when it is read, and a vector is made only
-//! for as many elements as there are bytes for. Allocations beyond that, for counters that are
-//! still free, are limited ([`free_bytes_max`]).
+//! checksum have been checked. After that, every number is checked when it is read, and a vector
+//! gets room for only as many elements as the remaining bytes can hold. Further allocations, for
+//! counters that are still free, are limited ([`free_bytes_max`]).
 //!
-//! A snapshot holds everything that the future depends on, not only the counts: which counters
-//! are next to be replaced, which items the filter holds. So the restored summary answers and
-//! continues exactly like the one that was written down. Fields that follow from others are left
-//! out, and so is everything that decides the speed alone: of the secrets of hashes, a snapshot
-//! has only that of the sieve, whose answers depend on it. (Version 1 had no secrets.)
+//! A snapshot holds everything that decides future answers, not only the counts: which counters are
+//! replaced next, and which items the filter holds. The restored summary therefore answers and
+//! continues exactly like the summary that was saved. Fields that follow from other fields are left
+//! out, and so is everything that decides only the speed: a snapshot has no secrets of hashes
+//! except the secret of the sieve, whose answers depend on it. (Version 1 had no secrets.)
 //!
-//! A checksum finds accidents; the checks of the numbers see to it that a forged snapshot cannot
-//! make a summary panic, allocate without limit or answer with bounds that contradict each other.
-//! Reading n items takes O(n log n), also if the secret was chosen so that they collide. Nobody
-//! can check that some stream has these counts.
+//! A checksum finds accidental damage. The checks of the numbers ensure that a forged snapshot
+//! cannot make a summary panic, allocate without limit or answer with bounds that contradict each
+//! other. Reading n items takes O(n log n), even if the secret was chosen so that the items
+//! collide. No check can tell whether some stream has these counts.
 
 mod fields;
 mod file;
@@ -56,7 +56,7 @@ const CHECKSUM_BYTES: usize = 4;
 /// Offset of the type of items in the header.
 const ITEMS: usize = 11;
 
-/// The type of the items that a state counts, as they are counted: u32, u64 or text.
+/// The type in which a state counts items: u32, u64 or text.
 pub(crate) fn counted_type(state: &[u8]) -> Option<DataType> {
     match *state.get(ITEMS)? {
         u32::NUMBER => Some(DataType::UInt32),
@@ -66,7 +66,7 @@ pub(crate) fn counted_type(state: &[u8]) -> Option<DataType> {
     }
 }
 
-/// Which state a snapshot is of.
+/// The state of which a snapshot was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateKind {
     SpaceSaving = 1,
@@ -110,54 +110,54 @@ fn name_of(number: u8, names: &[(u8, &'static str)]) -> &'static str {
     names.iter().find(|(other, _)| *other == number).map_or("an unknown type", |(_, name)| name)
 }
 
-/// Why bytes cannot be restored as a state of the requested type.
+/// Reason why bytes cannot be restored as a state of the requested type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// Too short for a header and a checksum.
+    /// The bytes are too few for a header and a checksum.
     #[error("invalid snapshot of {bytes} bytes: the shortest one has {}", HEADER_BYTES + CHECKSUM_BYTES)]
     TooShort {
-        /// Their number.
+        /// The number of bytes.
         bytes: usize,
     },
-    /// It does not begin as snapshots do.
+    /// The bytes do not begin as a snapshot does.
     #[error("invalid snapshot: it begins with {found:02x?}, not with {MAGIC:02x?}")]
     Magic {
         /// The first bytes.
         found: [u8; 8],
     },
-    /// Another version of the format.
+    /// The format has another version.
     #[error("byte 8: the snapshot has version {found}; this program reads version {VERSION}")]
     Version {
         /// The version.
         found: u16,
     },
-    /// A snapshot of another state.
+    /// The snapshot is of another state.
     #[error("byte 10: the snapshot is of {found} (number {number}); expected {expected}")]
     Kind {
         /// The number of the kind.
         number: u8,
-        /// Its name.
+        /// The name of the kind.
         found: &'static str,
-        /// The name of the requested one.
+        /// The name of the requested kind.
         expected: &'static str,
     },
-    /// A snapshot of other items.
+    /// The snapshot is of other items.
     #[error("byte 11: the snapshot counts items of {found} (number {number}); expected {expected}")]
     Item {
         /// The number of the type.
         number: u8,
-        /// Its name.
+        /// The name of the type.
         found: &'static str,
-        /// The name of the requested one.
+        /// The name of the requested type.
         expected: &'static str,
     },
-    /// Bytes are missing, or there are too many.
+    /// The snapshot has too few or too many bytes.
     #[error("the snapshot should have {expected} bytes, by its header; it has {found}")]
     Length {
-        /// The length that the header gives, with header and checksum.
+        /// The length that the header states, including header and checksum.
         expected: u64,
-        /// The length that it has.
+        /// The actual length.
         found: usize,
     },
     /// Bytes have changed.
@@ -170,14 +170,14 @@ pub enum RestoreError {
         /// The checksum of the bytes.
         computed: u32,
     },
-    /// A number, an item or a table that no state has.
+    /// The snapshot has a number, an item or a table that no state has.
     #[error("byte {offset}: {field} is {value}; expected {expected}")]
     Field {
-        /// Its position.
+        /// Offset of the field.
         offset: usize,
-        /// Its name.
+        /// Name of the field.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: String,
         /// The values that are allowed.
         expected: String,
@@ -185,15 +185,15 @@ pub enum RestoreError {
     /// The summary would need more memory than is allowed.
     #[error("the summary needs up to {bytes} bytes of memory; {limit} are allowed")]
     TooLarge {
-        /// The memory it needs.
+        /// The memory that the summary needs.
         bytes: usize,
         /// The memory that is allowed.
         limit: usize,
     },
 }
 
-/// The memory that restoring may take by default: 64 MiB for counters that are free, and 64 times
-/// the bytes of the snapshot.
+/// The default limit of the memory for a restored state: 64 MiB for counters that are free, and 64
+/// times the bytes of the snapshot.
 pub(crate) fn free_bytes_max(bytes: &[u8]) -> usize {
     (64 << 20) + bytes.len().saturating_mul(64)
 }

@@ -1,4 +1,4 @@
-//! The stamp of a state: how its input ended, and what was counted.
+//! The stamp of a state: how its input ended, and the name of the things that were counted.
 
 use trommel_engine::operator::Ending;
 
@@ -8,8 +8,8 @@ use crate::shared::state::{CHECKSUM_BYTES, HEADER_BYTES, RestoreError, STAMP};
 /// Maximum length of a label in bytes: its length is one byte.
 const LABEL_BYTES_MAX: usize = u8::MAX as usize;
 
-/// How the input of a state ended, and what was counted. States of earlier versions, and states
-/// that were asked for while the input went on, do not say it.
+/// How the input of a state ended, and the name of the things that were counted. States of earlier
+/// versions, and states of inputs that had not ended, do not say how the input ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// How the input ended.

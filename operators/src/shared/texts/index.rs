@@ -1,16 +1,17 @@
-//! An index of keys: open addressing by lines of three keys.
+//! An index of keys: open addressing, with lines of three keys.
 
 use trommel_kernels::memory::prefer_huge_pages;
 use trommel_kernels::prefetch;
 
 use super::key::{Key, TextHash, TextKey};
 
-/// Keys of a line.
+/// Keys per line.
 const KEYS: usize = 3;
-/// Lines of the smallest index.
+/// Number of lines of the smallest index.
 const LINES_MIN: usize = 16;
 
-/// A cache line. Keys fill it from the front; those that find it full are in one of the next lines.
+/// A cache line. Keys fill the line from the front. A key whose line is full is in one of the next
+/// lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Line {
@@ -26,7 +27,7 @@ impl Line {
         self.keys[KEYS - 1] != Key::NONE
     }
 
-    /// Bits of the places with this key.
+    /// Bits of the places that hold this key.
     #[inline(always)]
     fn places(&self, key: Key) -> u32 {
         let mut places = 0_u32;
@@ -40,10 +41,10 @@ impl Line {
 /// Numbers by key.
 #[derive(Debug)]
 pub(crate) struct TextIndex {
-    /// A power of two of them.
+    /// The lines, whose number is a power of two.
     lines: Vec<Line>,
-    /// Bits of a hash below the number of its line: the highest ones are the number, so that a
-    /// larger index keeps the order of lines.
+    /// Number of bits of a hash below the number of its line. The highest bits are the number of
+    /// the line, so that a larger index keeps the order of lines.
     shift: u32,
     len: usize,
 }
@@ -62,13 +63,13 @@ impl TextIndex {
         Self { lines, shift: count.leading_zeros() + 1, len: 0 }
     }
 
-    /// First line of keys with this hash.
+    /// Number of the first line for keys with this hash.
     #[inline(always)]
     fn place(&self, hash: u64) -> usize {
         usize::try_from(hash >> self.shift).expect("below the number of lines")
     }
 
-    /// Fetches the line of a key into the cache, and the next one, which it may overflow to.
+    /// Fetches the line of a key into the cache, and the next line, which a full line overflows to.
     #[inline(always)]
     pub(crate) fn prefetch(&self, key: &TextKey) {
         let place = self.place(key.hash);
@@ -76,7 +77,7 @@ impl TextIndex {
         prefetch(&self.lines, place + 1);
     }
 
-    /// The number of a key. Of numbers with equal keys of long texts, `is` tells the right one.
+    /// The number of a key. If long texts have equal keys, `is` decides which number is right.
     #[inline(always)]
     pub(crate) fn find(&self, key: &TextKey, is: impl Fn(u32) -> bool) -> Option<u32> {
         let line = &self.lines[self.place(key.hash)];
@@ -87,7 +88,7 @@ impl TextIndex {
         if places == 0 && !line.is_full() { None } else { self.find_further(key, is) }
     }
 
-    /// As [`Self::find`], for any key in any line.
+    /// As [`Self::find`], for a key in any line.
     #[inline(never)]
     fn find_further(&self, key: &TextKey, is: impl Fn(u32) -> bool) -> Option<u32> {
         let mut place = self.place(key.hash);
@@ -108,7 +109,7 @@ impl TextIndex {
         }
     }
 
-    /// Adds the number of a text that has none.
+    /// Adds the number of a text that has no number yet.
     pub(crate) fn add(&mut self, key: &TextKey, number: u32, hasher: &TextHash) {
         if self.is_full() {
             self.grow(hasher);
@@ -122,9 +123,9 @@ impl TextIndex {
         if self.is_full() { 3 * self.bytes() } else { self.bytes() }
     }
 
-    /// Whether another key needs a larger index: a third of the lines is full at most.
+    /// Whether a further key needs a larger index.
     fn is_full(&self) -> bool {
-        // Two of three places.
+        // A line has three places. At most two of three places are used.
         self.len >= 2 * self.lines.len()
     }
 
@@ -154,7 +155,7 @@ impl TextIndex {
         self.lines.capacity() * size_of::<Line>()
     }
 
-    /// Removes all keys; memory is kept.
+    /// Removes all keys, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.lines.fill(Line::EMPTY);
         self.len = 0;

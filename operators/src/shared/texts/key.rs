@@ -1,10 +1,10 @@
-//! Keys: short texts as they are, longer ones by hash and length.
+//! Keys of texts: a short text is its own key, and a longer text has its hash and length as key.
 
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_inline, rapidhash_v3_seeded};
 
 use crate::shared::names::secret::random_seed;
 
-/// Bytes of a word.
+/// Bytes of a machine word.
 const WORD: usize = 8;
 /// Longest text that is its own key.
 pub(crate) const SHORT_MAX: usize = 2 * WORD - 1;
@@ -13,8 +13,8 @@ const LAST: u32 = u64::BITS - u8::BITS;
 /// Last byte of the key of a longer text.
 const LONG: u64 = 0xff;
 
-/// Masks of the first bytes of a key, by their number: reading one takes less than shifting two
-/// words.
+/// Masks of the first bytes of a key, by the number of bytes: a look-up takes less time than shifts
+/// of two words.
 static FIRST: [u128; SHORT_MAX + 1] = {
     let mut masks = [0; SHORT_MAX + 1];
     let mut len = 1;
@@ -25,7 +25,7 @@ static FIRST: [u128; SHORT_MAX + 1] = {
     masks
 };
 
-/// A hash with a secret of its own, so that nobody can choose texts that collide.
+/// A hash with its own secret, so that nobody can choose texts that collide.
 #[derive(Clone, Copy)]
 pub(crate) struct TextHash(RapidSecrets);
 
@@ -38,14 +38,14 @@ impl TextHash {
         Self(RapidSecrets::seed(seed))
     }
 
-    /// The key of a text under this hash, with its hash.
+    /// The key of a text under this hash, together with the hash of the key.
     #[inline(always)]
     pub(crate) fn key(&self, text: &str) -> TextKey {
         let key = Key::of(text.as_bytes(), self);
         TextKey { key, hash: self.hash(key) }
     }
 
-    /// The same for the first `len` bytes of a text, which has `more` bytes.
+    /// The key of the first `len` bytes of a text that has the bytes `more`.
     #[inline(always)]
     pub(crate) fn key_of_first(&self, len: usize, more: &[u8]) -> Option<TextKey> {
         let key = Key::of_first(len, more)?;
@@ -58,22 +58,23 @@ impl TextHash {
         if key.is_long() {
             return key.0[0];
         }
-        // Of a fixed length: the compiler leaves two multiplications.
+        // The length is fixed, so the compiler leaves only two multiplications.
         rapidhash_v3_inline::<true, false, false>(&key.to_bytes(), &self.0)
     }
 }
 
-/// Equal if texts are, but for long texts of one hash and length.
+/// The key of a text. Equal keys mean equal texts, except for long texts with the same hash and
+/// length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key([u64; 2]);
 
 impl Key {
-    /// The key of no text: none is as long as it says.
+    /// The key of no text, since no text has the length that the key states.
     pub(crate) const NONE: Self = Self([u64::MAX; 2]);
 
     /// The key of a text under `hash`.
-    // A call would return the key in memory, written by halves and read as a whole, for which the
-    // processor waits.
+    // A call would return the key in memory, written in halves and read as a whole, and the
+    // processor would wait for that.
     #[inline(always)]
     pub(crate) fn of(text: &[u8], hash: &TextHash) -> Self {
         if text.len() <= SHORT_MAX {
@@ -82,9 +83,9 @@ impl Key {
         Self::long(rapidhash_v3_seeded(text, &hash.0), text.len())
     }
 
-    /// The key of the first `len` bytes of a text, which has `more` bytes, if these are short and
-    /// those are not too few.
-    // Without a branch, because the lengths of words cannot be foreseen.
+    /// The key of the first `len` bytes of a text that has the bytes `more`; `None` if the text is
+    /// not short, or if `more` has too few bytes.
+    // The code has no branch, because the lengths of words cannot be predicted.
     #[inline(always)]
     pub(crate) fn of_first(len: usize, more: &[u8]) -> Option<Self> {
         let bytes = u128::from_le_bytes(*more.first_chunk()?) & FIRST.get(len)?;
@@ -104,7 +105,7 @@ impl Key {
         Self([words[0], words[1]].map(u64::from_le_bytes))
     }
 
-    /// Returns 16 bytes: of a short text, its own and then its length.
+    /// The key as 16 bytes: for a short text, the bytes of the text and then the length.
     #[inline(always)]
     pub(crate) fn to_bytes(self) -> [u8; 2 * WORD] {
         let Self([first, last]) = self;
@@ -122,11 +123,11 @@ impl Key {
         Self(words)
     }
 
-    /// The bytes of a text of at most [`SHORT_MAX`], zeros, and the length.
+    /// The key of a text of at most [`SHORT_MAX`] bytes: the bytes, zeros, and the length.
     #[inline(always)]
     pub(crate) fn of_short(bytes: &[u8]) -> Self {
         let len = bytes.len();
-        // Loads at both ends overlap; where they do, they have the same bytes.
+        // The loads from both ends may overlap, and have the same bytes where they overlap.
         let [first, last] = match (bytes.first_chunk(), bytes.last_chunk()) {
             (Some(first), Some(last)) => {
                 let last = u64::from_le_bytes(*last) >> (8 * (SHORT_MAX - len)) >> 8;
@@ -161,7 +162,7 @@ impl Key {
         self.0[1] >> LAST == LONG
     }
 
-    /// The length in the key of a long text.
+    /// The length of a long text, from its key.
     #[inline]
     pub(crate) fn long_len(self) -> Option<usize> {
         let len = usize::try_from(self.0[1] & ((1 << LAST) - 1)).expect("a length of memory");
@@ -169,7 +170,7 @@ impl Key {
     }
 }
 
-/// The key of a text, and its hash.
+/// The key of a text, and the hash of the key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextKey {
     pub(crate) key: Key,
@@ -177,7 +178,7 @@ pub(crate) struct TextKey {
 }
 
 impl TextKey {
-    /// Bytes of the text, if it is not in the key.
+    /// Bytes of the text, if the key does not hold the text.
     #[inline]
     pub(crate) fn long_len(&self) -> Option<usize> {
         self.key.long_len()

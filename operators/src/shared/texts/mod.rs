@@ -1,8 +1,8 @@
 //! Distinct texts and their numbers.
 //!
-//! A look-up of a text that is not in the cache costs the time of a miss for each place that it
-//! visits. So an index holds short texts itself, a look-up of one visits one cache line, and a line
-//! can be fetched in advance while other texts are cut:
+//! If a text is not in the cache, a look-up costs a cache miss for each place that the look-up
+//! visits. An index therefore holds short texts itself, and the look-up of a short text visits one
+//! cache line. A line can be fetched in advance while further texts are cut:
 //!
 //! ```text
 //! text ──► key: 15 bytes and a length ──► hash ──► line of 64 bytes

@@ -9,14 +9,15 @@ use super::key::{Key, SHORT_MAX, TextHash, TextKey};
 use crate::shared::budget::bytes_with;
 use crate::shared::columns::TextsBuilder;
 
-/// Distinct texts, numbered in the order in which they are added.
+/// Distinct texts, numbered in the order in which the texts are added.
 ///
-/// A short text is in its key, and a longer one in a buffer with the others. A text that is known
-/// costs a look-up and no allocation.
+/// The key of a short text holds the text. A buffer holds all longer texts. The look-up of a known
+/// text allocates nothing.
 #[derive(Debug, Default)]
 pub(crate) struct TextTable {
     numbers: TextIndex,
-    /// The key of each text. That of a long one has its place among the long ones for its length.
+    /// The key of each text. The key of a long text has the place of the text among the long texts
+    /// instead of the length.
     keys: Vec<[u8; SHORT_MAX + 1]>,
     /// The long texts, one after the other.
     long: String,
@@ -26,21 +27,21 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// Fetches into the cache what [`Self::find`] will look at.
+    /// Fetches into the cache the memory that [`Self::find`] will read.
     #[inline]
     pub(crate) fn prefetch(&self, key: &TextKey) {
         self.numbers.prefetch(key);
     }
 
-    /// The number of the text with this key, if it is known. `long` is the text, if it is not in
-    /// the key.
+    /// The number of the text with this key, if the text is known. `long` is the text, for a key
+    /// that does not hold the text.
     #[inline]
     pub(crate) fn find(&self, key: &TextKey, long: &str) -> Option<u32> {
         self.numbers.find(key, |number| self.bytes_of(number) == long.as_bytes())
     }
 
-    /// Adds the text with this key, which is not known. `long` is the text, if it is not in the
-    /// key.
+    /// Adds an unknown text with this key. `long` is the text, for a key that does not hold the
+    /// text.
     ///
     /// # Panics
     /// If there are 2^32 texts.
@@ -60,14 +61,14 @@ impl TextTable {
         number
     }
 
-    /// The number of the text with this key, which is added unless it is known. `long` is the text,
-    /// if it is not in the key.
+    /// The number of the text with this key. An unknown text is added. `long` is the text, for a
+    /// key that does not hold the text.
     #[inline]
     pub(crate) fn number_of(&mut self, key: &TextKey, long: &str, hasher: &TextHash) -> u32 {
         self.find(key, long).unwrap_or_else(|| self.add(key, long, hasher))
     }
 
-    /// The number of `text`, which is added unless it is known.
+    /// The number of `text`. An unknown text is added.
     #[inline]
     pub(crate) fn number(&mut self, text: &str, hasher: &TextHash) -> u32 {
         self.number_of(&hasher.key(text), text, hasher)
@@ -85,7 +86,7 @@ impl TextTable {
         str::from_utf8(self.bytes_of(number)).expect("the bytes of a text")
     }
 
-    /// The bytes that have the text with this number, and its part of them.
+    /// The bytes that contain the text with this number, and the range of the text in these bytes.
     #[inline]
     fn text_of(&self, number: u32) -> (&[u8], Range<usize>) {
         let bytes = &self.keys[number as usize];
@@ -135,7 +136,7 @@ impl TextTable {
         column.take()
     }
 
-    /// Removes all texts; memory is kept.
+    /// Removes all texts, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.numbers.clear();
         self.keys.clear();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `words` | words by Unicode Standard Annex 29, in lower case |
 //! | `fields` | a field of a line |
-//! | `token` | tokens, and what takes them |
+//! | `token` | tokens, and the sinks that take tokens |
 
 mod fields;
 mod token;
@@ -36,12 +36,12 @@ pub(crate) enum Tokenizer {
 }
 
 impl Tokenizer {
-    /// A tokenizer of words, on this level.
+    /// A tokenizer of words, at this level of instructions.
     pub(crate) fn words(isa: Isa) -> Self {
         Self::Words(Box::new(Buffers::new(isa)))
     }
 
-    /// Another tokenizer by the same definition.
+    /// A further tokenizer with the same definition.
     pub(crate) fn new_like(&self) -> Self {
         match self {
             Self::Words(buffers) => Self::words(buffers.isa()),
@@ -62,8 +62,9 @@ impl Tokenizer {
         }
     }
 
-    /// Gives `sink` the tokens of all rows from a position on, as long as the sink wants more.
-    /// Returns the position at which to continue; a row past the last one if nothing is left.
+    /// Gives `sink` the tokens of all rows from a position on, as long as the sink wants further
+    /// tokens. Returns the position at which to continue, which is a row past the last row if
+    /// nothing is left.
     pub(crate) fn tokens_of_rows(
         &mut self,
         texts: &StringArray,
@@ -117,7 +118,7 @@ fn field(text: &str, at: usize, fields: Fields, mut sink: impl FnMut(Token<'_>) 
 /// Runs of `q` characters; a shorter text is one token.
 fn qgrams(text: &str, at: usize, q: usize, mut sink: impl FnMut(Token<'_>) -> bool) -> usize {
     let mut start = at;
-    // Afterwards, both ends move by one character each, so no q-gram is scanned again.
+    // For further q-grams, both ends move by one character, so that no q-gram is scanned again.
     let first_len = text[at..].char_indices().nth(q).map_or(text.len() - at, |(offset, _)| offset);
     let mut end = at + first_len;
     while start < end {
@@ -148,7 +149,7 @@ mod tests {
         tokens
     }
 
-    /// Stops after every token and continues there.
+    /// Stops after every token, and continues from there.
     fn one_by_one(mut tokenizer: Tokenizer, text: &str) -> Vec<String> {
         let (mut tokens, mut at) = (Vec::new(), 0);
         while at < text.len() {

@@ -76,8 +76,8 @@ pub(crate) struct Words<'a> {
     pub(crate) begins: &'a [u32],
     /// The first byte after each word.
     pub(crate) ends: &'a [u32],
-    /// Number of words up to the end of each row that ends in the text, if the sink needs rows. The
-    /// words after the last of these belong to a row that goes on.
+    /// Number of words up to the end of each row that ends in the text, if the sink needs rows.
+    /// Words after the last such end belong to a row that continues.
     pub(crate) row_ends: &'a [u32],
 }
 

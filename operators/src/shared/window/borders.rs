@@ -1,12 +1,13 @@
 //! Where windows begin and end: after a number of items, or on the clock.
 //!
-//! A window consists of panes, the distances between the beginnings of two windows. Borders of
-//! windows of time are whole multiples of the slide since 1970, in whole nanoseconds, so that
-//! windows of different runs are the same windows. Between batches time follows the clock that
-//! never jumps; with each batch the clock of the day is read, and when it has jumped, such as
-//! after a suspension, borders are those of the new time. Each item is counted in one window all
-//! the same: after a jump back, the live pane goes on as that of the new time. A window that the
-//! stream did not fill, because it began or ended within, is marked: `complete` is false.
+//! A window consists of panes: a pane is the distance between the beginnings of two windows.
+//! Borders of windows of time are whole multiples of the slide since 1970, in whole nanoseconds, so
+//! that windows of different runs are the same windows. Between batches, time follows the clock
+//! that never jumps. With each batch the clock of the day is read; if that clock has jumped, such
+//! as after a suspension, the borders follow the new time. Each item is still counted in one
+//! window: after a jump back, the live pane continues as the pane of the new time. A window that
+//! the stream did not fill, because the stream began or ended within the window, is marked:
+//! `complete` is false.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,19 +18,19 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 /// The zone of the columns of time.
 const UTC: &str = "+00:00";
 const NANOSECONDS: u128 = 1_000_000_000;
-/// Difference of the clocks that is a jump.
+/// Minimum difference of the two clocks that counts as a jump.
 const JUMP: u128 = NANOSECONDS;
 
 /// Where windows begin and end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Borders {
-    /// After a number of items, at least 1; `position` items were seen.
+    /// After a number of items, at least 1. `position` is the number of items so far.
     Items { pane: u64, position: u64 },
-    /// On the clock. `index` is the pane that lives, 0 before the first batch.
+    /// On the clock. `index` is the live pane, or 0 before the first batch.
     Time { grid: Grid, start: Option<Start>, index: u64 },
 }
 
-/// Times, in nanoseconds since 1970, at which panes begin: pane i at i * window / panes.
+/// Times, in nanoseconds since 1970, at which panes begin: pane i begins at i * window / panes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     window: u128,
@@ -46,17 +47,17 @@ impl Grid {
         u128::from(index) * self.window / self.panes
     }
 
-    /// The pane that a time is in: the last one that does not begin after it.
+    /// The pane that contains a time: the last pane that does not begin after the time.
     fn index(self, time: u128) -> u64 {
         u64::try_from(((time + 1) * self.panes - 1) / self.window).unwrap_or(u64::MAX - 1)
     }
 }
 
-/// When the first batch entered.
+/// Time at which the first batch entered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     at: Instant,
-    /// The same on the clock, in nanoseconds since 1970.
+    /// The same time on the clock of the day, in nanoseconds since 1970.
     clock: u128,
 }
 
@@ -72,7 +73,7 @@ impl Start {
         self.clock + at.saturating_duration_since(self.at).as_nanos()
     }
 
-    /// `None` if it is too far away.
+    /// The time `clock` as an instant; `None` if the time is too far away.
     fn instant(self, clock: u128) -> Option<Instant> {
         let after = clock.saturating_sub(self.clock);
         let seconds = u64::try_from(after / NANOSECONDS).ok()?;
@@ -93,7 +94,7 @@ impl Borders {
         Self::Time { grid, start: None, index: 0 }
     }
 
-    /// The items of a pane, if that is a number.
+    /// The number of items of a pane, if panes consist of items.
     pub(crate) fn pane_items(self) -> Option<usize> {
         match self {
             Self::Items { pane, .. } => Some(usize::try_from(pane).unwrap_or(usize::MAX)),
@@ -109,8 +110,8 @@ impl Borders {
         }
     }
 
-    /// The window that ends with the live pane, which is whole if it is `closed` and the stream
-    /// began before it.
+    /// The window that ends with the live pane. The window is complete if the pane `is_closed` and
+    /// the stream began before the window.
     pub(crate) fn span(self, panes: usize, is_closed: bool) -> WindowSpan {
         let panes = panes as u64;
         match self {
@@ -163,7 +164,7 @@ impl Borders {
         [border(span.start), border(span.end), complete]
     }
 
-    /// A number for the unit of windows, in snapshots: 1 for items, 2 for time.
+    /// A number for the unit of windows in snapshots: 1 for items, 2 for time.
     pub(crate) fn kind(self) -> u8 {
         match self {
             Self::Items { .. } => 1,
@@ -171,7 +172,7 @@ impl Borders {
         }
     }
 
-    /// The items that were seen, or the number of the live pane of time.
+    /// The number of items so far, or the number of the live pane of time.
     pub(crate) fn progress(self) -> u64 {
         match self {
             Self::Items { position, .. } => position,
@@ -179,7 +180,7 @@ impl Borders {
         }
     }
 
-    /// Goes on from the [progress](Self::progress) of an earlier stream.
+    /// Continues from the [progress](Self::progress) of an earlier stream.
     pub(crate) fn resume(&mut self, progress: u64) {
         match self {
             Self::Items { position, .. } => *position = progress,
@@ -187,7 +188,7 @@ impl Borders {
         }
     }
 
-    /// Notes that a batch entered the stream. The first one begins the pane of its time.
+    /// Notes that a batch entered the stream. The first batch begins the pane of its time.
     pub(crate) fn enter(&mut self, entered: Instant) {
         if matches!(self, Self::Time { .. }) {
             self.enter_at(Start::new(entered));
@@ -197,7 +198,8 @@ impl Borders {
     fn enter_at(&mut self, now: Start) {
         let Self::Time { grid, start, index } = self else { return };
         match start {
-            // A restored stream goes on with its live pane, whose time may have passed.
+            // A restored stream continues with its live pane, even if the time of the pane has
+            // passed.
             None if *index == 0 => *index = grid.index(now.clock),
             Some(begun) if begun.clock(now.at).abs_diff(now.clock) <= JUMP => return,
             Some(begun) if now.clock < begun.clock(now.at) => *index = grid.index(now.clock),
@@ -206,28 +208,28 @@ impl Borders {
         *start = Some(now);
     }
 
-    /// The pane of time that `now` is in, if it is after the live one.
+    /// The pane of time that contains `now`, if that pane is after the live pane.
     pub(crate) fn passed(self, now: Instant) -> Option<u64> {
         let Self::Time { grid, start: Some(start), index } = self else { return None };
         Some(grid.index(start.clock(now))).filter(|live| index < *live)
     }
 
-    /// Skips to the pane `live` of time, before which nothing came.
+    /// Skips to the pane `live` of time. No items came before that pane.
     pub(crate) fn skip_to(&mut self, live: u64) {
         if let Self::Time { index, .. } = self {
             *index = live.max(*index);
         }
     }
 
-    /// Goes on to the next pane of time.
+    /// Goes to the next pane of time.
     pub(crate) fn turn(&mut self) {
         if let Self::Time { index, .. } = self {
             *index += 1;
         }
     }
 
-    /// Takes as many of `left` items as fit the live pane; returns their number, and whether the
-    /// pane is full then.
+    /// Takes as many of `left` items as fit into the live pane. Returns the number of taken items,
+    /// and whether the pane is then full.
     pub(crate) fn advance(&mut self, left: usize) -> (usize, bool) {
         let Self::Items { pane, position } = self else { return (left, false) };
         let room = *pane - *position % *pane;
@@ -260,12 +262,12 @@ mod tests {
         // The clocks may differ a little, such as while a network adjusts them.
         borders.enter_at(at(1, 1_000_006));
         assert_eq!(borders.end(), Some(begin + second * 5));
-        // Forward: the window of the old time has passed.
+        // A jump forward: the window of the old time has passed.
         borders.enter_at(at(2, 1_003_602));
         assert_eq!(borders.passed(begin + second * 2), Some(100_360));
         borders.skip_to(100_360);
         assert_eq!(borders.end(), Some(begin + second * 10));
-        // Back: the live pane goes on as that of the new time, and is not whole.
+        // A jump back: the live pane continues as the pane of the new time, and is not complete.
         borders.enter_at(at(3, 1_000_007));
         assert_eq!(borders.passed(begin + second * 3), None);
         assert_eq!(borders.end(), Some(begin + second * 6));

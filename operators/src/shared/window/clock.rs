@@ -1,4 +1,4 @@
-//! The clock of a stream: how many items it has had, and how long ago it began.
+//! The clock of a stream: the number of its items, and the time since its beginning.
 
 use std::time::Instant;
 
@@ -10,21 +10,21 @@ pub(crate) struct StreamClock {
     window: Extent,
     /// Number of items so far.
     position: u64,
-    /// Nanoseconds until the last batch entered. They never decrease: a batch that is overtaken by
-    /// a younger one enters with that one.
+    /// Nanoseconds until the last batch entered. The time never decreases: a batch that a younger
+    /// batch has overtaken enters at the time of the younger batch.
     time: u64,
-    /// Time at which the first batch of this run entered, and nanoseconds of earlier runs.
+    /// Time at which the first batch of this run entered, and the nanoseconds of earlier runs.
     start: Option<Instant>,
     before: u64,
 }
 
 impl StreamClock {
-    /// The clock of a stream that begins, for stamps in the unit of `window`.
+    /// The clock of a new stream, with stamps in the unit of `window`.
     pub(crate) fn new(window: Extent) -> Self {
         Self { window, position: 0, time: 0, start: None, before: 0 }
     }
 
-    /// Goes on from the position and the time at which an earlier run has ended.
+    /// Continues from the position and the time at which an earlier run has ended.
     pub(crate) fn resume(&mut self, position: u64, time: u64) {
         (self.position, self.time, self.before) = (position, time, time);
     }
@@ -60,14 +60,14 @@ impl StreamClock {
         }
     }
 
-    /// Counts an item; returns its stamp.
+    /// Counts an item, and returns the stamp of the item.
     pub(crate) fn advance(&mut self) -> u64 {
         let stamp = self.stamp();
         self.position += 1;
         stamp
     }
 
-    /// Number of items from the next one on that are in one [cell](Extent::cell).
+    /// Number of items, from the next item on, that are in one [cell](Extent::cell).
     pub(crate) fn left_in_cell(&self) -> usize {
         self.window.left_in_cell(self.position)
     }

@@ -1,7 +1,7 @@
 //! Windows over a stream, and their cells.
 //!
-//! The extent of a window is a number of items or a time. State that expires is kept per *cell*,
-//! a fraction of the window, so memory holds the window and at most one cell more.
+//! The extent of a window is a number of items or a time. State that expires is kept per *cell*, a
+//! fraction of the window, so memory holds the window and at most one further cell.
 
 pub(crate) mod borders;
 pub(crate) mod clock;
@@ -14,7 +14,7 @@ use trommel_engine::error::BindError;
 
 use crate::shared::parameters::{check_range, refuse};
 
-/// Shortest and longest time of a window, in seconds.
+/// Minimum and maximum time of a window, in seconds.
 pub(crate) const SECONDS_MIN: f64 = 0.001;
 pub(crate) const SECONDS_MAX: f64 = 1e9;
 
@@ -30,7 +30,7 @@ pub(crate) fn duration(parameter: &'static str, seconds: f64) -> Result<Duration
 /// The extent of a window of `items` items, which the parameter calls `unit`, or of `seconds`.
 ///
 /// # Errors
-/// Unless exactly one of them is given, within its range.
+/// Unless exactly one of the two numbers is given, within its range.
 pub(crate) fn extent(
     unit: &str,
     items: Option<u64>,
@@ -54,9 +54,9 @@ pub(crate) fn extent(
 pub(crate) enum Extent {
     /// Number of items. The stamp of an item is its position in the stream.
     Items(u64),
-    /// Time. The stamp of an item is the time of its arrival, since the first one.
+    /// Time. The stamp of an item is the time from the first arrival to the arrival of the item.
     Nanoseconds(u64),
-    /// All items. Stamps as for [`Self::Items`].
+    /// All items. Stamps are those of [`Self::Items`].
     Endless,
 }
 
@@ -88,7 +88,7 @@ impl Extent {
                 let length = self.cell_length();
                 usize::try_from(length - position % length).unwrap_or(usize::MAX)
             }
-            // All items of a batch have one time.
+            // All items of a batch have the same time.
             Self::Nanoseconds(_) | Self::Endless => usize::MAX,
         }
     }

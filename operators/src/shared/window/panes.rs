@@ -1,26 +1,26 @@
 //! Panes: immutable parts of the state of a stream, merged as they age.
 //!
 //! Each micro-batch becomes a pane. A pane that is not much larger than all panes after it is
-//! merged with them, so that there is a logarithmic number of panes, and each item is copied a
-//! logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
+//! merged with these panes, so that there is a logarithmic number of panes, and each item is copied
+//! a logarithmic number of times (O'Neil, Cheng, Gawlick, O'Neil, *The Log-Structured Merge-Tree*,
 //! Acta Informatica 33, 1996). No pane crosses the border of a [cell](Extent::cell), so a pane
-//! expires as a whole at most one cell after its first item. Without room for a copy, panes are
-//! not merged.
+//! expires as a whole at most one cell after its first item. Without room for a copy, panes are not
+//! merged.
 //!
-//! Panes are merged [at once](Panes::push), or elsewhere while the stream goes on:
-//! [`Panes::run_to_merge`] names the panes, and [`Panes::replace`] puts the merged one in their
-//! place when it is ready.
+//! Panes are merged [at once](Panes::push), or by another thread while the stream continues:
+//! [`Panes::run_to_merge`] names the panes, and [`Panes::replace`] replaces the panes by the merged
+//! pane when the merge is ready.
 
 use std::ops::{Deref, DerefMut, Range};
 
 use crate::shared::window::Extent;
 
-/// A pane is merged with all panes after it if it is at most `GROWTH` times as large as these.
+/// A pane is merged with all panes after it if its weight is at most `GROWTH` times their weight.
 const GROWTH: usize = 2;
 
 /// A part of the state of a stream.
 pub(crate) trait Pane: Sized {
-    /// Cell of all items.
+    /// Cell of all items of the pane.
     fn cell(&self) -> u64;
     /// Latest stamp of the items.
     fn newest(&self) -> u64;
@@ -28,7 +28,8 @@ pub(crate) trait Pane: Sized {
     fn weight(&self) -> usize;
     /// Bytes of memory.
     fn bytes(&self) -> usize;
-    /// Whether the consecutive panes `parts` fit one pane within the limits of its format.
+    /// Whether the consecutive panes `parts` fit into one pane, within the limits of the format of
+    /// panes.
     fn may_merge(parts: &[Self]) -> bool;
 }
 
@@ -37,7 +38,7 @@ pub(crate) trait MergePane: Pane {
     /// Error of a merge.
     type Error;
 
-    /// The consecutive panes `parts`, which are of one cell, as one pane.
+    /// Merges the consecutive panes `parts`, which all belong to one cell, into one pane.
     fn merged(parts: &[Self]) -> Result<Self, Self::Error>;
 }
 
@@ -65,8 +66,8 @@ impl<P: Pane> Panes<P> {
         self.panes.push(pane);
     }
 
-    /// Range of the panes to merge next, if the copy fits `room` bytes: the panes of a closed cell,
-    /// else the newest ones.
+    /// Range of the panes to merge next, if the copy fits into `room` bytes: the panes of a closed
+    /// cell, or else the newest panes.
     pub(crate) fn run_to_merge(&self, room: usize) -> Option<Range<usize>> {
         let newest = self.panes.len().checked_sub(1)?;
         let open = self.panes[newest].cell();
@@ -82,14 +83,14 @@ impl<P: Pane> Panes<P> {
         (run.len() > 1).then_some(run)
     }
 
-    /// Puts `merged` in the place of the panes `run`, of which it has the items.
+    /// Replaces the panes `run` by `merged`, which has the items of these panes.
     pub(crate) fn replace(&mut self, run: Range<usize>, merged: P) {
         self.merges += 1;
         self.panes.splice(run, [merged]);
     }
 
-    /// The first of the panes that are merged with the one at `newest`: those before it that are
-    /// not much larger, as far as the copy fits `room` bytes.
+    /// The first of the panes to merge with the pane at `newest`: earlier panes are included while
+    /// they are not much larger and the copy fits into `room` bytes.
     fn newest_run(&self, newest: usize, room: usize) -> usize {
         let cell = self.panes[newest].cell();
         // Each step compares a pane with the total of all panes after it, so one merge takes a
@@ -120,16 +121,16 @@ impl<P: Pane> Panes<P> {
 }
 
 impl<P: MergePane> Panes<P> {
-    /// Adds the newest pane, and merges it with the panes before it that are not much larger, as
-    /// far as the copy fits `room` bytes.
+    /// Adds the newest pane, and merges it with earlier panes that are not much larger, as far as
+    /// the copy fits into `room` bytes.
     pub(crate) fn push(&mut self, pane: P, room: usize) -> Result<(), P::Error> {
         self.add(pane);
         let newest = self.panes.len() - 1;
         self.merge(self.newest_run(newest, room)..newest + 1)
     }
 
-    /// Merges the panes of the last cell into one when `open` is another cell, if the copy fits
-    /// `room` bytes.
+    /// Merges the panes of the last cell into one pane if `open` is another cell and the copy fits
+    /// into `room` bytes.
     pub(crate) fn close_cells(&mut self, open: u64, room: usize) -> Result<(), P::Error> {
         let Some(cell) = self.panes.last().map(P::cell).filter(|&cell| cell != open) else {
             return Ok(());
@@ -147,7 +148,7 @@ impl<P: MergePane> Panes<P> {
     }
 }
 
-/// Whether the copy of `parts` fits `room` bytes and one pane.
+/// Whether the copy of `parts` fits into `room` bytes and into one pane.
 fn fits<P: Pane>(parts: &[P], room: usize) -> bool {
     parts.iter().map(P::bytes).sum::<usize>() <= room && P::may_merge(parts)
 }
@@ -210,7 +211,8 @@ mod tests {
         }
     }
 
-    /// Every item stays until it has left the window, within a cell, in any number of panes.
+    /// Every item stays until its window has passed, and at most a cell longer, for any number of
+    /// panes.
     #[test]
     fn panes_hold_the_window_and_at_most_a_cell_more() {
         for room in [0, 40, usize::MAX] {

@@ -1,4 +1,4 @@
-//! The length of windows and the distance between them, as parameters give them.
+//! The length of windows and the distance between windows, from parameters.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -12,16 +12,17 @@ use crate::shared::window::{SECONDS_MAX, SECONDS_MIN};
 /// Maximum number of panes of a window.
 const PANES_MAX: u64 = 1_000;
 
-/// Windows that consist of panes: a window begins with each of them.
+/// Windows that consist of panes. A window begins with each pane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slides {
-    /// Panes of a window.
+    /// Number of panes per window.
     pub(crate) panes: usize,
     pub(crate) borders: Borders,
 }
 
 impl Slides {
-    /// Windows of `items` items, one every `slide` items; without it, one after the other.
+    /// Windows of `items` items, with a new window every `slide` items. Without `slide`, windows
+    /// follow one after the other.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -39,7 +40,8 @@ impl Slides {
         Ok(Self { panes: panes(items / pane)?, borders: Borders::items(pane) })
     }
 
-    /// Windows of `seconds`, one every `slide` seconds; without it, one after the other.
+    /// Windows of `seconds`, with a new window every `slide` seconds. Without `slide`, windows
+    /// follow one after the other.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -74,7 +76,7 @@ fn panes(panes: u64) -> Result<usize, BindError> {
     Err(BindErrorKind::Value { value, allowed }.at("window"))
 }
 
-/// Error for two numbers of which not exactly one is set.
+/// Error if not exactly one of two numbers is set.
 pub(crate) fn one_of_two(parameter: &'static str, first: &str, second: &str) -> BindError {
     let value = "both or none of its numbers".to_owned();
     let allowed = format!("set either `{first}` or `{second}`");

@@ -5,13 +5,13 @@
 //!        └──► arrow: bytes of each batch
 //! ```
 //!
-//! An encoder writes into a vector of its own, from which the bytes move on to the buffer of the
-//! sink. So a pipe may take them when it has room, and a file gets its name as with all formats.
-//! The encoders count offsets by themselves and never go back.
+//! An encoder writes into a vector of its own. The bytes then move to the buffer of the sink, so a
+//! pipe takes the bytes when the pipe has room, and a file gets its name as with all formats. The
+//! encoders count offsets by themselves and never go back.
 //!
-//! The pages of a row group are in memory until it is full, and once more while they become bytes.
-//! Both are reserved before from the budget of the pipeline; a group ends early when there is no
-//! more.
+//! The pages of a row group stay in memory until the group is full, and take their memory once more
+//! while they become bytes. Both are reserved from the budget of the pipeline before; a group ends
+//! early if the budget is used up.
 
 use std::sync::Arc;
 
@@ -30,20 +30,21 @@ use super::table::slice_bytes;
 
 /// Level of zstd, its own default.
 const ZSTD_LEVEL: i32 = 3;
-/// Bytes of rows given to the encoder at once, after which its memory is looked at.
+/// Bytes of rows that the encoder gets at once. The memory of the encoder is checked after each
+/// piece.
 const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of the metadata and the page index of a column of a row group, which are kept until the
+/// Bytes per column of a row group for the metadata and the page index, which are kept until the
 /// end of the file.
 const COLUMN_METADATA_BYTES: usize = 1 << 10;
 
 /// Format of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnFormat {
-    /// Parquet with row groups of these bytes.
+    /// Parquet with row groups of `row_group_bytes` bytes.
     Parquet { row_group_bytes: usize },
     /// Arrow's file, which has a table of its batches at the end.
     ArrowFile,
-    /// Arrow's stream, which its reader takes batch by batch.
+    /// Arrow's stream, which a reader takes batch by batch.
     ArrowStream,
 }
 
@@ -72,7 +73,7 @@ pub(super) enum ColumnarError {
 }
 
 impl ColumnarError {
-    /// The error of writing the file `path`.
+    /// This error as an error of writing the file `path`.
     pub(super) fn of_file(self, path: &str) -> WriteError {
         let path = path.to_owned();
         match self {
@@ -83,7 +84,8 @@ impl ColumnarError {
 }
 
 impl Columnar {
-    /// Encoder of rows of `schema`, whose types [`ColumnFormat::has`].
+    /// Encoder of rows of `schema`. The format has to have all types of the schema: see
+    /// [`ColumnFormat::has`].
     pub(super) fn new(
         format: ColumnFormat,
         schema: &SchemaRef,
@@ -93,7 +95,7 @@ impl Columnar {
         let encoder = match format {
             ColumnFormat::Parquet { row_group_bytes } => {
                 let level = ZstdLevel::try_new(ZSTD_LEVEL).expect("a level of zstd");
-                // The groups end by their bytes only.
+                // Only the bytes of a group end the group.
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(level))
                     .set_statistics_enabled(EnabledStatistics::Page)
@@ -116,8 +118,8 @@ impl Columnar {
         Ok(Self { schema, encoder, memory })
     }
 
-    /// Encodes `rows`, and appends the bytes that are complete to `bytes`. Returns the number of
-    /// rows whose bytes these are, some of which may have come before.
+    /// Encodes `rows`, and appends the complete bytes to `bytes`. Returns the number of rows in
+    /// these bytes, which may include rows of earlier calls.
     pub(super) fn add(
         &mut self,
         rows: &RecordBatch,
@@ -141,7 +143,8 @@ impl Columnar {
         Ok(waiting + rows.num_rows() - self.rows_waiting())
     }
 
-    /// Ends the file, and appends its last bytes to `bytes`. Returns the number of rows in them.
+    /// Ends the file, and appends its last bytes to `bytes`. Returns the number of rows in these
+    /// bytes.
     pub(super) fn finish(&mut self, bytes: &mut Vec<u8>) -> Result<usize, ArrowError> {
         let waiting = self.rows_waiting();
         match &mut self.encoder {
@@ -153,7 +156,7 @@ impl Columnar {
         Ok(waiting)
     }
 
-    /// Rows that are encoded, but not yet bytes.
+    /// Rows that are encoded and are not bytes yet.
     fn rows_waiting(&self) -> usize {
         match &self.encoder {
             Encoder::Parquet { writer, .. } => writer.in_progress_rows(),
@@ -161,7 +164,7 @@ impl Columnar {
         }
     }
 
-    /// The rows with the types of the file.
+    /// The rows, converted to the types of the file.
     fn in_schema(&self, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let fields = self.schema.fields().iter().zip(rows.columns());
         let columns = fields.map(|(field, column)| match column.data_type() {
@@ -172,7 +175,8 @@ impl Columnar {
         RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)
     }
 
-    /// Reserves the memory of what is kept, and of `bytes` that the target has not taken.
+    /// Reserves memory for the rows and metadata that the encoder keeps, and for `bytes` bytes that
+    /// the target has not taken.
     fn reserve(&mut self, bytes: usize) -> Result<(), MemoryFull> {
         self.memory.resize(bytes + self.encoder.kept_bytes(self.schema.fields().len()))
     }
@@ -199,7 +203,7 @@ impl Encoder {
         }
     }
 
-    /// Turns the rows that are kept into bytes.
+    /// Turns the rows that the encoder keeps into bytes.
     fn end_group(&mut self) -> Result<(), ArrowError> {
         match self {
             Self::Parquet { writer, .. } => Ok(writer.flush()?),
@@ -207,7 +211,7 @@ impl Encoder {
         }
     }
 
-    /// Moves the bytes to the end of `bytes`.
+    /// Moves the encoded bytes to the end of `bytes`.
     fn drain(&mut self, bytes: &mut Vec<u8>) {
         let own = match self {
             Self::Parquet { writer, .. } => writer.inner_mut(),
@@ -219,14 +223,16 @@ impl Encoder {
         } else {
             bytes.append(own);
         }
-        // The bytes of a row group are many, and the next ones come much later.
+        // A row group has many bytes, and the next bytes follow much later, so the room is given
+        // back.
         own.shrink_to(PIECE_BYTES);
     }
 
-    /// Memory of the rows and of the metadata of a file with so many `columns`.
+    /// Memory of the rows and of the metadata that the encoder keeps, for a file of this number of
+    /// columns.
     fn kept_bytes(&self, columns: usize) -> usize {
         match self {
-            // The pages of a group, and their copy when they become bytes.
+            // The pages of a group, and their copy while the pages become bytes.
             Self::Parquet { writer, .. } => {
                 let groups = writer.flushed_row_groups().len();
                 let metadata = groups * columns * COLUMN_METADATA_BYTES;
@@ -239,9 +245,10 @@ impl Encoder {
 }
 
 impl ColumnFormat {
-    /// Whether the format has the type of `field`. The encoders tell only when they are given rows.
+    /// Whether the format has the type of `field`. An encoder only reports a missing type when the
+    /// encoder gets rows, so a null is encoded.
     pub(super) fn has(self, field: &Field) -> bool {
-        // The schema converter of Parquet panics at a union.
+        // The schema converter of Parquet panics if a type is a union.
         let is_refused = matches!(self, Self::Parquet { .. }) && has_union(field.data_type());
         let (schema, null) = null_row(field);
         !is_refused && self.new_null_file(&schema, null).is_ok()
@@ -256,8 +263,8 @@ impl ColumnFormat {
         Ok(())
     }
 
-    /// Schema of the file of rows of `schema`. A file of Arrow has one dictionary for a column,
-    /// and batches bring others, so the column becomes one of its values.
+    /// Schema of the file of rows of `schema`. A file of Arrow has one dictionary per column, while
+    /// batches have different dictionaries, so such a column becomes a column of its values.
     fn schema(self, schema: &SchemaRef) -> SchemaRef {
         if self != Self::ArrowFile {
             return SchemaRef::clone(schema);
@@ -267,8 +274,8 @@ impl ColumnFormat {
     }
 }
 
-/// A column of this type, and a null in it. A value of a fixed size is short: formats have all
-/// sizes or none, and a null of the largest one takes gigabytes.
+/// A column of the type of `field`, with one null. Values of a fixed size are made short: a format
+/// has all sizes or none, and a null of the largest size would take gigabytes.
 pub(super) fn null_row(field: &Field) -> (SchemaRef, ArrayRef) {
     let short = |found: &DataType| match found {
         DataType::FixedSizeBinary(_) => Some(DataType::FixedSizeBinary(1)),
@@ -280,7 +287,7 @@ pub(super) fn null_row(field: &Field) -> (SchemaRef, ArrayRef) {
     (Arc::new(Schema::new(vec![field])), null)
 }
 
-/// The field with the values of dictionaries in their place.
+/// The field, in which the type of the values replaces each dictionary.
 fn without_dictionaries(field: &FieldRef) -> FieldRef {
     rebuilt(field, &|found| match found {
         DataType::Dictionary(_, value) => Some(value.as_ref().clone()),
@@ -288,7 +295,7 @@ fn without_dictionaries(field: &FieldRef) -> FieldRef {
     })
 }
 
-/// The field with another type where `change` has one for its type or for one inside of it.
+/// The field, in which `change` replaces its type or types inside of its type.
 fn rebuilt(field: &FieldRef, change: &impl Fn(&DataType) -> Option<DataType>) -> FieldRef {
     let inside = |field: &FieldRef| rebuilt(field, change);
     let changed = change(field.data_type());

@@ -1,4 +1,4 @@
-//! Files of columns, read again by the readers of the crates, and the texts of every type.
+//! Files of columns that the readers of the crates read again, and the texts of every type.
 
 use std::fs::{self, File};
 use std::io::Cursor;
@@ -28,7 +28,7 @@ use trommel_engine::operator::{BindContext, Body, Operator, OperatorSpec as _};
 use super::*;
 use crate::testing::{bind, bind_operator, run_operator};
 
-/// Types whose values are made of integers.
+/// Types whose values can be made from integers.
 fn plain_types() -> Vec<DataType> {
     use DataType::*;
     let zone = || Some(Arc::from("+02:00"));
@@ -46,7 +46,8 @@ fn plain_types() -> Vec<DataType> {
     types
 }
 
-/// Columns of these numbers, of every type that has values of integers, alone and nested.
+/// Columns of these numbers, of every type whose values can be made from integers, alone and
+/// nested.
 fn columns(numbers: &[Option<i64>]) -> RecordBatch {
     let numbers = Arc::new(Int64Array::from(numbers.to_vec())) as ArrayRef;
     let texts = cast(&numbers, &DataType::Utf8).unwrap();
@@ -106,7 +107,7 @@ fn lists(texts: &StringArray) -> Vec<(String, ArrayRef)> {
     vec![named("list", list), named("large", large), named("map", map), named("pair", pair)]
 }
 
-/// The operator, with the memory of `budget`.
+/// The operator, with memory from `budget`.
 fn bind_within(spec: Write, rows: &RecordBatch, budget: &MemoryBudget) -> Box<dyn Operator> {
     let mut context = BindContext::new(0);
     context.memory = budget.clone();
@@ -117,7 +118,8 @@ fn bind_within(spec: Write, rows: &RecordBatch, budget: &MemoryBudget) -> Box<dy
     }
 }
 
-/// Writes `rows` in batches of `per_batch`, within `memory`, and returns the rows of the counter.
+/// Writes `rows` in batches of `per_batch` rows, within `memory` bytes, and returns the counter of
+/// rows.
 fn write_file(rows: &RecordBatch, spec: Write, per_batch: usize, memory: usize) -> u64 {
     let budget = MemoryBudget::new(memory);
     let mut writer = bind_within(spec, rows, &budget);
@@ -144,7 +146,7 @@ fn read_arrow(path: &Path) -> RecordBatch {
     concat_batches(&schema, &batches).unwrap()
 }
 
-/// The column without its dictionary or its runs, whose layout is of no account.
+/// The values of the column, without a dictionary or runs, so that only values are compared.
 fn values(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Dictionary(_, value) => cast(column, value).unwrap(),
@@ -161,7 +163,7 @@ fn check_equal(read: &RecordBatch, written: &RecordBatch, keeps_dictionaries: bo
         let is_same = found.data_type() == column.data_type();
         let keeps = match column.data_type() {
             DataType::Dictionary(..) => keeps_dictionaries,
-            // Parquet has none.
+            // Parquet has no run-end encoded columns.
             DataType::RunEndEncoded(..) => continue,
             _ => true,
         };
@@ -260,7 +262,7 @@ fn a_row_group_that_does_not_fit_the_memory_is_an_error() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Types that some format does not have.
+/// Types that some formats do not have.
 fn odd_types() -> Vec<(DataType, [bool; 4])> {
     let field = |name: &str, found| Arc::new(Field::new(name, found, true));
     let union = DataType::Union(
@@ -275,7 +277,7 @@ fn odd_types() -> Vec<(DataType, [bool; 4])> {
     let list = |of| DataType::List(field("item", of));
     let interval = DataType::Interval(IntervalUnit::MonthDayNano);
     let filled = Arc::new(Field::new("item", DataType::Int32, false));
-    // Whether jsonl, csv, parquet and a file of arrow have it.
+    // Whether jsonl, csv, parquet and a file of arrow have the type.
     vec![
         (DataType::Null, [true, true, true, true]),
         (union.clone(), [false, false, false, true]),
@@ -311,7 +313,7 @@ fn a_type_that_a_format_does_not_have_is_told_before_the_run() {
                 }
             }
             if has {
-                // What is bound can be written.
+                // If a stage can be bound, its rows can be written.
                 let good = Arc::new(arrow_array::Int32Array::from(vec![1, 2])) as ArrayRef;
                 let columns = vec![good, new_null_array(&found, 2)];
                 let rows = RecordBatch::try_new(SchemaRef::clone(&schema), columns).unwrap();

@@ -17,12 +17,13 @@ pub(super) enum Encoding {
     Jsonl,
     /// Comma-separated values.
     Csv,
-    /// The texts of the only column, each as a line.
+    /// The texts of the only column, one per line.
     Lines,
 }
 
 impl Encoding {
-    /// Whether the format has the type of `field`. The encoder tells only when it is given rows.
+    /// Whether the format has the type of `field`. An encoder only reports a missing type when the
+    /// encoder gets rows, so a null is encoded.
     pub(super) fn has(self, field: &Field) -> bool {
         if self == Self::Lines {
             return *field.data_type() == DataType::Utf8;
@@ -32,7 +33,7 @@ impl Encoding {
         null.and_then(|rows| self.add(&rows, &mut Vec::new())).is_ok()
     }
 
-    /// The types that the format has, for messages.
+    /// The types that the format has, in the words of messages.
     pub(super) fn types(self) -> &'static str {
         match self {
             Self::Jsonl => "a type that `jsonl` has; `arrow` has all types",
@@ -45,15 +46,16 @@ impl Encoding {
     pub(super) fn add(self, rows: &RecordBatch, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {
             Self::Jsonl => {
-                // Without explicit nulls a null would leave its key out, and rows would differ in
-                // shape.
+                // Without explicit nulls, the key of a null would be missing, and rows would have
+                // different keys.
                 let options = arrow_json::WriterBuilder::new().with_explicit_nulls(true);
                 let mut writer = options.build::<_, LineDelimited>(buffer);
                 writer.write(rows)?;
                 writer.finish()
             }
             Self::Csv => {
-                // Batches are encoded one by one; the header is written once per file.
+                // Batches are encoded one by one, so the header is written once per file,
+                // elsewhere.
                 arrow_csv::WriterBuilder::new().with_header(false).build(buffer).write(rows)
             }
             Self::Lines => add_lines(rows.column(0).as_string(), buffer),
@@ -71,11 +73,11 @@ impl Encoding {
     }
 }
 
-/// Appends each text as a line; an empty one for a null.
+/// Appends each text as a line. A null gives an empty line.
 fn add_lines(texts: &StringArray, buffer: &mut Vec<u8>) -> Result<(), ArrowError> {
     for text in texts {
         let text = text.unwrap_or_default();
-        // It would come back as two lines.
+        // A reader would read such a text as two lines.
         if text.contains('\n') {
             let shown: String = text.chars().take(SHOWN_MAX).collect();
             let reason = format!("the text {shown:?}… has a line end, so that it is no line");

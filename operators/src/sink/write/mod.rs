@@ -293,8 +293,8 @@ impl Write {
         Self { path: path.into(), format, ..Self::defaults() }
     }
 
-    /// The columns to sort by; true for one that descends. A name that begins with a minus sign is
-    /// found as it is.
+    /// The columns to sort by, each with a flag that is true if the column descends. If a column
+    /// has a name that begins with a minus sign, the whole name stands for that column.
     fn sort_columns(&self, schema: &SchemaRef) -> Result<Vec<(usize, bool)>, BindError> {
         if !self.sort.is_empty() && self.format != WriteFormat::Table {
             let value = format!("the format {:?}", self.format).to_lowercase();
@@ -319,7 +319,7 @@ impl Write {
         mistakes.all(|| Some(sorted))
     }
 
-    /// Encoding of each row, for the formats that have one.
+    /// Encoding of each row, for formats that encode each row on its own.
     fn encoding(&self) -> Option<Encoding> {
         match self.format {
             WriteFormat::Jsonl => Some(Encoding::Jsonl),
@@ -329,7 +329,7 @@ impl Write {
         }
     }
 
-    /// Layout of the rows of `schema`; `is_live` says that they are written to no file.
+    /// Layout of the rows of `schema`. With `is_live`, no file is written.
     fn form(
         &self,
         schema: &SchemaRef,
@@ -372,7 +372,7 @@ impl Write {
         encoding.header(schema).map_err(|error| blame("format", error))
     }
 
-    /// Refuses row groups of another format.
+    /// Refuses row groups for a format other than Parquet.
     fn check_row_groups(&self) -> Result<(), BindError> {
         match &self.row_group_bytes {
             Some(bytes) if self.format != WriteFormat::Parquet => {
@@ -388,7 +388,7 @@ impl Write {
         if self.rotate.is_some() { Some("rotate") } else { self.append.then_some("append") }
     }
 
-    /// Refuses a time to buffer rows of a file that is written as a whole.
+    /// Refuses a time to buffer rows for a file that is written as a whole.
     fn check_flush(&self) -> Result<(), BindError> {
         match &self.flush_seconds {
             Some(seconds) if self.growing().is_none() => {
@@ -400,13 +400,14 @@ impl Write {
         }
     }
 
-    /// Maximum time to buffer rows, of a checked parameter; `None` for files written as a whole.
+    /// Maximum time to buffer rows. The parameter has been checked; `None` for files that are
+    /// written as a whole.
     fn flush_after(&self) -> Option<Duration> {
         let seconds = self.flush_seconds.unwrap_or(FLUSH_SECONDS);
         self.growing().map(|_| Duration::from_secs_f64(seconds))
     }
 
-    /// Target of the rows, and the claim to it.
+    /// Target of the rows, and the claim to the target.
     fn target(
         &self,
         header: &[u8],
@@ -479,7 +480,7 @@ impl Write {
         columns.iter().map(column).collect()
     }
 
-    /// Looks for each of the columns to write.
+    /// Checks that the input has each of the columns to write.
     fn check_columns(&self, input: &SchemaRef) -> Result<(), BindError> {
         let columns = self.columns.as_deref().unwrap_or_default();
         let mut names = HashSet::new();
@@ -537,12 +538,12 @@ impl OperatorSpec for Write {
             let value = mistakes.check(self.value_of(by, &inputs[0]));
             return self.bind_by(mistakes.all(|| value)?, &inputs[0], context);
         }
-        // Without its columns, nothing is known of the rows.
+        // If a column is missing, the rows are unknown.
         let rows = if has_columns { mistakes.check(self.rows(&inputs[0])) } else { None };
         let (selection, schema, header) = mistakes.all(|| rows)?;
         let (target, claim) = self.target(&header, context.outputs)?;
         let form = self.form(&schema, target.is_live(), &context.memory)?;
-        // A growing file has a header of its own after each rotation.
+        // A growing file writes its own header, also after each rotation.
         let header = if self.growing().is_some() { Vec::new() } else { header };
         let writer = Writer {
             selection,

@@ -1,8 +1,8 @@
 //! Layout of rows in aligned columns.
 //!
-//! The rows are sorted first, if that is wanted. Two passes over the rows, one for the widths of
-//! the columns and one for the lines, some rows per call, so that a long table blocks no other
-//! stage and needs no memory besides its rows.
+//! The rows are sorted first, if columns to sort by are given. Two passes go over the rows, one for
+//! the widths of the columns and one for the lines. Each call processes some rows, so that a long
+//! table blocks no other stage and needs no memory besides its rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ struct Layout {
     /// Width of each column, known after the first pass.
     widths: Vec<usize>,
     is_numeric: Vec<bool>,
-    /// Whether columns gave way to a terminal, so that their values are cut.
+    /// Whether columns were made narrower for a terminal, so that their values are cut.
     is_fitted: bool,
     pass: Pass,
     /// Next row: index of its batch, and of the row in it.
@@ -99,13 +99,13 @@ impl TableRows {
         }
     }
 
-    /// Sorts the rows by these columns; true for one that descends.
+    /// Sorts the rows by these columns. The flag is true for a column that descends.
     pub(super) fn sorted_by(mut self, columns: Vec<(usize, bool)>) -> Self {
         self.sort = columns;
         self
     }
 
-    /// Keeps the first rows, whose memory is reserved before.
+    /// Keeps the first rows. Their memory is reserved before.
     pub(super) fn add(&mut self, records: &RecordBatch) -> Result<(), OperatorError> {
         let shown = records.num_rows().min(self.left);
         if shown > 0 {
@@ -113,7 +113,7 @@ impl TableRows {
             let bytes = slice_bytes(&rows)?;
             let reserved = self.memory.resize(self.memory.bytes() + bytes);
             reserved.map_err(|full| TableFull { rows_max: self.rows_max, full })?;
-            // A part of a batch would keep all of it in memory.
+            // A slice keeps the memory of its whole batch, so a small slice is copied.
             let is_part = rows.get_array_memory_size() > 2 * bytes;
             self.batches.push(if is_part { copied(&rows)? } else { rows });
         }
@@ -123,7 +123,7 @@ impl TableRows {
     }
 
     /// Sorts the rows that were kept, which takes their memory once more. Equal rows stay in the
-    /// order in which they came.
+    /// order of arrival.
     pub(super) fn sort(&mut self, schema: &SchemaRef) -> Result<(), OperatorError> {
         if self.sort.is_empty() || self.batches.is_empty() {
             return Ok(());
@@ -148,7 +148,8 @@ impl TableRows {
         self.not_shown
     }
 
-    /// Processes some rows and appends finished lines to `text`; true when all is done.
+    /// Processes some rows, and appends finished lines to `text`. Returns true at the end of the
+    /// table.
     pub(super) fn lay_out(
         &mut self,
         schema: &SchemaRef,
@@ -190,7 +191,7 @@ impl Layout {
         Self { widths, is_numeric, is_fitted, pass, batch: 0, row: 0 }
     }
 
-    /// Measures the rows in the first pass, appends their lines in the second.
+    /// Measures the rows in the first pass, and appends their lines in the second pass.
     fn take(
         &mut self,
         rows: &RecordBatch,
@@ -223,8 +224,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Columns of text give way, the widest first, until a line has at most `line_width` columns of
-    /// the terminal. Numbers are never cut.
+    /// Makes columns of text narrower, the widest first, until a line fits into `line_width`
+    /// columns of the terminal. Numbers are never cut.
     fn fit(&mut self, line_width: usize) {
         while self.line_width() > line_width {
             let texts = self.widths.iter_mut().zip(&self.is_numeric);
@@ -235,12 +236,12 @@ impl Layout {
         }
     }
 
-    /// A value of a column in the width of the column, if columns gave way.
+    /// A value, cut to the width of its column if the columns were made narrower.
     fn cut<'a>(&self, value: &'a str, column: usize) -> Cow<'a, str> {
         if self.is_fitted { cut(value, self.widths[column]) } else { Cow::Borrowed(value) }
     }
 
-    /// Width of a line, whose last column needs no gap.
+    /// Width of a line. The last column needs no gap.
     fn line_width(&self) -> usize {
         let widths: usize = self.widths.iter().map(|width| width + GAP).sum();
         widths.saturating_sub(GAP)
@@ -265,7 +266,7 @@ pub(super) fn slice_bytes(rows: &RecordBatch) -> Result<usize, ArrowError> {
     rows.columns().iter().map(|column| column.to_data().get_slice_memory_size()).sum()
 }
 
-/// The rows in buffers of their own.
+/// The rows, copied into buffers of their own.
 fn copied(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let all = UInt64Array::from_iter_values(0..rows.num_rows() as u64);
     take_record_batch(rows, &all)
@@ -275,14 +276,14 @@ fn copied(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
 #[derive(Default)]
 struct Line {
     text: String,
-    /// Blanks to add before the next cell; none after the last one.
+    /// Blanks to add before the next cell; the last cell adds no blanks after its value.
     blanks: usize,
 }
 
 impl Line {
     fn add(&mut self, value: &str, column: usize, is_numeric: bool) {
         let missing = column.saturating_sub(width(value));
-        // Numbers to the right, so that their digits align.
+        // Numbers are aligned to the right, so that their digits align.
         let (before, after) = if is_numeric { (missing, 0) } else { (0, missing) };
         self.text.extend(std::iter::repeat_n(' ', self.blanks + before));
         self.text.push_str(value);
@@ -300,7 +301,7 @@ fn width(value: &str) -> usize {
     value.width().min(WIDTH_MAX)
 }
 
-/// A number with a fraction, if the column has such numbers.
+/// The value as a number with a fraction, if the column has a type with fractions.
 fn fraction(column: &dyn Array, row: usize) -> Option<f64> {
     if column.is_null(row) {
         return None;
@@ -312,8 +313,8 @@ fn fraction(column: &dyn Array, row: usize) -> Option<f64> {
     }
 }
 
-/// A number with four significant digits, and all digits before the point: people compare numbers
-/// of a table, and programs read other formats.
+/// A number with four significant digits, and all digits before the point. People compare the
+/// numbers of a table, while programs read other formats.
 fn digits(number: f64) -> String {
     if !number.is_finite() || number == 0.0 {
         return number.to_string();
@@ -355,12 +356,13 @@ fn cut(value: &str, columns_max: usize) -> Cow<'_, str> {
 /// Formats a value on one line with at most `characters_max` characters; a cut value ends with a
 /// mark. Characters that would break the layout, act on the terminal or hide text are escaped.
 fn cell(text: &str, characters_max: usize) -> Cow<'_, str> {
-    // The usual case: nothing to escape or to cut. Bytes are an upper bound of characters.
+    // The usual case has no characters to escape or to cut. The number of bytes is an upper bound
+    // of the number of characters.
     if !text.contains(is_unprintable) && text.len() <= characters_max {
         return Cow::Borrowed(text);
     }
-    // One character past the limit shows that the value must be cut; the rest of a long text is
-    // not read.
+    // One character past the limit shows that the value must be cut; the remaining text is not
+    // read.
     let mut shown = String::new();
     for character in text.chars().take(characters_max.saturating_add(1)) {
         if is_unprintable(character) {
@@ -418,7 +420,7 @@ mod tests {
             let mut text = Vec::new();
             while !rows.lay_out(&records.schema(), &mut text).unwrap() {}
             let text = String::from_utf8(text).unwrap();
-            // Two columns of text, the number, and two gaps.
+            // The width of two columns of text, of the number, and of two gaps.
             let least = 2 * TEXT_WIDTH_MIN + 7 + 2 * GAP;
             for line in text.lines() {
                 assert!(line.width() <= line_width.max(least), "{line_width}: {line}");

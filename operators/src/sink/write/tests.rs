@@ -38,7 +38,7 @@ fn sets() -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(set)]).unwrap()
 }
 
-/// Content of a new file after these batches were written to it.
+/// Content of a new file after these batches were written.
 fn written(spec: impl Fn(&str) -> Write, batches: Vec<RecordBatch>) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out");
@@ -253,7 +253,7 @@ fn numbers(range: std::ops::Range<u64>) -> RecordBatch {
     RecordBatch::try_from_iter([("n", column)]).unwrap()
 }
 
-/// Numbers in the rows of these CSV files, each of which has a header.
+/// Numbers in the rows of these CSV files, which all have a header.
 fn rows_of(files: &[(String, String)]) -> Vec<u64> {
     let mut rows = Vec::new();
     for (name, content) in files {
@@ -280,7 +280,7 @@ fn appending_goes_on_behind_what_is_there() {
         run_operator(&mut *bind_operator(spec(), &schema), [numbers(range)]).unwrap();
     }
     assert_eq!(fs::read_to_string(&path).unwrap(), "n\n0\n1\n2\n3\n4\n", "one header");
-    // A machine failed in the middle of a row.
+    // The last run ended in the middle of a row, because its machine failed.
     fs::write(&path, "n\n0\n1").unwrap();
     run_operator(&mut *bind_operator(spec(), &schema), [numbers(7..8)]).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "n\n0\n1\n7\n");
@@ -307,7 +307,7 @@ fn rows_of_a_growing_file_stay_when_the_run_fails_and_leave_in_time() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":0}\n");
     assert_eq!(writer.wake_at(), None);
     process(&mut *writer, numbers(1..2));
-    // The run was aborted.
+    // The drop stands for a run that was aborted.
     drop(writer);
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":0}\n{\"n\":1}\n");
     let spec = Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).append().flush_seconds(0.0);
@@ -344,7 +344,7 @@ fn a_file_that_cannot_grow_says_how_much_is_there() {
     let spec = spec.rotate(Rotate::bytes(20)).flush_seconds(0.0);
     let mut writer = bind_operator(spec, &numbers(0..0).schema());
     process(&mut *writer, numbers(0..2));
-    // The next file cannot be opened.
+    // The next file cannot be opened after this.
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let origin = Origin { sequence: 0, entered: Instant::now() };
@@ -355,7 +355,7 @@ fn a_file_that_cannot_grow_says_how_much_is_there() {
         "{error}"
     );
     assert!(error.contains("the 2 rows"), "{error}");
-    // Another program has renamed the file; the one that has its name now is left alone.
+    // Another program has renamed the file. The file that now has the name is left alone.
     assert!(fs::metadata(&path).unwrap().is_dir());
 }
 
@@ -422,7 +422,7 @@ fn a_file_ends_with_its_period_and_not_without_rows() {
     process(&mut *writer, numbers(1..2));
     drop(writer);
     assert_eq!(files(folder.path()).len(), 2);
-    // A file of an old run is rotated before anything is added.
+    // A file of an earlier period is rotated before rows are added.
     let ago = SystemTime::now() - Duration::from_secs(7200);
     fs::File::options().write(true).open(&path).unwrap().set_modified(ago).unwrap();
     run_operator(&mut *bind_operator(spec(), &numbers(0..0).schema()), [numbers(2..3)]).unwrap();
@@ -541,7 +541,7 @@ fn a_table_reserves_the_memory_of_its_rows() {
     let error = run(vec![batch(5); 5], 1_000).unwrap_err();
     assert!(error.contains("first 1000 rows, which a table keeps"), "{error}");
     assert!(error.contains("of 2000000 bytes are taken"), "{error}");
-    // The rows that are only counted take no memory, nor does the rest of a batch.
+    // Rows that are only counted take no memory, nor do the other rows of a batch.
     assert_eq!(run(vec![batch(5); 5], 12), Ok(2 + 12 + 1));
     assert_eq!(run(vec![batch(60)], 9), Ok(2 + 9 + 1));
 }
@@ -577,7 +577,7 @@ fn full_files_are_compressed_and_all_rows_are_in_them() {
             Write::new(path.to_str().unwrap(), WriteFormat::Jsonl).rotate(rotate)
         };
         let rows = words();
-        // A file that a killed run left, and files that are not ours.
+        // A file that a killed run left, and files of other programs.
         let left = folder.path().join("rows.20250102T030405.678Z.jsonl");
         fs::write(&left, "left\n").unwrap();
         let other = folder.path().join("rows.old.jsonl");
@@ -630,7 +630,7 @@ fn the_oldest_full_files_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows.jsonl");
     let old = |name: &str| fs::write(folder.path().join(name), "old\n").unwrap();
-    // One file in both forms, since its run was killed before it removed the plain one.
+    // One file in both forms: its run was killed before it removed the plain file.
     old("rows.20250102T030405.678Z.jsonl");
     old("rows.20250102T030405.678Z.jsonl.gz");
     old("rows.20250102T030405.679Z.jsonl.zst");
@@ -644,7 +644,7 @@ fn the_oldest_full_files_are_removed() {
     };
     let names = || contents(folder.path()).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let removed = |files| ("files_removed", files);
-    // Not compressed, so that what is in the files does not matter.
+    // Nothing is compressed, so that the content of the files does not matter.
     assert!(write(Rotate::bytes(1 << 20).keep(4)).contains(&removed(0)));
     let removed_two = write(Rotate::bytes(1 << 20).keep(2));
     assert!(removed_two.contains(&removed(2)), "{removed_two:?}");

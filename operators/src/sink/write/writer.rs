@@ -1,7 +1,8 @@
-//! Operator of `write`: encodes rows, buffers some of them, and passes them to the target.
+//! Operator of `write`: encodes rows, buffers encoded rows, and passes the bytes to the target.
 //!
-//! A target without room, such as a pipe whose reader has stopped, does not hold up the thread: the
-//! bytes that are left stay in the buffer, and the operator takes no more rows until they are gone.
+//! If a target has no room, such as a pipe whose reader has stopped, the thread does not wait: the
+//! remaining bytes stay in the buffer, and the operator takes no more rows until the bytes are
+//! written.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -21,14 +22,14 @@ use crate::shared::files::{FileError, Patience};
 
 /// Maximum encoded bytes buffered for a file.
 const BUFFER_BYTES: usize = 256 << 10;
-/// Maximum bytes of an empty buffer, of which a batch takes less.
+/// Maximum room that an empty buffer keeps; a batch usually takes less.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Layout of the output.
 pub(super) enum Form {
-    /// Each row on its own, as it comes.
+    /// Each row on its own, when the row arrives.
     Rows(Encoding),
-    /// Column by column, many rows at once.
+    /// Many rows at once, column by column.
     Columns(Box<Columnar>),
     /// All rows at the end.
     Table(TableRows),
@@ -39,9 +40,9 @@ pub(super) enum Form {
 pub(super) enum Stage {
     /// Take rows.
     Taking,
-    /// All rows have come: lay out those of a table.
+    /// All rows have arrived: lay out the rows of a table.
     LayingOut,
-    /// Write what is left in the buffer, and complete the file.
+    /// Write the bytes that the buffer still has, and complete the file.
     Completing,
 }
 
@@ -64,9 +65,9 @@ pub(super) struct Writer {
     pub(super) buffer: Buffer,
     pub(super) reader: Reader,
     pub(super) stage: Stage,
-    /// Time of the next look for room, if no descriptor tells of it.
+    /// Time of the next look for room, if no descriptor shows room.
     pub(super) look_at: Option<Instant>,
-    /// The wait for the reader of a pipe.
+    /// Decides how long to wait for the reader of a pipe.
     pub(super) patience: Patience,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Buffer {
 #[must_use]
 enum Flushed {
     All,
-    /// The target has no room for the rest.
+    /// The target has no room for the remaining bytes.
     Part,
 }
 
@@ -97,7 +98,7 @@ impl Writer {
         WriteError::Encode { path: self.target.name().to_owned(), source }
     }
 
-    /// Encodes `rows` into the buffer. If a file with a size limit cannot take all of them, they
+    /// Encodes `rows` into the buffer. If a file with a size limit cannot take all rows, the rows
     /// are halved until they fit, and the file is rotated.
     fn put(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
         let encoding = match &mut self.form {
@@ -117,8 +118,8 @@ impl Writer {
             return Ok(());
         };
         let count = rows.num_rows();
-        // Only encoding tells the size of rows, so the batch is encoded again in halves:
-        // about log2(rows) times at worst.
+        // The size of rows is only known after encoding. The batch is therefore encoded again in
+        // halves: a row is encoded about log2(rows) times at worst.
         if count > 1 {
             self.buffer.bytes.truncate(before);
             self.put(&rows.slice(0, count / 2))?;
@@ -133,8 +134,8 @@ impl Writer {
         Ok(())
     }
 
-    /// `None` if file and buffer together are within the size limit; otherwise, true if the file
-    /// has rows besides those encoded at `before` and later in the buffer.
+    /// `None` if file and buffer together are within the size limit. Otherwise, true if the file
+    /// has rows besides the rows that the buffer holds from `before` on.
     fn is_too_large(&mut self, before: usize) -> Result<Option<bool>, WriteError> {
         let Target::Log(log) = &mut self.target else { return Ok(None) };
         let Some(most) = log.bytes_max() else { return Ok(None) };
@@ -175,7 +176,7 @@ impl Writer {
         Ok(Flushed::All)
     }
 
-    /// Wraps `error`; for a growing file, with the number of rows written.
+    /// Wraps `error`; for a growing file, with the number of rows that were written.
     fn fail(&self, error: FileError) -> WriteError {
         match &self.target {
             Target::Whole { .. } => WriteError::File(error),
@@ -183,7 +184,7 @@ impl Writer {
         }
     }
 
-    /// Rotates and flushes when it is time.
+    /// Rotates and flushes if the time for it has come.
     fn keep_time(&mut self, now: Instant) -> Result<(), WriteError> {
         let has_passed = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if let Target::Log(log) = &self.target
@@ -197,7 +198,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Compresses some bytes more of full files, if there are any.
+    /// Compresses the next bytes of full files, if full files wait.
     fn pack(&mut self) -> Result<bool, WriteError> {
         let Target::Log(log) = &mut self.target else { return Ok(false) };
         let archive = log.archive_mut();
@@ -208,7 +209,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Goes on after the buffer was flushed, or waits for room.
+    /// Continues after the buffer was flushed, or waits for room.
     fn go_on(&mut self, flushed: Flushed, out: &mut Output) -> Result<Flow, OperatorError> {
         match (flushed, self.stage) {
             (Flushed::Part, _) => Ok(Flow::AwaitWritable),
@@ -259,12 +260,13 @@ impl Buffer {
         self.taken == self.bytes.len()
     }
 
-    /// Forgets the bytes, which have been written, or which nobody reads.
+    /// Drops the bytes: they were written, or the reader has left.
     fn clear(&mut self) {
         self.rows_written += self.rows;
         (self.rows, self.taken, self.due) = (0, 0, None);
         self.bytes.clear();
-        // A row group is much larger than the rows of other formats.
+        // The bytes of a row group are many more than the bytes of other formats, so the room is
+        // given back.
         self.bytes.shrink_to(KEPT_BYTES);
     }
 }
@@ -289,7 +291,7 @@ impl Operator for Writer {
         self.keep_time(now)?;
         self.put(&records)?;
         self.pack()?;
-        // A reader of standard output or of a pipe sees each batch at once.
+        // A reader of standard output or of a pipe gets each batch at once.
         if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {
             let flushed = self.flush()?;
             return self.go_on(flushed, out);
@@ -320,7 +322,7 @@ impl Operator for Writer {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        // A stream without rows makes a file, too.
+        // A stream without rows makes a file, too, so that a reader finds one.
         if self.reader == Reader::Reads {
             self.target.begin().map_err(|error| self.fail(error))?;
         }
@@ -331,7 +333,7 @@ impl Operator for Writer {
         self.resume(out)
     }
 
-    /// Goes on with the bytes that had no room, and after them with the end of the stream.
+    /// Continues with the bytes that had no room, and then with the end of the stream.
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let has_room = self.buffer.taken == 0 && self.look_at.is_none();
         if self.stage == Stage::LayingOut && has_room {
@@ -349,7 +351,7 @@ impl Operator for Writer {
         self.reader == Reader::Reads
     }
 
-    /// Rows in the buffer go into the file that has the name now.
+    /// Opens a growing file again. The rows in the buffer go into the file that now has the name.
     fn reopen(&mut self) -> Result<(), OperatorError> {
         if let Target::Log(log) = &mut self.target {
             log.reopen().map_err(|error| self.buffer.blame(error))?;
@@ -373,12 +375,12 @@ impl Operator for Writer {
 }
 
 impl Drop for Writer {
-    /// Writes buffered rows of a growing file when the run fails elsewhere.
+    /// Writes the buffered rows of a growing file when the run fails elsewhere.
     fn drop(&mut self) {
         if let Target::Log(_) = &self.target
             && self.buffer.rows > 0
         {
-            // The error that ended the run is the one to report.
+            // The run reports the error that ended it, so this error is dropped.
             let _ = self.flush();
         }
     }

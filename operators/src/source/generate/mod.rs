@@ -211,7 +211,8 @@ impl Generate {
         let are_in_range = mistakes.check(self.check_ranges());
         let zipf = self.items_of(self.alphabet);
         if zipf.as_ref().is_err_and(|mistake| mistake.parameter != Some("skew")) {
-            // Of an alphabet that is wrong, the exponent has not been looked at.
+            // The exponent cannot be checked with an invalid alphabet, so a valid alphabet checks
+            // it.
             mistakes.check(self.items_of(1));
         }
         let zipf = mistakes.check(zipf);
@@ -224,7 +225,7 @@ impl Generate {
         mistakes.all(|| Some((zipf?, content?)))
     }
 
-    /// The generator of items of an alphabet.
+    /// The generator of items over an alphabet of `alphabet` items.
     fn items_of(&self, alphabet: u32) -> Result<Zipf, BindError> {
         Zipf::new(alphabet, self.skew, self.seed).map_err(|error| {
             let parameter = error.parameter();
@@ -232,7 +233,7 @@ impl Generate {
         })
     }
 
-    /// Refuses parameters of another kind.
+    /// Refuses parameters that belong to another kind of stream.
     fn check_kind(&self) -> Result<(), BindError> {
         let (sets, vectors) = ((GenerateKind::Sets, "sets"), (GenerateKind::Vectors, "vectors"));
         let given = [
@@ -260,7 +261,7 @@ impl Generate {
         mistakes.none()
     }
 
-    /// Generator of vectors, of checked parameters.
+    /// Generator of vectors. The parameters have been checked.
     fn random_vectors(&self) -> RandomVectors {
         let (dims, clusters) = (self.dims.unwrap_or(8), self.clusters.unwrap_or(5));
         RandomVectors::new(dims, self.distribution.unwrap_or_default(), clusters, self.seed)
@@ -277,7 +278,7 @@ impl Generate {
         };
         let mut mistakes = Mistakes::default();
         let min = mistakes.check(check_range("size_min", &shape.size_min, &(1..=SIZE_MAX)));
-        // A minimum that is wrong is no bound of the maximum.
+        // An invalid minimum is no bound of the maximum.
         let least = min.map_or(1, |()| shape.size_min);
         mistakes.check(check_range("size_max", &shape.size_max, &(least..=SIZE_MAX)));
         mistakes.all(|| Some(shape))
@@ -322,7 +323,7 @@ impl Source for ItemSource {
             Ok(count) => count,
             Err(flow) => return Ok(flow),
         };
-        // A new vector per batch becomes the Arrow column without a copy.
+        // Each batch has a new vector, which becomes the Arrow column without a copy.
         let mut items = vec![0; count];
         self.zipf.fill(&mut items);
         out.send(column_batch(&self.schema, Arc::new(UInt32Array::from(items))));
@@ -342,11 +343,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// Number of items, up to `wanted`, that are due at `now`, or the time until the next one.
+    /// Number of due items at `now`, up to `wanted`, or the time until the next item is due.
     fn take(&mut self, wanted: usize, now: Instant) -> Result<usize, Duration> {
         let started = *self.started.get_or_insert(now);
         let elapsed = now.duration_since(started).as_secs_f64();
-        // Counted from the start and not from the last call: rounding does not add up.
+        // The due items are counted from the start, so that rounding does not add up.
         let due = due_items(elapsed, self.rate).saturating_sub(self.sent);
         if due == 0 {
             #[expect(clippy::cast_precision_loss, reason = "a time to sleep need not be exact")]

@@ -21,16 +21,18 @@ use crate::shared::parameters::BATCH_BYTES;
 /// Largest allowed size of a set, in items.
 pub(super) const SIZE_MAX: u32 = 1 << 16;
 
-/// Number of latest sets that a copy may be of.
+/// Number of latest sets that can be copied.
 const RECENT: usize = 1024;
 
-/// Items that are drawn at once: long loops are vectors, and those of a set are short.
+/// Number of items that are drawn at once, since vector instructions pay in long loops, and the
+/// loops of a set are short.
 const DRAWN: usize = 1 << 10;
 
 /// A copy redraws at most one in [`KEPT`] of its items.
 const KEPT: usize = 8;
 
-/// Keys that make the random numbers for sizes and copies independent of those for items.
+/// Keys that make the random numbers for sizes and copies independent of the random numbers for
+/// items.
 const SIZES_KEY: u64 = 0x7369_7a65;
 const COPIES_KEY: u64 = 0x636f_7079;
 
@@ -63,14 +65,14 @@ pub(super) struct RandomSets {
     random: Pcg64Mcg,
     /// Share of copies, in units of 2^-32.
     copies: u64,
-    /// The latest sets as they were drawn, oldest first.
+    /// The latest sets as drawn, oldest first.
     recent: VecDeque<Vec<u32>>,
-    /// Memory of the next set.
+    /// Room for the next set.
     next: Vec<u32>,
 }
 
 impl RandomSets {
-    /// Sets of items drawn by `items`.
+    /// Sets whose items `items` draws.
     pub(super) fn new(items: Zipf, shape: &Shape) -> Self {
         let Shape { size_min, size_max, size_skew, duplicates, seed } = *shape;
         let sizes = Zipf::new(size_max - size_min + 1, size_skew, seed ^ SIZES_KEY)
@@ -100,7 +102,8 @@ impl RandomSets {
     /// Draws the items of the next set: unordered, possibly with duplicates.
     fn draw(&mut self) -> &[u32] {
         let is_copy = self.random.next_u64() >> 32 < self.copies;
-        // Drawn for fresh sets too, so that `duplicates` does not shift the other random numbers.
+        // The number is also drawn for fresh sets, so that `duplicates` does not shift other random
+        // numbers.
         let earlier = self.below(self.recent.len().max(1));
         let mut set = mem::take(&mut self.next);
         set.clear();
@@ -141,7 +144,7 @@ impl RandomSets {
         &self.drawn[first..self.first]
     }
 
-    /// Redraws up to an eighth of the items.
+    /// Redraws at most an eighth of the items.
     fn change(&mut self, set: &mut [u32]) {
         for _ in 0..self.below(set.len() / KEPT + 1) {
             let place = self.below(set.len());
@@ -150,8 +153,9 @@ impl RandomSets {
     }
 }
 
-/// Generates sets on `threads` threads. On one, a batch is sorted while it is in the cache. On
-/// several, a part of its own sorts what another one draws, which takes as long.
+/// Generates sets on `threads` threads. With one thread, a batch is sorted while it is in the
+/// cache. With several threads, one part draws the sets and another part sorts them, which takes
+/// about as long.
 pub(super) fn fragment(sets: RandomSets, quota: Quota, threads: usize) -> Fragment {
     let drawn = SetsBuilder::new();
     let schema = SchemaRef::clone(drawn.schema());
@@ -173,13 +177,14 @@ struct Drawing {
     /// The sets of the next batch.
     drawn: SetsBuilder,
     quota: Quota,
-    /// Sets still to be sent of those the quota has granted.
+    /// Sets that the quota has granted and that have not been sent.
     due: usize,
     next_id: u64,
 }
 
 impl Drawing {
-    /// Draws the sets of the next batch; otherwise the answer of the source.
+    /// Draws the sets of the next batch. The inner error is the answer of the source if no set is
+    /// due.
     fn draw(&mut self) -> Result<Result<&mut SetsBuilder, SourceFlow>, TooManySets> {
         if self.due == 0 {
             self.due = match self.quota.take() {
@@ -187,7 +192,7 @@ impl Drawing {
                 Err(flow) => return Ok(Err(flow)),
             };
         }
-        // Large sets fill a batch by bytes before they fill it by rows.
+        // Large sets fill a batch by bytes before the batch has its number of rows.
         while self.due > 0 && self.drawn.bytes() < BATCH_BYTES {
             let id = u32::try_from(self.next_id).map_err(|_| TooManySets)?;
             self.next_id += 1;
@@ -264,7 +269,7 @@ mod tests {
     use crate::Collect;
     use crate::testing::bind;
 
-    /// Returns the batches of one thread. Asserts that two threads generate the same.
+    /// The batches with one thread, after a check that two threads generate the same batches.
     fn batches(spec: Generate) -> Vec<RecordBatch> {
         let on = |threads| {
             let mut graph = Graph::new();
@@ -280,7 +285,7 @@ mod tests {
         batches
     }
 
-    /// Binds as on some number of threads, whatever the machine has.
+    /// A stage that is bound on some number of threads, whatever the machine has.
     struct OnThreads {
         spec: Generate,
         threads: usize,

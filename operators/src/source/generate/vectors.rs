@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Normal deviations are sums of twelve uniform numbers (Irwin, Hall), which every machine rounds
-//! alike; logarithms are not.
+//! alike. Logarithms are not rounded alike.
 
 use std::iter::zip;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(super) struct RandomVectors {
     /// Standard deviation of each dimension, before reflections.
     deviations: Vec<f64>,
     random: Pcg64Mcg,
-    /// The vector that is drawn.
+    /// The coordinates of the vector that is drawn.
     drawn: Vec<f64>,
 }
 
@@ -142,7 +142,7 @@ fn deviations(distribution: VectorDistribution, dims: usize) -> Vec<f64> {
         return vec![DEVIATION; dims];
     }
     let steps = (dims - 1).max(1);
-    // Roots by bisection, since those of a platform may be rounded in another way.
+    // Roots are found by bisection, since platforms round library roots in different ways.
     let [first, last] = DEVIATIONS;
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..64 {
@@ -173,7 +173,7 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
         let word = random.next_u64();
         sum += (0..PER_WORD).map(|number| word >> (16 * number) & 0xFFFF).sum::<u64>();
     }
-    // Each number is the lower end of an interval of 2^-16; its middle is half of that further.
+    // Each number is the lower end of an interval of 2^-16; the middle is 2^-17 higher.
     let sum = u32::try_from(sum).expect("twelve numbers of 16 bits");
     (f64::from(sum) + 6.0) / 65_536.0 - 6.0
 }
@@ -183,7 +183,7 @@ fn direction(random: &mut Pcg64Mcg, dims: usize) -> Vec<f64> {
     loop {
         let mut vector: Vec<f64> = (0..dims).map(|_| normal(random)).collect();
         let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-        // Zero only if all deviations are.
+        // The norm is zero only if all deviations are zero.
         if norm > 0.0 {
             vector.iter_mut().for_each(|x| *x /= norm);
             return vector;
@@ -202,7 +202,7 @@ pub(super) struct VectorSource {
     vectors: RandomVectors,
     schema: SchemaRef,
     quota: Quota,
-    /// Vectors still to be sent of those the quota has granted.
+    /// Vectors that the quota has granted and that have not been sent.
     due: usize,
     next_id: u64,
 }
@@ -238,7 +238,7 @@ impl Source for VectorSource {
                 Err(flow) => return Ok(flow),
             };
         }
-        // Long vectors fill a batch by bytes before they fill it by rows.
+        // Long vectors fill a batch by bytes before the batch has its number of rows.
         let rows_max = (BATCH_BYTES / (self.vectors.dims * size_of::<f32>())).max(1);
         let rows = self.due.min(rows_max);
         let end = self.next_id + rows as u64;

@@ -4,18 +4,18 @@
 //! alias table ──► bucket of ranks ──► rank within it ──► accept or draw again ──► permutation ──► item
 //! ```
 //!
-//! Ranks are divided into buckets: single ranks below 512, then 256 buckets for each power of
-//! two, so that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket
-//! counts as if all of its ranks had the weight of the first. Walker's alias table draws a bucket
-//! with that probability; a rank of it is drawn uniformly and accepted with probability weight of
-//! the rank / weight of the first. The ratio is rarely computed, because the random number is
-//! usually below the smallest ratio of the bucket. The table has a few thousand entries for any
-//! alphabet and skew, so it stays in the cache; a table of all ranks would not.
+//! Ranks are divided into buckets: single ranks below 512, then 256 buckets for each power of two,
+//! so that the weights r^-skew within a bucket differ by less than 1/256 · skew. A bucket counts as
+//! if all of its ranks had the weight of its first rank. Walker's alias table draws a bucket with
+//! that probability. A rank of the bucket is drawn uniformly and accepted with probability weight
+//! of the rank / weight of the first rank. The ratio is rarely computed, because the random number
+//! is usually below the smallest ratio of the bucket. The table has a few thousand entries for any
+//! alphabet and skew, so the table stays in the cache; a table of all ranks would not.
 //!
-//! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 for the
-//! acceptance. The stream is the same on every machine because it depends only on basic
-//! operations of IEEE 754, which every machine rounds alike, and not on the exponential function
-//! and the logarithm of the platform.
+//! "Exactly" means to the resolution of the random numbers: 51 bits for the bucket, 44 bits for the
+//! acceptance. The stream is the same on every machine because it depends only on basic operations
+//! of IEEE 754, which every machine rounds alike, and not on the exponential function and the
+//! logarithm of the platform.
 //!
 //! (Walker: An efficient method for generating discrete random variables with general
 //! distributions, 1977; Vose: A linear algorithm for generating random numbers with a given
@@ -34,7 +34,8 @@ const ALPHABET_MAX: u32 = 1 << 28;
 pub(super) const SKEW_MAX: f64 = 10.0;
 /// Each power of two of ranks is divided into 2^8 buckets.
 const SPLIT_BITS: u32 = 8;
-/// Bits of a random word that decide on acceptance; the others choose the rank within a bucket.
+/// Bits of a random word that decide on acceptance; the remaining bits choose the rank within a
+/// bucket.
 const ACCEPT_BITS: u32 = 44;
 const RANK_BITS: u32 = u64::BITS - ACCEPT_BITS;
 /// Bits of a random word that choose between a slot and its alias.
@@ -99,8 +100,9 @@ pub struct Zipf {
     isa: Isa,
 }
 
-/// Entry of the alias table. Random numbers below its threshold, the upper [`ALIAS_BITS`], choose
-/// its own bucket, and others its alias, the lower [`SLOT_BITS`].
+/// Entry of the alias table. Its upper [`ALIAS_BITS`] bits are a threshold: a random number below
+/// the threshold chooses the bucket of the slot, and any other number its alias, the lower
+/// [`SLOT_BITS`] bits.
 #[derive(Debug, Clone, Copy)]
 struct Slot(u64);
 
@@ -121,7 +123,8 @@ impl Slot {
     }
 }
 
-/// Ranks `first` to `first + 2^width_bits - 1`; the last bucket may extend past the alphabet.
+/// A bucket of the ranks `first` to `first + 2^width_bits - 1`. The last bucket may extend past the
+/// alphabet.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     first: u32,
@@ -133,8 +136,8 @@ impl Bucket {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a few thousand buckets")]
     fn at(index: usize) -> Self {
-        // Ranks below 2^9 have a bucket each. From there on, a row of 2^8 buckets covers the ranks
-        // of one more bit.
+        // Each rank below 2^9 has its own bucket. From 2^9 on, each power of two of ranks has a row
+        // of 2^8 buckets.
         let place = index as u32 + 1;
         let width_bits = (place >> SPLIT_BITS).saturating_sub(1);
         let row = width_bits << SPLIT_BITS;
@@ -181,7 +184,7 @@ impl Zipf {
             accept_below,
             scatter,
             random: Pcg64Mcg::new(state),
-            // An unknown level is an error of the operators; the stream is the same on all.
+            // Other parts report an unknown level; the stream is the same at all levels.
             isa: Isa::selected().unwrap_or(Isa::Scalar),
         })
     }
@@ -195,11 +198,12 @@ impl Zipf {
     #[inline(always)]
     pub(super) fn fill_ranks(&mut self, ranks: &mut [u32]) {
         let Self { slots, whole, accept_below, random, alphabet, skew, .. } = self;
-        // The upper bits of one word choose the slot, the lower 51 between slot and alias.
+        // The upper bits of one word choose the slot. The lower 51 bits choose between slot and
+        // alias.
         let slot_shift = u64::BITS - slots.len().ilog2();
         for drawn in ranks {
             *drawn = loop {
-                // A shift by all 64 bits, with a single slot, would overflow.
+                // With a single slot the shift is 64 bits, which would overflow.
                 let word = random.next_u64();
                 let index = word.checked_shr(slot_shift).unwrap_or(0);
                 #[expect(clippy::cast_possible_truncation, reason = "13 bits")]
@@ -212,7 +216,8 @@ impl Zipf {
                 let Bucket { first, width_bits } = Bucket::at(index);
 
                 let word = random.next_u64();
-                // The upper 20 bits choose the rank, the lower 44 decide on its acceptance.
+                // The upper 20 bits choose the rank. The lower 44 bits decide whether the rank is
+                // accepted.
                 let rank = first + ((word >> ACCEPT_BITS) as u32 >> (RANK_BITS - width_bits));
                 let accept = word & ((1 << ACCEPT_BITS) - 1);
                 if (accept < *accept_below && index < *whole)
@@ -234,7 +239,7 @@ impl Zipf {
         rank_weight(rank, self.skew) / self.weight_sum
     }
 
-    /// Item of this `rank`, counted from 1, the most frequent one.
+    /// Item of this `rank`, counted from 1. Rank 1 is the most frequent item.
     ///
     /// # Panics
     /// If `rank` is 0 or greater than the alphabet.
@@ -300,14 +305,15 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
         (0..count).partition(|&slot| shares[slot] < 1.0);
     while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
         slots[poor] = Slot::new(to_threshold(shares[poor]), rich);
-        // The rich slot gives the share that fills the poor one; it may become poor itself.
+        // The rich slot gives the share that fills the poor slot, and may become poor itself.
         shares[rich] -= 1.0 - shares[poor];
         if shares[rich] < 1.0 {
             large.pop();
             small.push(rich);
         }
     }
-    // Rounding may leave slots on either list; their share is 1 up to an error in the last place.
+    // Rounding may leave slots on either list; the share of such a slot is 1 up to an error in the
+    // last place.
     slots
 }
 
@@ -362,7 +368,8 @@ fn exp(x: f64) -> f64 {
     series * scale
 }
 
-/// Sum of all weights: the first ranks one by one, the rest by the Euler-Maclaurin formula.
+/// Sum of all weights: the weights of the first ranks one by one, all further weights by the
+/// Euler-Maclaurin formula.
 ///
 /// Only [`Zipf::probability`] uses it, so it may call functions of the platform.
 fn sum_weights(alphabet: u32, skew: f64) -> f64 {

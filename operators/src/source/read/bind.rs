@@ -1,4 +1,4 @@
-//! Checks of the parameters of `read`, and the sources that are made of them.
+//! Checks of the parameters of `read`, and the sources that `read` makes of the parameters.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -49,10 +49,11 @@ use crate::shared::files::{input_claims, name_of};
 use crate::shared::parameters::{Mistakes, check_range, refuse, selected_isa};
 use crate::shared::rejected::OnError;
 
-/// Threads with which texts of lines are worth workers: words of 500 MB are counted on two cores in
-/// 1.06 s without workers and 1.02 s with them, on four in .76 and .64 s.
+/// Minimum threads at which workers pay for texts of lines. The words of a file of 500 MB are
+/// counted on two cores in 1.06 s without workers and in 1.02 s with workers, on four cores in
+/// 0.76 s and 0.64 s.
 const LINES_THREADS_MIN: usize = 4;
-/// Files that are looked at for the columns of a table, where files without rows are left out.
+/// Maximum tables of Parquet or Arrow that are tried for the columns, if damaged files are left out.
 const FIRST_FILES: usize = 8;
 
 impl Read {
@@ -91,7 +92,7 @@ impl Read {
         Ok(Decoding { encoding, invalid })
     }
 
-    /// Rows of lines, with the columns that were asked for.
+    /// Rows of lines, with the columns that the parameters name.
     fn text_lines(&self) -> Result<TextLines, BindError> {
         let mut mistakes = Mistakes::default();
         for name in &self.columns {
@@ -114,7 +115,7 @@ impl Read {
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
-    /// Binds a source of lines that several workers parse, where that pays.
+    /// Binds a source of lines. Several workers parse the lines if the files are large enough.
     fn bind_divided<F: Divided + 'static>(
         &self,
         (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
@@ -136,7 +137,8 @@ impl Read {
         Ok(division.source(inputs(files), lines, &format, ends, workers))
     }
 
-    /// Binds a source of records, each of which has the lines from one that fits a pattern on.
+    /// Binds a source of records. Each line that fits a pattern begins a record, and the lines up
+    /// to the next such line belong to the record.
     fn bind_joined(
         &self,
         inputs: Inputs,
@@ -205,7 +207,7 @@ impl Read {
         }
     }
 
-    /// The followed files that are there already, for their columns.
+    /// The followed files that exist now, which give the columns of a table.
     fn files_there(&self) -> Files {
         let found = paths::resolve(&self.paths, OnError::Skip).ok().flatten().unwrap_or_default();
         let is_there = |place: &Place| matches!(place, Place::File(path) if path.is_file());
@@ -255,7 +257,7 @@ impl Read {
         Fragment::source(Load::Heavy, source, schema)
     }
 
-    /// Binds a source of tables, whose columns are those of the first one.
+    /// Binds a source of tables. The first table gives the columns.
     fn bind_tables(
         &self,
         inputs: impl FnOnce(Files) -> Inputs,
@@ -300,7 +302,7 @@ impl Read {
         })
     }
 
-    /// Refuses parameters of followed files, where none is followed.
+    /// Refuses parameters of followed files if no file is followed.
     fn check_not_followed(&self) -> Result<(), BindError> {
         let given =
             [("from", self.from == ReadFrom::End), ("quiet_seconds", self.quiet_seconds.is_some())];
@@ -312,7 +314,7 @@ impl Read {
         mistakes.none()
     }
 
-    /// Refuses parameters of other formats.
+    /// Refuses parameters that belong to other formats.
     fn check_format(&self) -> Result<(), BindError> {
         let of_vectors = [ReadFormat::F32le, ReadFormat::Npy, ReadFormat::Csv];
         let of_csv = [ReadFormat::Csv];
@@ -375,7 +377,7 @@ impl Read {
         mistakes.none()
     }
 
-    /// Refuses encodings that there are not, or that a followed file cannot have.
+    /// Refuses unknown encodings, and encodings that a followed file cannot have.
     fn check_encoding(&self) -> Result<(), BindError> {
         let decoding = self.decoding()?;
         if self.follow && !decoding.keeps_line_ends() {
@@ -385,7 +387,8 @@ impl Read {
         Ok(())
     }
 
-    /// Checks what the format needs, as far as that does not depend on the files.
+    /// Checks the parameters that the format needs, as far as the checks do not depend on the
+    /// files.
     fn check_content(&self) -> Result<(), BindError> {
         let mut mistakes = Mistakes::default();
         match self.format {
@@ -426,7 +429,8 @@ impl Read {
         Err(refuse("vector", "a list", allowed))
     }
 
-    /// Coordinates of the vectors of the files: `dims`, or those of the first file.
+    /// Coordinates of a vector: the parameter `dims`, or the length of the vectors of the first
+    /// file.
     fn npy_dims(&self, files: &Files) -> Result<u32, BindError> {
         if let Some(dims) = self.dims {
             return Ok(dims);
@@ -456,7 +460,8 @@ impl Read {
         names.map_err(|error| BindErrorKind::Other(Box::new(error)).at("names"))
     }
 
-    /// Rows of a table of JSON, whose columns are given or are those of the first rows of `files`.
+    /// Rows of a table of JSON. The columns are given, or are inferred from the first rows of
+    /// `files`.
     fn json_rows(&self, files: &Files, context: &BindContext) -> Result<JsonRows, BindError> {
         let schema = match &self.schema {
             Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
@@ -467,14 +472,14 @@ impl Read {
         Ok(rows.within(&context.memory))
     }
 
-    /// The columns of the first rows of `files`: of the first file that has some.
+    /// The columns of the first rows of `files`: of the first file that has rows.
     fn first_columns(&self, files: &Files) -> Result<Fields, BindError> {
         let (path, first) = self.look_at(files, FirstRows::new)?;
         first.columns().map_err(|reason| schema::not_inferred(&path, &reason))
     }
 
-    /// The first rows of `files` in a format that looks at them, and the path of the first file
-    /// that has some; of the first file, if none has.
+    /// The first rows of `files` in a format that infers columns, and the path of their file: the
+    /// first file that has rows, or the first file if no file has rows.
     pub(super) fn look_at<F: LineFormat>(
         &self,
         files: &Files,
@@ -495,13 +500,13 @@ impl Read {
             if first.rows() > 0 {
                 return Ok((place.name(), first));
             }
-            // Its header names the columns if no other file has rows.
+            // The header of this file names the columns if no other file has rows.
             without_rows.get_or_insert((place.name(), first));
         }
         Ok(without_rows.expect("there is a file"))
     }
 
-    /// The first rows of a file. A bad one is passed over, since the run tells it.
+    /// The first rows of a file. This look passes over a bad row, since the run reports the row.
     fn first_rows<F: LineFormat>(&self, place: &Place, format: F) -> Result<F, OperatorError> {
         let files = Files { places: vec![place.clone()], ..Files::default() };
         let inputs = Inputs::new(files, OnError::Reject, true).decoding(self.decoding()?);
@@ -536,7 +541,7 @@ impl Read {
         let mut mistakes = Mistakes::default();
         let quote = mistakes.check(Self::character("quote", self.quote.as_ref(), b"\r\n"));
         let quote = quote.map(|quote| quote.unwrap_or(usual.quote));
-        // A quote that is wrong is no other character.
+        // No other character is compared with an invalid quote.
         let refused = [quote.unwrap_or(b'\r'), b'\r', b'\n'];
         let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused);
         let delimiter = mistakes.check(delimiter);
@@ -565,7 +570,7 @@ impl Read {
         self.null.clone().unwrap_or_else(|| vec![String::new()])
     }
 
-    /// Rows of a table of CSV, whose columns are given or are those of the first records of
+    /// Rows of a table of CSV. The columns are given, or are inferred from the first records of
     /// `files`.
     fn typed_rows(&self, files: &Files, demand: &Demand) -> Result<TypedRows, BindError> {
         let schema = match &self.schema {
@@ -625,7 +630,7 @@ impl Read {
         files.ok_or_else(|| refuse("paths", "an empty list", "name at least one file"))
     }
 
-    /// Binds a source of records of CSV: of a table, or of columns with an `id`.
+    /// Binds a source of records of CSV: rows of a table, or rows of chosen columns with an `id`.
     fn bind_csv(
         &self,
         (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
@@ -669,7 +674,8 @@ impl Read {
                 let lines = self.text_lines()?;
                 match self.beginning()? {
                     Some(beginning) => self.bind_joined(inputs(files), memory, lines, beginning)?,
-                    // Finding the line ends is most of the work, which one thread does.
+                    // Most of the work is the search for line ends, which one thread does in any
+                    // case.
                     None if context.threads < LINES_THREADS_MIN => {
                         self.bind_lines(inputs(files), memory, lines)?
                     }
@@ -713,7 +719,7 @@ impl Read {
     }
 }
 
-/// The result of looking for the paths, or all mistakes in them.
+/// The paths that were found, or all mistakes in the paths.
 fn found<T>(named: Result<T, Vec<ReadError>>) -> Result<T, BindError> {
     let mut mistakes = Mistakes::default();
     let named = named.map_err(|errors| {

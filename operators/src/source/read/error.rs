@@ -12,7 +12,7 @@ use super::fixed::npy::NpyError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// A pattern is malformed.
+    /// A path is neither a file nor a valid pattern.
     #[error(
         "there is no file `{pattern}`, and it is no pattern either: {reason}{}",
         brackets(pattern)
@@ -191,7 +191,7 @@ pub enum ReadError {
         path: Arc<str>,
         /// The line, or the first line of the record, from 1.
         line: u64,
-        /// Name of the column, with those of the members that lead to the value.
+        /// Name of the column, with the names of the members that lead to the value.
         column: String,
         /// Type of the column.
         expected: String,
@@ -234,7 +234,7 @@ pub enum ReadError {
         /// Reason.
         source: NpyError,
     },
-    /// The vectors of a file have another length.
+    /// The vectors of a file do not have the expected length.
     #[error("{path} has vectors of {found} coordinates; expected {dims}")]
     Dims {
         /// The file.
@@ -254,7 +254,7 @@ pub enum ReadError {
         /// Vectors in the file.
         found: u64,
     },
-    /// A column of a CSV file is missing, or there are several.
+    /// A column of a CSV file is missing, or several columns have its name.
     #[error("{path} has {count} columns named `{name}`, expected one; its columns are {found}")]
     CsvColumn {
         /// The file.
@@ -329,7 +329,7 @@ pub enum ReadError {
         /// The file.
         path: Arc<str>,
     },
-    /// The columns of a table are not named, and its first file does not tell them.
+    /// The columns of a table are not given, and the first file does not show them.
     #[error(
         "cannot infer the columns of {path}: {reason}; \
          name the columns and their types in `schema`, such as {{\"status\": \"u16\"}}"
@@ -372,7 +372,7 @@ pub enum ReadError {
     },
 }
 
-/// How brackets are read, for a pattern with brackets: a name may have some.
+/// Advice on brackets, for a pattern with brackets: the name of a file may have brackets, too.
 fn brackets(pattern: &str) -> &'static str {
     match pattern.contains('[') {
         true => "; in a pattern, `[ab]` is one of the characters in brackets, and `[[]` a bracket",
@@ -380,7 +380,7 @@ fn brackets(pattern: &str) -> &'static str {
     }
 }
 
-/// That no file has the pattern as its name, if the pattern has brackets.
+/// The statement that no file has the pattern as its name, if the pattern has brackets.
 fn no_such_name(pattern: &str) -> String {
     match brackets(pattern) {
         "" => String::new(),

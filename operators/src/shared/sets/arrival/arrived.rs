@@ -28,7 +28,7 @@ impl RowCounts {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extent {
     pub(crate) sets: usize,
-    /// Tokens of the longest set.
+    /// Number of tokens of the longest set.
     pub(crate) longest: usize,
     /// Largest token.
     pub(crate) token_max: u32,
@@ -39,13 +39,13 @@ pub(crate) struct Extent {
 pub(crate) struct ArrivedBlock {
     pub(crate) side: Side,
     pub(crate) ids: Vec<u32>,
-    /// Start of each set among the tokens, and the end of the last one.
+    /// Start of each set among the tokens, and the end of the last set.
     pub(crate) offsets: Vec<u32>,
     pub(crate) tokens: Vec<u32>,
 }
 
 impl ArrivedBlock {
-    /// A block without sets, with memory for the tokens that are expected.
+    /// A block without sets, with memory for the expected tokens.
     pub(crate) fn with_capacity(side: Side, tokens: usize) -> Self {
         Self { side, offsets: vec![0], tokens: Vec::with_capacity(tokens), ..Self::default() }
     }
@@ -56,8 +56,8 @@ impl ArrivedBlock {
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
     }
 
-    /// Appends the sets of `rows`, which ascend, that have `size_min` tokens or more. If
-    /// `first_row` is given, the numbers of the rows from there on take the place of ids.
+    /// Appends the sets of `rows` that have at least `size_min` tokens. Tokens ascend. If
+    /// `first_row` is given, the numbers of the rows, counted from `first_row` on, replace the ids.
     pub(crate) fn push_rows(
         &mut self,
         rows: &SetBatch,
@@ -89,12 +89,12 @@ impl ArrivedBlock {
         counts
     }
 
-    /// Numbers the sets from `begin` on, from `first` on, in place of their ids.
+    /// Replaces the ids of the sets from `begin` on by the numbers from `first` on.
     pub(crate) fn number(&mut self, begin: usize, first: u32) {
         self.ids[begin..].iter_mut().zip(first..=u32::MAX).for_each(|(id, number)| *id = number);
     }
 
-    /// Appends sets that are laid end to end and ascend, none of them empty.
+    /// Appends sets that lie one after the other. Their tokens ascend, and no set is empty.
     pub(crate) fn extend(&mut self, ids: &[u32], offsets: &[i32], tokens: &[u32]) {
         let place = |offset: i32| usize::try_from(offset).expect("offsets are not negative");
         let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return };
@@ -105,11 +105,11 @@ impl ArrivedBlock {
         self.offsets.extend(ends);
     }
 
-    /// Number, longest size and largest token of the sets from `first` on.
+    /// Number of sets, longest size and largest token of the sets from `first` on.
     pub(crate) fn extent(&self, first: usize) -> Extent {
         let ends = &self.offsets[first..];
         let longest = ends.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0) as usize;
-        // Sets ascend, and none of them is empty.
+        // Tokens ascend, and no set is empty, so the last token of a set is its largest.
         let largest = ends[1..].iter().map(|&end| self.tokens[end as usize - 1]);
         let token_max = largest.max().unwrap_or(0);
         Extent { sets: ends.len() - 1, longest, token_max }

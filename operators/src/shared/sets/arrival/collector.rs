@@ -19,8 +19,8 @@ pub(crate) const BLOCK_TOKENS: usize = 1 << 18;
 /// Bytes of a set besides its tokens: id and offset.
 const SET_BYTES: usize = 2 * size_of::<u32>();
 
-/// Bytes for each size up to that of the longest set: its number of sets, and its shelf. The runs
-/// of sizes of a shelf take no more.
+/// Bytes for each size up to the size of the longest set: the number of its sets, and its shelf.
+/// The runs of sizes of a shelf take no more.
 const SIZE_BYTES: usize = size_of::<usize>() + 1;
 
 /// Collects the sets of a join. A set is a strictly ascending list of tokens.
@@ -60,7 +60,7 @@ impl SetCollector {
         Self::within(&Allowance::new(memory_max))
     }
 
-    /// A collector without sets, of a stage with this memory.
+    /// A collector without sets, for a stage with this memory.
     pub(crate) fn within(memory: &Allowance) -> Self {
         Self {
             blocks: Vec::new(),
@@ -75,20 +75,20 @@ impl SetCollector {
         }
     }
 
-    /// Makes it a join of two inputs, even if one stays empty: only pairs of a left and a right
-    /// set are results.
+    /// Makes the join a join of two inputs, even if one input stays empty: only pairs of a left and
+    /// a right set are results.
     #[must_use]
     pub fn two_sided(mut self) -> Self {
         self.is_two_sided = true;
         self
     }
 
-    /// Adds a set with the given `id`. The first set of the right side makes it a join of two
+    /// Adds a set with the given `id`. The first set of the right side makes the join a join of two
     /// inputs.
     ///
     /// # Errors
-    /// If the tokens do not ascend strictly, if there are too many tokens in all, or if they do
-    /// not fit the memory.
+    /// If the tokens do not ascend strictly, if all sets have too many tokens, or if the tokens do
+    /// not fit into the memory.
     pub fn push(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), SetError> {
         if !tokens.is_sorted_by(|left, right| left < right) {
             return Err(SetError::NotAscending { id });
@@ -96,7 +96,7 @@ impl SetCollector {
         self.add(side, id, tokens)
     }
 
-    /// Adds a set, which ascends.
+    /// Adds a set whose tokens ascend.
     fn add(&mut self, side: Side, id: u32, tokens: &[u32]) -> Result<(), SetError> {
         self.is_two_sided |= side == Side::Right;
         let Some(&last) = tokens.last() else {
@@ -114,11 +114,11 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Adds the sets of `rows`, which ascend, that have `size_min` tokens or more. If `first_row`
-    /// is given, the numbers of the rows from there on take the place of ids.
+    /// Adds the sets of `rows` that have at least `size_min` tokens. Tokens ascend. If `first_row`
+    /// is given, the numbers of the rows, counted from `first_row` on, replace the ids.
     ///
     /// # Errors
-    /// If there are too many tokens in all, or they do not fit the memory.
+    /// If all sets have too many tokens, or if the tokens do not fit into the memory.
     pub(crate) fn push_rows(
         &mut self,
         side: Side,
@@ -147,15 +147,15 @@ impl SetCollector {
     }
 
     /// Adds sets that lie one after the other: set `i` has the id `ids[i]` and the tokens
-    /// `tokens[offsets[i]..offsets[i + 1]]`, as in a list column of Arrow. Faster than
-    /// [`Self::push`] for each of them.
+    /// `tokens[offsets[i]..offsets[i + 1]]`, as in a list column of Arrow. One call is faster than
+    /// [`Self::push`] for each set.
     ///
     /// # Errors
-    /// As [`Self::push`]. Sets before the one of the error may have been added.
+    /// As [`Self::push`]. Sets before the set with the error may have been added.
     ///
     /// # Panics
-    /// If there is not one offset more than ids, or offsets are negative, descend, or exceed the
-    /// tokens.
+    /// Unless there is one offset more than ids, and if offsets are negative, descend, or exceed
+    /// the tokens.
     pub fn extend(
         &mut self,
         side: Side,
@@ -178,7 +178,7 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Adds sets that lie one after the other and ascend, none of them empty.
+    /// Adds sets that lie one after the other. Their tokens ascend, and no set is empty.
     fn extend_whole(
         &mut self,
         side: Side,
@@ -200,7 +200,7 @@ impl SetCollector {
             if let Some(first) = &mut number {
                 block.number(sets, *first);
                 let sets = u32::try_from(end - begin).expect("sets have 32-bit numbers");
-                // The last number may be 2^32 - 1.
+                // The last number may be 2^32 - 1, after which the count wraps.
                 *first = first.wrapping_add(sets);
             }
             let extent = block.extent(sets);
@@ -210,14 +210,15 @@ impl SetCollector {
         Ok(())
     }
 
-    /// The block for sets of `side` of `tokens` tokens.
+    /// The block for sets of `side` with `tokens` tokens.
     fn room(&mut self, side: Side, tokens: usize) -> &mut ArrivedBlock {
         let is_room = |block: &&ArrivedBlock| {
             block.side == side && block.tokens.len() + tokens <= BLOCK_TOKENS
         };
         if self.blocks.last().filter(is_room).is_none() {
             self.count_full_blocks();
-            // A join of a few sets takes little memory; one of many, blocks that need not grow.
+            // A join of a few sets should take little memory. A join of many sets should have
+            // blocks that need not grow.
             let expected = if self.blocks.is_empty() { 0 } else { BLOCK_TOKENS.max(tokens) };
             self.blocks.push(ArrivedBlock::with_capacity(side, expected));
         }
@@ -229,8 +230,8 @@ impl SetCollector {
         Totals { tokens, token_max, is_two_sided }
     }
 
-    /// Counts the tokens of blocks that are full, while other cores read the next ones. Blocks
-    /// for which there is no room yet are counted at the end, which reports that.
+    /// Counts the tokens of full blocks while other cores read the next blocks. If the tables have
+    /// no room yet, the blocks are counted at the end, which reports a lack of memory.
     fn count_full_blocks(&mut self) {
         let totals = self.totals();
         let Self { blocks, counter, counted, budget, .. } = self;
@@ -247,17 +248,17 @@ impl SetCollector {
         self.tokens
     }
 
-    /// The memory of the join, of which all that there is has been taken.
+    /// The memory of the join, from which all memory in use has been taken.
     pub(crate) fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Gives `bytes` of the budget back that were reserved before.
+    /// Gives back `bytes` of the budget that were reserved before.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.budget.give_back(bytes);
     }
 
-    /// Takes `bytes` of the budget for `what`, which is kept with the sets.
+    /// Takes `bytes` of the budget for `what`, a memory that is kept with the sets.
     pub(crate) fn reserve(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         self.budget.take(what, bytes)
     }
@@ -271,12 +272,12 @@ impl SetCollector {
     /// Numbers the tokens by ascending frequency and sorts the sets.
     ///
     /// # Cost
-    /// Two look-ups per token; sorts the tokens of each set, and all sets by size and tokens.
-    /// Fewer than 8 million tokens are in memory twice while it runs. Of more tokens, about a
-    /// twelfth is, or the largest sizes' share if it exceeds that.
+    /// Two look-ups per token, and sorting: of the tokens of each set, and of all sets by size and
+    /// tokens. Fewer than 8 million tokens are in memory twice meanwhile. Of more tokens, about a
+    /// twelfth is in memory twice, or the tokens of the most frequent sizes if these are more.
     ///
     /// # Errors
-    /// If that does not fit the memory.
+    /// If the sorted sets do not fit into the memory.
     pub fn finish(self) -> Result<SetCollection, SetError> {
         self.sort(Shares::ONE)?.run()
     }
@@ -284,14 +285,14 @@ impl SetCollector {
     /// As [`Self::finish`], in tasks for the cores of `shares`.
     ///
     /// # Errors
-    /// If the numbers of the tokens do not fit the memory.
+    /// If the numbers of the tokens do not fit into the memory.
     pub(crate) fn sort(mut self, shares: Shares) -> Result<Sorting, SetError> {
         let (blocks, counter) = (mem::take(&mut self.blocks), mem::take(&mut self.counter));
         let uncounted: Vec<usize> = (self.counted..blocks.len()).collect();
         self.sort_blocks(blocks, &uncounted, vec![counter], shares)
     }
 
-    /// As [`Self::sort`], with `blocks`, of which the `uncounted` ones are in none of `counters`.
+    /// As [`Self::sort`], with `blocks`; the `counters` do not count the `uncounted` blocks.
     pub(crate) fn sort_blocks(
         mut self,
         blocks: Vec<ArrivedBlock>,
@@ -317,7 +318,7 @@ impl SetCollector {
     /// [task](crate::shared::sets::Gathering).
     ///
     /// # Errors
-    /// If there are too many tokens, or they do not fit the memory.
+    /// If all sets have too many tokens, or if the tokens do not fit into the memory.
     pub(crate) fn expect(
         &mut self,
         side: Side,
@@ -333,7 +334,7 @@ impl SetCollector {
         Ok(())
     }
 
-    /// Notes expected sets that have come, of which some `rows` and `tokens` are left out.
+    /// Notes expected sets that have arrived, of which some `rows` and `tokens` are left out.
     pub(crate) fn gathered(&mut self, [rows, tokens]: [usize; 2], extent: Extent) {
         self.budget.give_back(size_of::<u32>() * tokens + SET_BYTES * rows);
         self.tokens -= tokens;
@@ -341,8 +342,8 @@ impl SetCollector {
         self.token_max = self.token_max.max(extent.token_max);
     }
 
-    /// Makes room in `counter` for all tokens so far; false if it is not worth its memory, or does
-    /// not fit.
+    /// Makes room in `counter` for all tokens so far. Returns false if the room is not worth its
+    /// memory, or does not fit.
     pub(crate) fn make_room(&mut self, counter: &mut TokenCounter) -> bool {
         let totals = self.totals();
         let mut room = |side| counter.make_room(side, totals, &mut self.budget).is_ok_and(|is| is);
@@ -360,7 +361,7 @@ mod tests {
     use super::*;
     use crate::shared::sets::sorting::shelves::ShelfPlan;
 
-    /// So many sets go over shelves of many sizes.
+    /// A collection of this number of sets uses shelves of many sizes.
     #[test]
     fn a_large_collection_has_all_sets_in_order() {
         let set = |id: u32| -> Vec<u32> {
@@ -395,7 +396,7 @@ mod tests {
         }
         ids.sort_unstable();
         assert!(ids.into_iter().eq(0..140_000));
-        // A token has one number in all sets.
+        // A token has the same number in all sets.
         let mut expected: Vec<u32> = counts.into_values().collect();
         expected.sort_unstable();
         let mut found = vec![0; expected.len()];
@@ -409,7 +410,7 @@ mod tests {
     #[test]
     fn sets_that_lie_one_after_the_other_are_those_that_are_pushed() {
         let tokens: Vec<u32> = (0..40).chain(3..30).chain([7]).chain(0..9).collect();
-        // With an empty set, without one, and none.
+        // The offsets are with an empty set, without an empty set, and without sets.
         for offsets in [&[2, 40, 40, 67, 68][..], &[0, 40, 67, 68, 77], &[5]] {
             let ids = &[4, 8, 2, 6][..offsets.len() - 1];
             let [mut pushed, mut extended] = [1 << 20; 2].map(SetCollector::new);

@@ -1,13 +1,13 @@
-//! Collects the sets of batches in tasks, which cores can do side by side while others come.
+//! Collects the sets of batches in tasks, which several cores can do while further batches arrive.
 //!
 //! ```text
 //! batches ──► gather: a block of sets, checked, tokens counted ──┬──► blocks in the order of arrival
 //!                     a task for some batches of one input       └──► occurrences of the tokens
 //! ```
 //!
-//! Tables of occurrences go along with tasks, and are added up at the end. There are as many as are
-//! worth their memory: all of them together have fewer places than there are tokens. A block whose
-//! task found no table, or one that was too small, is counted later.
+//! Tables of occurrences travel with tasks, and are added up at the end. The number of tables is
+//! limited by their worth: all tables together have fewer places than there are tokens. A block
+//! whose task found no table, or a table that was too small, is counted later.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -24,7 +24,7 @@ use crate::shared::sets::sorting::rounds::Sorting;
 /// Tokens for each place of the tables of occurrences.
 const TOKENS_PER_PLACE: usize = 4;
 
-/// Tables for each core: one that is used, and one of a task that waits for the core.
+/// Tables per core: one in use, and one in a task that waits for the core.
 const TABLES_PER_CORE: usize = 2;
 
 /// Sets of batches, and the tasks that collect them.
@@ -33,20 +33,20 @@ pub(crate) struct Gathering {
     collector: SetCollector,
     size_min: usize,
     shares: Shares,
-    /// Batches that are too few for a task, of one input, with their tokens.
+    /// Batches of one input that are too few for a task, with their tokens.
     pending: Vec<PendingBatch>,
     pending_side: Side,
     pending_rows: usize,
     pending_tokens: usize,
-    /// Blocks that no task has yet.
+    /// Tasks that have not been handed out.
     ready: VecDeque<GatheringTask>,
-    /// Tasks under way that make blocks.
+    /// Number of tasks in work that make blocks.
     gathers: usize,
-    /// Blocks in the order of arrival; those of tasks under way are empty.
+    /// Blocks in the order of arrival; the blocks of tasks in work are empty.
     blocks: Vec<ArrivedBlock>,
     /// Blocks that have not been counted.
     uncounted: Vec<usize>,
-    /// Tables that are not under way, and the number of all.
+    /// Tables that are not in work, and the number of all tables.
     counters: Vec<TokenCounter>,
     tables: usize,
     under_way: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Gathering {
 #[derive(Debug)]
 struct PendingBatch {
     sets: SetBatch,
-    /// Number of the first row, if rows are numbered in place of ids.
+    /// Number of the first row, if numbers of rows replace ids.
     first_row: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ struct PendingBatch {
 pub(crate) struct GatheringTask {
     work: Work,
     counter: Option<TokenCounter>,
-    /// Rows and tokens, those of sets that are left out too.
+    /// Rows and tokens, including the rows and tokens of sets that are left out.
     rows: usize,
     tokens: usize,
 }
@@ -74,7 +74,7 @@ pub(crate) struct GatheringTask {
 #[derive(Debug)]
 enum Work {
     Gather(Box<Gather>),
-    /// Counts blocks, each with its number, of tokens up to `token_max`.
+    /// Counts blocks, each with its number, whose largest token is `token_max`.
     Count {
         blocks: Vec<(usize, ArrivedBlock)>,
         token_max: u32,
@@ -116,7 +116,7 @@ impl GatheringTask {
         }
     }
 
-    /// Its share of all the work, to be compared with that of other tasks.
+    /// The share of the task in all the work, to be compared with the shares of other tasks.
     pub(crate) fn weight(&self) -> u64 {
         self.tokens as u64
     }
@@ -134,8 +134,8 @@ impl Gather {
 }
 
 impl Gathering {
-    /// Collects the sets of at least `size_min` tokens, which is 1 or more, for `collector`, in
-    /// tasks for the cores of `shares`.
+    /// Collects the sets of at least `size_min` tokens for `collector`, in tasks for the cores of
+    /// `shares`. `size_min` is at least 1.
     pub(crate) fn new(collector: SetCollector, size_min: usize, shares: Shares) -> Self {
         Self {
             collector,
@@ -156,10 +156,10 @@ impl Gathering {
         }
     }
 
-    /// Takes a batch. With carried columns, its rows are numbered from `first_row` on.
+    /// Takes a batch. If columns are carried, its rows are numbered from `first_row` on.
     ///
     /// # Errors
-    /// If there are too many tokens, or they do not fit the memory.
+    /// If all sets have too many tokens, or if the tokens do not fit into the memory.
     pub(crate) fn take(
         &mut self,
         side: Side,
@@ -181,7 +181,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Makes a task of the batches so far.
+    /// Makes a task of the pending batches.
     fn close(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -203,7 +203,7 @@ impl Gathering {
         self.ready.push_back(GatheringTask { work, counter: None, rows, tokens });
     }
 
-    /// The next task; none until one comes back or, unless `is_ended`, more batches come.
+    /// The next task; `None` until a task returns or, unless `is_ended`, further batches arrive.
     pub(crate) fn task(&mut self, is_ended: bool) -> Option<GatheringTask> {
         if is_ended {
             self.close();
@@ -214,7 +214,7 @@ impl Gathering {
             self.gathers += 1;
             return Some(task);
         }
-        // The size of a table is known when all blocks are there.
+        // The size of a table is known after all blocks have arrived.
         if !is_ended || self.gathers > 0 || self.uncounted.is_empty() {
             return None;
         }
@@ -231,15 +231,15 @@ impl Gathering {
         Some(GatheringTask { work, counter: Some(counter), rows, tokens })
     }
 
-    /// Number of tables that are worth their memory.
+    /// Maximum number of tables that are worth their memory.
     fn tables_max(&self) -> usize {
         let Totals { tokens, token_max, .. } = self.collector.totals();
         let worth = tokens / TOKENS_PER_PLACE / (token_max as usize + 1);
         worth.clamp(1, TABLES_PER_CORE * self.shares.cores)
     }
 
-    /// A table with places for all tokens so far, if there is one for a task. Without memory for
-    /// it, counting at the end reports that.
+    /// A table with places for all tokens so far, if a task can have a table. If there is no memory
+    /// for a table, the count at the end reports the lack.
     fn counter(&mut self) -> Option<TokenCounter> {
         let mut counter = match self.counters.pop() {
             Some(counter) => counter,
@@ -256,7 +256,7 @@ impl Gathering {
         None
     }
 
-    /// Takes a task back that has been done.
+    /// Takes back a task that was done.
     pub(crate) fn landed(&mut self, task: GatheringTask) {
         self.under_way -= 1;
         self.counters.extend(task.counter);
@@ -278,12 +278,12 @@ impl Gathering {
         }
     }
 
-    /// Whether there is so little that one core does it before others could begin.
+    /// Whether the work is so small that one core does it before other cores could begin.
     pub(crate) fn is_small(&self) -> bool {
         self.under_way == 0 && self.collector.totals().tokens < self.shares.tokens_min
     }
 
-    /// Whether a task is under way.
+    /// Whether a task is in work.
     pub(crate) fn is_under_way(&self) -> bool {
         self.under_way > 0
     }
@@ -298,15 +298,15 @@ impl Gathering {
         &mut self.collector
     }
 
-    /// Counts of the rows of tasks that are back.
+    /// Counts of the rows of tasks that have returned.
     pub(crate) fn counts(&self) -> RowCounts {
         self.counts
     }
 
-    /// Begins to sort the sets. No task is under way, and there is none left.
+    /// Begins to sort the sets. No task is in work, and no task is left.
     ///
     /// # Errors
-    /// If the numbers of the tokens do not fit the memory.
+    /// If the numbers of the tokens do not fit into the memory.
     pub(crate) fn sort(self) -> Result<Sorting, SetError> {
         let Self { collector, blocks, uncounted, counters, shares, .. } = self;
         collector.sort_blocks(blocks, &uncounted, counters, shares)
@@ -326,7 +326,7 @@ mod tests {
     use crate::shared::sets::SetCollection;
     use crate::testing::sets::{batch, families};
 
-    /// Sets of all sizes, an empty and a null one, in batches of both sides.
+    /// Sets of all sizes, with an empty set and a null set, in batches of both sides.
     fn batches(of: &[BTreeSet<u32>]) -> Vec<(Side, RecordBatch)> {
         let side = |number: usize| if number % 3 == 2 { Side::Right } else { Side::Left };
         let with_gaps = |number: usize, sets: &[BTreeSet<u32>]| {
@@ -345,7 +345,7 @@ mod tests {
         SetBatch::new(ids, records.column(1).as_list().clone())
     }
 
-    /// The sets with side and id.
+    /// The sets, each with its side and its id.
     fn sets(collection: &SetCollection) -> Vec<(Side, u32, Vec<u32>)> {
         let set =
             |set| (collection.side(set), collection.block().id(set), collection.set(set).to_vec());
@@ -364,7 +364,7 @@ mod tests {
             let (mut expected, mut row) = (RowCounts::default(), 0);
             let mut under_way = Vec::new();
             for (number, (side, records)) in batches(&all).into_iter().enumerate() {
-                // Rows are numbered in the second case.
+                // In the second case, rows are numbered.
                 let first_row = (size_min > 1).then_some(row);
                 row += u32::try_from(records.num_rows()).unwrap();
                 let rows = read(&records);
@@ -404,7 +404,8 @@ mod tests {
         let ids: ArrayRef = Arc::new(UInt32Array::from(vec![4, 5, 6, 7]));
         let columns = [("id", ids), ("set", Arc::new(lists.finish()) as ArrayRef)];
         let records = RecordBatch::try_from_iter(columns).unwrap();
-        // Of duplicates that are gone, a set may be too small; a part of a longer batch is read.
+        // Without its duplicates, a set may be too small; the second case reads a part of a longer
+        // batch.
         for records in [records.clone(), records.slice(1, 2)] {
             let mut gathering =
                 Gathering::new(SetCollector::new(1 << 20), 3, Shares { cores: 2, tokens_min: 1 });

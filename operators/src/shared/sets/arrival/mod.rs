@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `arrived` | Sets in the order of arrival |
 //! | `collector` | Collects the sets of a join as they arrive, then numbers their tokens and sorts them |
-//! | `gathering` | Collects the sets of batches in tasks, which cores can do side by side while others come |
+//! | `gathering` | Collects the sets of batches in tasks, which several cores can do while further
+//! batches arrive |
 //! | `numbering` | Numbers tokens by ascending frequency |
 
 pub(crate) mod arrived;

@@ -1,17 +1,17 @@
 //! Numbers tokens by ascending frequency.
 //!
 //! Every prefix filter needs rare tokens first. Tokens that no two sets of a pair have in common
-//! get the lowest numbers of all: they fill prefixes and have no postings.
+//! get the lowest numbers: such tokens fill prefixes and have no postings.
 //!
 //! ```text
-//! blocks as they come ──► counts by token ──► numbers by token, in the same table
+//! blocks as they arrive ──► counts by token ──► numbers by token, in the same table
 //!                                        └──► a hash table, if tokens are much larger than
 //!                                             their number
 //! ```
 //!
-//! Blocks are counted as soon as they are full, while the source reads the next one on another
-//! core. Tokens are put into order by a counting sort of their frequencies, because there are few
-//! different ones; only the most frequent tokens are compared.
+//! A block is counted as soon as the block is full, while the source reads the next block on
+//! another core. Tokens are put into order by a counting sort of their frequencies, because there
+//! are few different frequencies; only the most frequent tokens are compared.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -34,7 +34,7 @@ struct Frequency {
 /// The numbers of tokens, by token.
 #[derive(Debug)]
 pub(crate) enum Numbers {
-    /// A table by token, if tokens are not much larger than their count.
+    /// A table by token, if the largest token is not much larger than the number of tokens.
     Dense(Vec<u32>),
     Sparse(HashMap<u32, Occurrences, RandomState>),
 }
@@ -51,7 +51,7 @@ impl Numbers {
     }
 }
 
-/// Tokens after which a hash table of tokens is compared with its memory.
+/// Number of tokens after which the memory of a hash table is checked again.
 const CHECKED_TOKENS: usize = 1 << 12;
 
 /// Bytes of an entry of a hash table that is half full.
@@ -60,7 +60,7 @@ const SPARSE_BYTES: usize = 2 * (size_of::<(u32, Occurrences)>() + 1) * 8 / 7;
 /// Name of the tables in errors.
 const TABLES: &str = "the numbers of tokens";
 
-/// Frequencies that are sorted by counting; higher ones are compared.
+/// Number of frequencies that are sorted by counting; higher frequencies are compared.
 const FREQUENCIES: usize = 1 << 12;
 
 /// The numbers of all tokens of a join.
@@ -74,7 +74,7 @@ pub(crate) struct Numbering {
 pub(crate) struct TokenCounts {
     /// Different tokens.
     pub(crate) distinct: u32,
-    /// Tokens that no two sets of a pair have in common. They have the numbers from 0 on.
+    /// Tokens that no two sets of a pair have in common. These tokens have the numbers from 0 on.
     pub(crate) unshared: u32,
 }
 
@@ -94,8 +94,8 @@ impl Totals {
         self.token_max as usize + 1
     }
 
-    /// Whether a table by token is used: up to 4 places per token, it takes less memory than a
-    /// hash table, and one load per token instead of a hash.
+    /// Whether a table by token is used. With up to 4 places per token, such a table takes less
+    /// memory than a hash table, and a look-up is one load instead of a hash.
     fn is_dense(self) -> bool {
         self.tokens > 0 && self.places() / 4 <= self.tokens
     }
@@ -106,7 +106,7 @@ impl Totals {
 pub(crate) struct TokenCounter {
     /// Occurrences per side, by token; a side without tokens has no table.
     tables: [Vec<u32>; 2],
-    /// Bytes of the tables, which are taken from the budget.
+    /// Bytes of the tables, which have been taken from the budget.
     bytes: usize,
 }
 
@@ -116,7 +116,7 @@ impl TokenCounter {
         self.bytes
     }
 
-    /// Counts `tokens`, if tables of `totals` are worth their memory and fit `budget`.
+    /// Counts `tokens`, if tables of `totals` are worth their memory and fit into `budget`.
     pub(crate) fn count(
         &mut self,
         side: Side,
@@ -128,7 +128,7 @@ impl TokenCounter {
             && self.count_within(side, tokens, totals.token_max))
     }
 
-    /// Counts `tokens`, which are up to `token_max`, if there is room for them.
+    /// Counts `tokens`, whose largest token is `token_max`, if the tables have room for the tokens.
     pub(crate) fn count_within(&mut self, side: Side, tokens: &[u32], token_max: u32) -> bool {
         let table = &mut self.tables[side.index()];
         let has_room = (token_max as usize) < table.len();
@@ -139,7 +139,7 @@ impl TokenCounter {
     }
 
     /// Makes room for the tokens of a side, if tables of `totals` are worth their memory and fit
-    /// `budget`.
+    /// into `budget`.
     pub(crate) fn make_room(
         &mut self,
         side: Side,
@@ -151,7 +151,7 @@ impl TokenCounter {
         }
         let table = &mut self.tables[side.index()];
         if table.len() < totals.places() {
-            // A quarter more, so that a table is seldom copied.
+            // A quarter of the room is spare, so that a table is seldom copied.
             let places = totals.places() + totals.places() / 4;
             let bytes = (places - table.len()) * size_of::<u32>();
             budget.take(TABLES, bytes)?;
@@ -162,7 +162,7 @@ impl TokenCounter {
         Ok(true)
     }
 
-    /// Adds what `other` has counted.
+    /// Adds the occurrences that `other` has counted.
     pub(crate) fn add(&mut self, other: Self) {
         self.bytes += other.bytes;
         for (table, mut other) in self.tables.iter_mut().zip(other.tables) {
@@ -173,10 +173,10 @@ impl TokenCounter {
         }
     }
 
-    /// Numbers the tokens of `blocks`, of which `uncounted` have not been counted.
+    /// Numbers the tokens of `blocks`. The blocks `uncounted` have not been counted.
     ///
     /// # Errors
-    /// If the tables do not fit `budget`.
+    /// If the tables do not fit into `budget`.
     pub(crate) fn finish<'a>(
         mut self,
         blocks: impl Iterator<Item = (Side, &'a [u32])>,
@@ -207,15 +207,15 @@ fn frequency([left, right]: Occurrences, token: u32, is_two_sided: bool) -> Freq
 }
 
 /// Numbers tokens by ascending frequency. `table` and `right` have the occurrences of each token on
-/// the left and the right side; the numbers replace the occurrences in `table`.
+/// the left and on the right side. The numbers replace the occurrences in `table`.
 fn dense(mut table: Vec<u32>, right: &[u32], is_two_sided: bool) -> Numbering {
     table.resize(table.len().max(right.len()), 0);
     let key = |token: usize, left: u32| {
         let right = right.get(token).copied().unwrap_or(0);
         frequency([left, right], count(token), is_two_sided)
     };
-    // Classes are in the order of the numbers. The last one of the shared and of the other tokens
-    // has all high frequencies.
+    // Classes are in the order of the numbers. The last class of the shared tokens, and the last
+    // class of the other tokens, has all high frequencies.
     let class = |key: &Frequency| {
         let low = (key.occurrences as usize).min(FREQUENCIES - 1);
         if key.is_shared { FREQUENCIES + low } else { low }
@@ -260,7 +260,7 @@ fn sparse<'a>(
 ) -> Result<Numbering, BudgetFull> {
     let mut table: HashMap<u32, Occurrences, RandomState> = HashMap::default();
     for (side, tokens) in blocks {
-        // Checked every so often: the set of a block may be of any size.
+        // The memory is checked after each chunk, since the set of a block may have any size.
         for tokens in tokens.chunks(CHECKED_TOKENS) {
             budget.reserve(TABLES, (table.len() + tokens.len()) * SPARSE_BYTES)?;
             for &token in tokens {

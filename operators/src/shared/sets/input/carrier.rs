@@ -1,4 +1,4 @@
-//! Carried columns while the sets are collected.
+//! Carried columns during the collection of the sets.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -7,7 +7,7 @@ use crate::shared::columns::carry::CarriedRows;
 use crate::shared::sets::error::SetError;
 use crate::shared::sets::side::Side;
 
-/// Collects the ids and columns of input rows per side.
+/// Collects the ids and the carried columns of input rows, per side.
 #[derive(Debug)]
 pub(crate) struct Carrier {
     schemas: [SchemaRef; 2],
@@ -16,21 +16,21 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// A carrier for columns of these schemas, of the left and the right input. A self-join has
+    /// A carrier for columns with the schemas of the left and the right input. A self-join passes
     /// the same schema twice.
     pub(crate) fn new(schemas: [SchemaRef; 2]) -> Self {
         Self { schemas, rows: [Vec::new(), Vec::new()], ids: [Vec::new(), Vec::new()] }
     }
 
-    /// Adds the columns of a batch and returns their bytes. Each of its rows must then get a
-    /// [number](Self::number_rows).
+    /// Adds the columns of a batch, and returns their bytes. Afterwards each row of the batch must
+    /// get a [number](Self::number_rows).
     pub(crate) fn add(&mut self, side: Side, rows: RecordBatch) -> usize {
         let bytes = rows.get_array_memory_size();
         self.rows[side.index()].push(rows);
         bytes
     }
 
-    /// Notes the ids of the next rows of `side`, and returns the number of the first one.
+    /// Notes the ids of the next rows of `side`, and returns the number of the first row.
     ///
     /// # Errors
     /// If a number exceeds 32 bits.
@@ -44,7 +44,7 @@ impl Carrier {
         Ok(first)
     }
 
-    /// Per side: the ids of all rows, and their columns in batches of `batch_bytes`.
+    /// For each side, the ids of all rows, and their columns in batches of `batch_bytes` bytes.
     pub(crate) fn finish(
         self,
         batch_bytes: usize,

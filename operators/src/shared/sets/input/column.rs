@@ -7,7 +7,7 @@
 //!           without nulls         a dictionary of all inputs
 //! ```
 //!
-//! Lists of UInt32 that ascend go through without a copy.
+//! Lists of UInt32 that ascend pass without a copy.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const EXPECTED: &str = "a list of integers or of texts";
 #[derive(Debug, Clone)]
 pub(crate) struct SetInput {
     column: ColumnInput,
-    /// Type of the items in results, of all inputs of a stage.
+    /// Type of the items in results, which is the same for all inputs of a stage.
     item: DataType,
 }
 
@@ -48,7 +48,7 @@ impl SetInput {
     ///
     /// # Errors
     /// If an input has no such column, or its type is no list of integers or texts; if one input
-    /// has texts and the other numbers; or if two dictionaries have numbered the tokens.
+    /// has texts and another input has numbers; or if two dictionaries have numbered the tokens.
     pub(crate) fn bind(inputs: &[SchemaRef], text: &str) -> Result<Vec<Self>, BindError> {
         let bind = |schema| {
             let (column, found) = ColumnInput::bind(schema, text, "set")?;
@@ -87,8 +87,8 @@ impl SetInput {
         &self.item
     }
 
-    /// The sets of a batch: lists of the items as they are counted, without nulls, in any order.
-    /// Faults are noted. A row with a fault may have any set.
+    /// The sets of a batch: lists of items, in the type in which items are counted, without nulls,
+    /// in any order. Faults are noted. A row with a fault may have any set.
     ///
     /// # Errors
     /// If the lists have more than 2^31 - 1 items.
@@ -116,11 +116,11 @@ impl SetInput {
         Ok(ListArray::try_new(field, offsets, items, nulls)?)
     }
 
-    /// As [`Self::of`], for an operator that reads nothing but the sets of `input`: the rows that
-    /// `bad` sees are null.
+    /// As [`Self::of`], for an operator that reads only the sets of `input`. The rows that `bad`
+    /// takes become nulls.
     ///
     /// # Errors
-    /// As [`Self::of`], or if a row has a fault and the run ends with it.
+    /// As [`Self::of`], or if a row has a fault that ends the run.
     pub(crate) fn usable(
         &self,
         input: usize,
@@ -133,7 +133,7 @@ impl SetInput {
         Ok(hide(sets, &faults))
     }
 
-    /// Items as they are counted. Texts of a dictionary stay there.
+    /// Items in the type in which items are counted. Texts of a dictionary stay in the dictionary.
     fn native(&self, items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         if let (DataType::Dictionary(..), DataType::Utf8) = (items.data_type(), &self.item) {
             let keys = DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8));
@@ -144,7 +144,8 @@ impl SetInput {
     }
 }
 
-/// The type in results of the items of lists of the type `list`; `None` if these are no sets.
+/// The type in results of the items of lists of the type `list`; `None` if the type is no type of
+/// sets.
 fn item_type(list: &DataType) -> Option<DataType> {
     let (DataType::List(item)
     | DataType::LargeList(item)
@@ -161,7 +162,7 @@ fn item_type(list: &DataType) -> Option<DataType> {
     }
 }
 
-/// A type that has the items of both types; `None` if there is none.
+/// A type that has the items of both types; `None` if no type has both.
 fn common_type(one: &DataType, other: &DataType) -> Option<DataType> {
     let has = |kind| *one == kind || *other == kind;
     let both = |is: fn(&DataType) -> bool| is(one) && is(other);
@@ -171,7 +172,7 @@ fn common_type(one: &DataType, other: &DataType) -> Option<DataType> {
     if both(DataType::is_unsigned_integer) {
         return Some(if has(DataType::UInt64) { DataType::UInt64 } else { DataType::UInt32 });
     }
-    // No integer of 64 bits has the numbers of both.
+    // No integer type of 64 bits has the values of both UInt64 and a type with negative numbers.
     if !both(DataType::is_integer) || has(DataType::UInt64) {
         return None;
     }
@@ -179,12 +180,12 @@ fn common_type(one: &DataType, other: &DataType) -> Option<DataType> {
     Some(if is_wide { DataType::Int64 } else { DataType::Int32 })
 }
 
-/// `sets`, null in the rows that have a fault.
+/// `sets`, with nulls in the rows that have a fault.
 pub(crate) fn hide(sets: ListArray, faults: &Faults) -> ListArray {
     if faults.are_none() { sets } else { faults.hide(&sets).as_list::<i32>().clone() }
 }
 
-/// Notes the rows with an item that is null, if a null is a fault.
+/// Notes the rows with a null item, if a null is a fault.
 fn note_null_items(sets: &ListArray, name: &str, faults: &mut Faults) {
     let nulls = sets.values().logical_nulls().filter(|nulls| nulls.null_count() > 0);
     let Some(nulls) = nulls.filter(|_| faults.have_nulls()) else { return };
@@ -196,13 +197,13 @@ fn note_null_items(sets: &ListArray, name: &str, faults: &mut Faults) {
     }
 }
 
-/// Lists without the items that are null.
+/// Lists without null items.
 fn without_null_items(sets: ListArray) -> Result<ListArray, ArrowError> {
     let Some(valid) = sets.values().logical_nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Ok(sets);
     };
     let valid = valid.into_inner();
-    // Items before each end that are valid.
+    // Number of valid items before each end.
     let mut before = 0;
     let lengths = sets.value_offsets().windows(2).map(|ends| {
         let [begin, end] = [ends[0], ends[1]].map(|end| end.unsigned_abs() as usize);
@@ -218,15 +219,15 @@ fn without_null_items(sets: ListArray) -> Result<ListArray, ArrowError> {
     ListArray::try_new(field, offsets, items, sets.nulls().cloned())
 }
 
-/// Numbers of 32 bits for the items of sets: equal ones for equal items of all inputs.
+/// Numbers of 32 bits for the items of sets. Equal items of all inputs have equal numbers.
 pub(crate) enum TokenNumbers {
-    /// Each item is its number.
+    /// Each item is its own number.
     Own,
     Named(Box<ItemNames>),
 }
 
 impl TokenNumbers {
-    /// Numbers of the items of the type `item`.
+    /// Numbers for the items of the type `item`.
     pub(crate) fn new(item: &DataType) -> Self {
         let is_own = item.is_integer() && item.primitive_width() <= Some(size_of::<u32>());
         if is_own {
@@ -235,10 +236,11 @@ impl TokenNumbers {
         Self::Named(Box::new(ItemNames::new(item).expect("items of sets have names")))
     }
 
-    /// The sets with the numbers of their items. Of `budget`, all but the numbers has been taken.
+    /// The sets with the numbers of their items. All other memory in use has been taken from
+    /// `budget`.
     ///
     /// # Errors
-    /// If new items do not fit the memory.
+    /// If new items do not fit into the memory.
     pub(crate) fn number(
         &mut self,
         sets: ListArray,
@@ -261,7 +263,7 @@ impl TokenNumbers {
     }
 }
 
-/// The sets of a batch, each with the number of its row.
+/// The sets of a batch, with an id for each row.
 #[derive(Debug, Clone)]
 pub(crate) struct SetBatch {
     ids: UInt32Array,
@@ -280,12 +282,12 @@ impl SetBatch {
         self.ids.len()
     }
 
-    /// Number of tokens of all rows, those of null rows and duplicates too.
+    /// Number of tokens of all rows, including the tokens of null rows and duplicates.
     pub(crate) fn tokens(&self) -> usize {
         self.tokens_of(0..self.len())
     }
 
-    /// The sets in ascending order and without duplicates. Sets that are so are not copied.
+    /// The sets in ascending order and without duplicates. Sets that have this form are not copied.
     pub(crate) fn ascending(self) -> Self {
         let offsets = self.sets.value_offsets();
         let [first, last] = [offsets[0], offsets[self.len()]].map(place);
@@ -310,7 +312,7 @@ impl SetBatch {
         [place(ends[0]), place(ends[1])]
     }
 
-    /// Number of tokens of consecutive rows. Tokens behind a null row are counted, too.
+    /// Number of tokens of consecutive rows, including the tokens behind null rows.
     pub(crate) fn tokens_of(&self, rows: Range<usize>) -> usize {
         let [begin, end] = [rows.start, rows.end].map(|row| self.sets.value_offsets()[row]);
         place(end - begin)
@@ -320,8 +322,8 @@ impl SetBatch {
         self.sets.values().as_primitive::<UInt32Type>().values()
     }
 
-    /// Ids, offsets and tokens of all rows, if none is null and each has `size_min` tokens or more,
-    /// which is at least one.
+    /// Ids, offsets and tokens of all rows, if no row is null and each row has at least `size_min`
+    /// tokens; `size_min` is at least one.
     pub(crate) fn whole(&self, size_min: usize) -> Option<(&[u32], &[i32], &[u32])> {
         let Self { ids, sets } = self;
         if ids.null_count() + sets.null_count() > 0 {
@@ -333,7 +335,7 @@ impl SetBatch {
         (smallest >= size_min.max(1)).then(|| (&ids.values()[..], offsets, self.all_tokens()))
     }
 
-    /// Id and tokens of a row; `None` if either is null.
+    /// Id and tokens of a row; `None` if the id or the set is null.
     pub(crate) fn get(&self, row: usize) -> Option<(u32, &[u32])> {
         if self.ids.is_null(row) || self.sets.is_null(row) {
             return None;

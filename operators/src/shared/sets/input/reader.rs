@@ -18,12 +18,12 @@ use crate::shared::budget::Budget;
 use crate::shared::columns::{SetsBuilder, sets_schema};
 use crate::shared::names::ItemNames;
 
-/// Ids of 32 bits.
+/// Number of ids of 32 bits.
 const ID_COUNT: u64 = 1 << 32;
 
 /// Reads sets of numbers or texts, in any order and with duplicates, as sets of strictly ascending
-/// numbers with ids. Texts are numbered in the order of their first occurrence; sets that are to be
-/// joined are read by one reader.
+/// numbers with ids. Texts are numbered in the order of their first occurrence, so one reader reads
+/// all sets that are to be joined.
 ///
 /// # Examples
 /// ```
@@ -44,7 +44,7 @@ const ID_COUNT: u64 = 1 << 32;
 /// ```
 #[derive(Default)]
 pub struct SetReader {
-    /// The texts, once there were some.
+    /// The texts, after the first set of texts.
     texts: Option<ItemNames>,
     has_numbers: bool,
 }
@@ -57,14 +57,14 @@ impl fmt::Debug for SetReader {
     }
 }
 
-/// Why sets were not read.
+/// Reason why sets were not read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetReadError {
-    /// The column is of another type.
+    /// The column has another type.
     #[error("the sets are {found}; expected lists of whole numbers or of texts")]
     Type {
-        /// Its type.
+        /// The type of the column.
         found: DataType,
     },
     /// A token is null.
@@ -81,7 +81,7 @@ pub enum SetReadError {
         /// The token.
         token: String,
     },
-    /// Sets of texts follow sets of numbers, or the other way round.
+    /// Sets of texts follow sets of numbers, or sets of numbers follow sets of texts.
     #[error("some sets have numbers and others have texts; all sets need tokens of one kind")]
     Mixed,
     /// There are too many sets.
@@ -90,7 +90,7 @@ pub enum SetReadError {
         /// The row.
         row: u64,
     },
-    /// Some thousand rows have more elements than offsets of 32 bits tell apart.
+    /// The rows have more elements than offsets of 32 bits can count.
     #[error("lists of {elements} elements in {rows} rows: a batch has at most {}", i32::MAX)]
     Long {
         /// Number of elements.
@@ -104,26 +104,26 @@ pub enum SetReadError {
 }
 
 impl SetReader {
-    /// A reader that has read no set.
+    /// A reader that has not read any set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The sets of a column of lists, as a batch of `id` (from `first_id` on) and `set`. A null is
-    /// read as an empty set, which is similar to no set. Sets of UInt32 that ascend strictly are
-    /// not copied. Refused sets leave the reader as it was.
+    /// Reads a column of lists as a batch of `id` (from `first_id` on) and `set`. A null is read as
+    /// an empty set, which is similar to no set. Sets of UInt32 that ascend strictly are not
+    /// copied. After an error, the reader is unchanged.
     ///
     /// # Errors
-    /// If the column has another type, a token is null or no number of 32 bits, or there are more
-    /// than 2^32 sets.
+    /// If the column has another type, if a token is null or no number of 32 bits, or if there are
+    /// more than 2^32 sets.
     pub fn read(&mut self, first_id: u64, sets: &ArrayRef) -> Result<RecordBatch, SetReadError> {
         let sets = lists(sets)?;
         let end = first_id + sets.len() as u64;
         if end > ID_COUNT {
             return Err(SetReadError::Ids { row: ID_COUNT });
         }
-        // None of them is lost.
+        // The check above makes sure that no id is lost.
         let ids = (first_id..end).filter_map(|id| u32::try_from(id).ok());
         let values = sets.values();
         if let Some(row) = row_of_null(&sets) {
@@ -151,14 +151,15 @@ impl SetReader {
                 let numbers = self.number(&texts)?;
                 Ok(built(ids, &sets, &numbers))
             }
-            // A column of empty lists, as programs make it without types.
+            // The column has empty lists only, in the form that programs without types give such a
+            // column.
             DataType::Null => Ok(built(ids, &sets, &[])),
             _ => Err(SetReadError::Type { found: sets.data_type().clone() }),
         }
     }
 
     fn note_numbers(&mut self) -> Result<(), SetReadError> {
-        // Refused sets leave the reader as it was.
+        // After an error, the reader has to be unchanged.
         if self.texts.is_some() {
             return Err(SetReadError::Mixed);
         }
@@ -189,8 +190,8 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
-/// A column of lists as lists with offsets of 32 bits, without the values of other rows: a part of
-/// a longer column costs as much as its own rows.
+/// A column of lists as lists with offsets of 32 bits, without the values of other rows. A part of
+/// a longer column therefore costs only its own rows.
 ///
 /// # Errors
 /// If the column has another type, or its rows have more than 2^31 - 1 values.
@@ -232,7 +233,7 @@ fn range(sets: &ListArray, row: usize) -> Range<usize> {
     end(ends[0])..end(ends[1])
 }
 
-/// The first row with a token that is null.
+/// The first row with a null token.
 fn row_of_null(sets: &ListArray) -> Option<usize> {
     let nulls = sets.values().logical_nulls().filter(|nulls| nulls.null_count() > 0)?;
     (0..sets.len()).find(|&row| range(sets, row).any(|token| nulls.is_null(token)))
@@ -254,7 +255,7 @@ fn narrow(sets: &ListArray) -> Result<Vec<u32>, SetReadError> {
             return Err(SetReadError::Range { row: row as u64, token });
         }
     }
-    // Tokens of no row may be anything.
+    // Tokens outside of the rows may have any value.
     Ok(wide.values().iter().map(|&token| u32::try_from(token).unwrap_or(0)).collect())
 }
 
@@ -352,7 +353,7 @@ mod tests {
         }
         let error = reader.read(0, &numbers(&[&[1]])).unwrap_err();
         assert!(matches!(error, SetReadError::Mixed));
-        // The reader goes on after sets that it has refused.
+        // The reader continues after sets that the reader has refused.
         assert_eq!(sets_of(&reader.read(1, &texts(&[&["c"]])).unwrap()), [(1, vec![2])]);
     }
 

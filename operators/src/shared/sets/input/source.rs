@@ -26,7 +26,7 @@ impl SetSource {
     /// The ids, sets and carried columns of each of `inputs`.
     ///
     /// # Errors
-    /// If an input does not have them, or sets of inputs cannot be joined.
+    /// If an input lacks a column, or if the sets of the inputs cannot be joined.
     pub(crate) fn bind(
         inputs: &[SchemaRef],
         id: Option<&str>,
@@ -46,7 +46,7 @@ impl SetSource {
         Ok(columns.map(source).collect())
     }
 
-    /// Reads ids that do not come out.
+    /// Reads ids that are not in the output.
     pub(crate) fn with_unseen_ids(self, schema: &SchemaRef) -> Self {
         let ids = self.ids.unseen();
         let carried = CarriedColumns::new(schema, &ids, Vec::new());
@@ -63,22 +63,22 @@ impl SetSource {
         &self.carried
     }
 
-    /// The carried columns of left and right sets.
+    /// The carried columns of left sets and of right sets.
     pub(crate) fn carried_of(sources: &[Self]) -> [&CarriedColumns; 2] {
         [0, sources.len() - 1].map(|input| &sources[input].carried)
     }
 
-    /// A carrier for the carried columns, if there are any.
+    /// A carrier for the carried columns, if columns are carried.
     pub(crate) fn carrier(sources: &[Self]) -> Option<Carrier> {
         let carried = Self::carried_of(sources);
         let schemas = carried.map(|carried| Arc::clone(carried.schema()));
         carried.iter().any(|carried| !carried.is_empty()).then(|| Carrier::new(schemas))
     }
 
-    /// The ids and sets of the next batch of `input`: the sets of rows that `bad` sees are null.
+    /// The ids and sets of the next batch of `input`. The sets of rows that `bad` takes are null.
     ///
     /// # Errors
-    /// If a row has a fault and the run ends with it, or there are too many rows.
+    /// If a row has a fault that ends the run, or if there are too many rows.
     pub(crate) fn read(
         &mut self,
         input: usize,

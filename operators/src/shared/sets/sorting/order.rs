@@ -1,15 +1,16 @@
 //! The order of sets in a collection: by size, side and tokens.
 //!
-//! Sizes are few, so sets are put into runs of one size and side by counting. Within a run, sets
-//! are compared by their first tokens, as many as fit into a place; their other tokens, each set a
-//! miss of the cache, are read when those are equal.
+//! There are few sizes, so sets are put into runs of one size and side by counting. Within a run,
+//! sets are compared by their first tokens, as many tokens as fit into a place. Only if the first
+//! tokens are equal are the other tokens read, which costs a cache miss per set.
 
 use crate::shared::sets::arrival::arrived::ArrivedBlock;
 
 /// Place of a set among the blocks, with its first tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SetPlace {
-    /// First tokens, the first one in the highest bits; as many for all sets of a run.
+    /// First tokens, with the first token in the highest bits. All sets of a run have the same
+    /// number of tokens here.
     prefix: u64,
     pub(crate) block: u32,
     pub(crate) index: u32,
@@ -25,7 +26,7 @@ pub(crate) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
     let longest = sizes().max().unwrap_or(0) as usize;
     let bits = token_bits(blocks);
     let kept = (u64::BITS / bits) as usize;
-    // Start of each run; not longer than the tokens of the longest set.
+    // Start of each run. The list has an entry for each size up to the longest set, per side.
     let mut starts = vec![0_u32; 2 * (longest + 1)];
     for block in blocks {
         for ends in block.offsets.windows(2) {
@@ -48,14 +49,15 @@ pub(crate) fn in_order(blocks: &[ArrivedBlock]) -> Vec<SetPlace> {
         }
     }
     let tokens = |place: &SetPlace| blocks[place.block as usize].set(place.index as usize);
-    // The starts have become ends.
+    // Each start has become the end of its run.
     let mut begin = 0;
     for end in starts {
         let run = &mut places[begin..end as usize];
-        // By the first tokens alone: a comparison of words is no branch, and few sets need more.
+        // The first tokens alone are compared: a comparison of words needs no branch, and few sets
+        // need further tokens.
         run.sort_unstable_by_key(|place| place.prefix);
         for equal in run.chunk_by_mut(|left, right| left.prefix == right.prefix) {
-            // Equal sets become neighbours, which GroupJoin and the caches gain from; arrival
+            // Equal sets become neighbours, from which GroupJoin and the caches gain. Arrival
             // breaks ties, so that the order does not depend on the sort.
             equal.sort_unstable_by(|left, right| {
                 let arrival = (left.block, left.index).cmp(&(right.block, right.index));
@@ -81,7 +83,7 @@ fn size(ends: &[u32]) -> u32 {
     ends[1] - ends[0]
 }
 
-/// Number of the run that a set of `block` belongs to.
+/// Number of the run of a set of `block`.
 fn run(block: &ArrivedBlock, ends: &[u32]) -> usize {
     2 * size(ends) as usize + block.side.index()
 }

@@ -1,12 +1,12 @@
-//! Sorts collected sets in rounds of tasks, which cores can do side by side.
+//! Sorts collected sets in rounds of tasks, which several cores can do at the same time.
 //!
 //! ```text
 //! blocks of arrival ──► renumber: tokens by frequency, sets on shelves ──► order ──► collection
 //!                       a task for each part of the blocks          a task for each shelf
 //! ```
 //!
-//! A task owns its data, so it can run anywhere; the round after it begins when all tasks of a
-//! round are back. The collection does not depend on the number of cores.
+//! A task owns its data, so any thread can run the task. A round begins after all tasks of the
+//! round before have returned. The collection does not depend on the number of cores.
 
 use std::mem;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Sorting {
     is_two_sided: bool,
     counts: TokenCounts,
     budget: Budget,
-    /// Bytes to be given back when the sets are on shelves, and when they are in the collection.
+    /// Bytes to give back when the sets are on shelves, and when the sets are in the collection.
     temporary: [usize; 2],
 }
 
@@ -91,7 +91,7 @@ impl SortingTask {
         }
     }
 
-    /// Its share of all the work, to be compared with that of other tasks.
+    /// The share of the task in all the work, to be compared with the shares of other tasks.
     pub(crate) fn weight(&self) -> u64 {
         match &self.0 {
             Work::Renumber(numbered) => {
@@ -119,7 +119,7 @@ impl Sorting {
     /// If there is not enough memory.
     pub(crate) fn new(collected: Collected, shares: Shares) -> Result<Self, SetError> {
         let Collected { blocks, numbering, is_two_sided, temporary, mut budget } = collected;
-        // An unknown level is an error of the operator; the order is the same on all of them.
+        // The operator reports an unknown level; the order is the same at all levels.
         let isa = Isa::selected().unwrap_or(Isa::Scalar);
         let plan = Arc::new(ShelfPlan::new(&blocks, shares));
         let arrived = blocks.iter().map(|block| block.tokens.len()).max().unwrap_or(0);
@@ -145,7 +145,7 @@ impl Sorting {
         })
     }
 
-    /// The next task; none until one comes back.
+    /// The next task; `None` until a task returns.
     pub(crate) fn task(&mut self) -> Option<SortingTask> {
         Some(SortingTask(match &mut self.step {
             Step::Renumber(round) => Work::Renumber(round.task()?),
@@ -153,7 +153,7 @@ impl Sorting {
         }))
     }
 
-    /// Takes a task back that has been done. The collection, if it was the last one.
+    /// Takes back a task that was done. Returns the collection after the last task.
     ///
     /// # Errors
     /// If there is not enough memory for the next round.
@@ -176,7 +176,8 @@ impl Sorting {
     fn order(&mut self, parts: Vec<Shelves>) -> Result<(), SetError> {
         let Self { plan, budget, .. } = self;
         budget.give_back(mem::take(&mut self.temporary[0]));
-        // The bytes of the sets are taken already, but for their sides and the shelves under way.
+        // The bytes of the sets have been taken, except for the bytes of their sides and of the
+        // shelves in work.
         budget.take(SORTED, plan.sets())?;
         let shelf_bytes = plan.shelf_bytes_max();
         budget.take(SORTED, shelf_bytes)?;
@@ -200,12 +201,12 @@ impl Sorting {
         Ok(SortedPart::join(parts, self.is_two_sided, self.counts, budget.clone()))
     }
 
-    /// Whether there is a task for one core only.
+    /// Whether the work is a task for one core only.
     pub(crate) fn is_small(&self) -> bool {
         self.plan.parts() == 1
     }
 
-    /// Does all tasks here.
+    /// Does all tasks on this thread.
     ///
     /// # Errors
     /// As [`Self::landed`].

@@ -5,11 +5,11 @@
 //!     each dropped once its sets are on shelves        each dropped once it is in the collection
 //! ```
 //!
-//! A collection has its sets by size, and each block of arrival has sets of all sizes. Copied
-//! straight from the blocks, all tokens would be in memory twice, and each set would be read from
-//! elsewhere. A shelf has the sets of some consecutive sizes, so it is emptied as a whole, and only
-//! one of them is held twice. A collection of few tokens has one shelf, which is the blocks of
-//! arrival.
+//! A collection has its sets in the order of size, and each block of arrival has sets of all sizes.
+//! If sets were copied directly from the blocks, all tokens would be in memory twice, and each set
+//! would be read from a distant place. A shelf has the sets of some consecutive sizes, so a shelf
+//! is emptied as a whole, and only one shelf is held twice. A collection of few tokens has one
+//! shelf, which consists of the blocks of arrival.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use crate::shared::sets::Shares;
 use crate::shared::sets::arrival::arrived::ArrivedBlock;
 use crate::shared::sets::collection::SortedPart;
 
-/// Collections of fewer tokens, 32 MiB, have one shelf: putting sets on shelves takes longer than
-/// reading them from elsewhere, and nobody misses the memory.
+/// Collections of fewer tokens (32 MiB) have one shelf: putting the sets on shelves takes longer
+/// than reading the sets from distant places, and the additional memory is small.
 const FEW_TOKENS: usize = 1 << 23;
 
-/// Tokens of a shelf, where sets of one size are not more: at least this many,
+/// Minimum tokens of a shelf. If the sets of one size have more, the shelf has more.
 const SHELF_TOKENS_MIN: usize = 1 << 17;
-/// and at least this part of all.
+/// A shelf has at least one part in `SHELVES` of all tokens.
 const SHELVES: usize = 24;
 
-/// Blocks of a shelf. One of them is being filled, so memory for as many tokens is unused.
+/// Blocks per shelf. One block is being filled, so the memory for its tokens is unused.
 const BLOCKS_PER_SHELF: usize = 8;
 
-/// Parts for each core, so that none waits long for the slowest one.
+/// Parts per core, so that no core waits long for the slowest core.
 const PARTS_PER_CORE: usize = 2;
 
-/// Sets whose memory is fetched ahead.
+/// Distance, in sets, at which memory is fetched ahead.
 const AHEAD: usize = 12;
 
 /// Tokens of a line of the cache.
@@ -49,11 +49,11 @@ const SORTED_SET_BYTES: usize = 2 * size_of::<u32>() + 1;
 /// The shelf of each size.
 #[derive(Debug)]
 pub(crate) struct ShelfPlan {
-    /// By size.
+    /// The number of the shelf, by size.
     shelf_of: Vec<u8>,
-    /// Sets and tokens of each shelf.
+    /// Number of sets and of tokens of each shelf.
     shelves: Vec<(usize, usize)>,
-    /// Parts of the sets that are put on shelves side by side.
+    /// Number of parts of the sets that are put on shelves at the same time.
     parts: usize,
     /// Tokens of a block of a shelf.
     block_tokens: usize,
@@ -78,7 +78,7 @@ impl ShelfPlan {
     fn with_shelves_of(tokens_min: usize, blocks: &[ArrivedBlock], shares: Shares) -> Self {
         let sizes = || blocks.iter().flat_map(|block| block.offsets.windows(2).map(size));
         let longest = sizes().max().unwrap_or(0) as usize;
-        // As long as the longest set.
+        // The counts have an entry for each size up to the longest set.
         let mut counts = vec![0_usize; longest + 1];
         sizes().for_each(|size| counts[size as usize] += 1);
         let tokens: usize = counts.iter().enumerate().map(|(size, sets)| size * sets).sum();
@@ -102,7 +102,8 @@ impl ShelfPlan {
             }
             held_tokens += size * sets;
             held_sets += sets;
-            // Each shelf but the last has, with the size after it, more than `per_shelf` tokens.
+            // Each shelf but the last has, together with the size after it, more than `per_shelf`
+            // tokens.
             let shelf = u8::try_from(plan.shelves.len()).expect("at most twice `SHELVES`");
             plan.shelf_of.push(shelf);
         }
@@ -110,12 +111,12 @@ impl ShelfPlan {
         plan
     }
 
-    /// Parts of the sets that are put on shelves side by side.
+    /// Number of parts of the sets that are put on shelves at the same time.
     pub(crate) fn parts(&self) -> usize {
         self.parts
     }
 
-    /// Sets and tokens of each shelf.
+    /// Number of sets and of tokens of each shelf.
     pub(crate) fn shelves(&self) -> &[(usize, usize)] {
         &self.shelves
     }
@@ -125,8 +126,8 @@ impl ShelfPlan {
         self.sets
     }
 
-    /// Maximum bytes of shelves without a set in them: in each part, one block of each shelf is not
-    /// full, and one block of arrival is still there after its sets are on shelves.
+    /// Maximum bytes of shelves without a set: in each part, one block of each shelf is not full,
+    /// and one block of arrival still exists after its sets were put on shelves.
     pub(crate) fn unused_bytes(&self, sides: usize, arrived_tokens: usize) -> usize {
         if self.shelves.len() == 1 {
             return 0;
@@ -135,8 +136,8 @@ impl ShelfPlan {
         size_of::<u32>() * self.parts * (open + arrived_tokens)
     }
 
-    /// Bytes that are needed only while the collection is filled: a second copy of one shelf, and
-    /// the places of its sets.
+    /// Bytes that are needed only while the collection is filled: for a second copy of one shelf,
+    /// and for the places of its sets.
     pub(crate) fn shelf_bytes_max(&self) -> usize {
         let bytes = |&(sets, tokens): &(usize, usize)| {
             size_of::<u32>() * tokens + (SORTED_SET_BYTES + SET_PLACE_BYTES) * sets
@@ -149,7 +150,7 @@ impl ShelfPlan {
         size_of::<u32>() * self.tokens + (SORTED_SET_BYTES - 1) * self.sets
     }
 
-    /// Whether the memory of shelves goes back to the system, since there are many tokens.
+    /// Whether the memory of shelves returns to the system, because there are many tokens.
     fn is_large(&self) -> bool {
         self.tokens >= FEW_TOKENS
     }
@@ -171,7 +172,8 @@ pub(crate) struct Shelves {
 #[derive(Debug, Default)]
 struct Shelf {
     blocks: Vec<ArrivedBlock>,
-    /// By side: one more than the index of the block that is being filled, or 0.
+    /// For each side, one more than the index of the block that is being filled; 0 without such a
+    /// block.
     open: [usize; 2],
 }
 
@@ -193,13 +195,14 @@ impl Shelves {
             let shelf = &mut shelves[usize::from(plan.shelf_of[tokens.len()])];
             let open = shelf.room(&block, tokens.len(), plan.block_tokens);
             open.push(id, tokens);
-            // The next set of about this size goes there: fetched while others go elsewhere.
+            // The next set of about this size goes to this place, which is fetched while other sets
+            // go to other places.
             let end = open.tokens.len();
             fetch(&open.tokens, end..end + tokens.len() + 1);
         }
     }
 
-    /// The shelves of all `parts`, whose sets came one after the other.
+    /// The shelves of all `parts`; the sets of a part precede the sets of the next part.
     pub(crate) fn of_parts(plan: &ShelfPlan, parts: Vec<Self>) -> Vec<FilledShelf> {
         let shelf = || FilledShelf { blocks: Vec::new(), is_large: plan.is_large() };
         let mut filled: Vec<FilledShelf> =
@@ -217,7 +220,7 @@ impl Shelves {
 #[derive(Debug, Default)]
 pub(crate) struct FilledShelf {
     blocks: Vec<ArrivedBlock>,
-    /// Whether its memory goes back to the system.
+    /// Whether the memory of the shelf returns to the system.
     is_large: bool,
 }
 
@@ -227,10 +230,11 @@ impl FilledShelf {
         self.blocks.iter().map(|block| block.tokens.len()).sum()
     }
 
-    /// Appends its sets by size, side and tokens.
+    /// Appends the sets of the shelf by size, side and tokens.
     pub(crate) fn append_to(self, sorted: &mut SortedPart) {
         append(&self.blocks, sorted);
-        // The index of a join takes their place: kept by the allocator, they would add to it.
+        // The index of a join takes the place of this memory. Memory that the allocator kept would
+        // add to the memory of the index.
         if self.is_large {
             for ArrivedBlock { ids, offsets, tokens, .. } in self.blocks {
                 [ids, offsets, tokens].into_iter().for_each(drop_pages);
@@ -240,7 +244,7 @@ impl FilledShelf {
 }
 
 impl Shelf {
-    /// The block for a set of `tokens` tokens of the side of `of`.
+    /// The block for a set of `tokens` tokens, of the side of the block `of`.
     fn room(&mut self, of: &ArrivedBlock, tokens: usize, block_tokens: usize) -> &mut ArrivedBlock {
         let open = &mut self.open[of.side.index()];
         let is_room = *open > 0 && {
@@ -259,7 +263,7 @@ impl Shelf {
 fn append(blocks: &[ArrivedBlock], sorted: &mut SortedPart) {
     let places: Vec<SetPlace> = in_order(blocks);
     for (number, place) in places.iter().enumerate() {
-        // Sets are anywhere in the shelf: their misses of the cache overlap.
+        // The sets are at any place of the shelf, so several cache misses overlap.
         if let Some(far) = places.get(number + 2 * AHEAD) {
             let block = &blocks[far.block as usize];
             prefetch(&block.offsets, far.index as usize);
@@ -275,7 +279,7 @@ fn append(blocks: &[ArrivedBlock], sorted: &mut SortedPart) {
     }
 }
 
-/// Fetches the lines of some tokens, which may lie past the end.
+/// Fetches the cache lines of some tokens; the range may lie past the end.
 #[inline]
 fn fetch(tokens: &[u32], range: Range<usize>) {
     let last = range.end - 1;
@@ -295,7 +299,7 @@ mod tests {
     use crate::shared::sets::Side;
     use crate::shared::sets::collection::SetCollection;
 
-    /// A set as it comes out: side, id, tokens.
+    /// A set in the collection: side, id, tokens.
     type Set = (Side, u32, Vec<u32>);
 
     fn sorted(collection: &SetCollection) -> Vec<Set> {
@@ -315,7 +319,7 @@ mod tests {
             tokens_min in 8_usize..200,
             per_block in 1_usize..20,
             blocks_per_part in 1_usize..9,
-            // With tokens of many bits, few of them fit into a place.
+            // If tokens have many bits, only few tokens fit into a place.
             step in prop_oneof![Just(1), Just(1 << 9), Just(u32::MAX / 30)],
         ) {
             let side = |is_right| if is_right { Side::Right } else { Side::Left };

@@ -2,9 +2,9 @@
 //!
 //! The class of an ASCII character stands in a table of the program. The class of any other
 //! character is learned from the crate `unicode-segmentation`, by the boundaries that the crate
-//! finds beside letters and digits. So both always have the same version of Unicode. Characters are
-//! learned in pages of 256, once a process, when the first character of a page is seen. A lock
-//! guards each page, and costs nothing after the page has been learned.
+//! finds next to letters and digits. The table and the crate therefore always have the same version
+//! of Unicode. Characters are learned in pages of 256, once per process, when the first character
+//! of a page occurs. A lock guards each page, and costs nothing after the page has been learned.
 
 use std::sync::OnceLock;
 
@@ -71,8 +71,8 @@ pub(crate) fn narrow() -> &'static Narrow {
     })
 }
 
-/// The lower case of a character of two bytes, if that has two bytes, too, and does not depend on
-/// the neighbours.
+/// The lower case of a character of two bytes, if the lower case has two bytes, too, and does not
+/// depend on neighbours.
 fn lower_case(c: char) -> Option<[u8; 2]> {
     let mut lower = c.to_lowercase();
     let (first, rest) = (lower.next()?, lower.next());

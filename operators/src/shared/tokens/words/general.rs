@@ -127,8 +127,8 @@ fn stretch(text: &str, mut at: usize, first: u16, narrow: &Narrow) -> StretchEnd
 }
 
 /// The boundary at which the crate begins, for a character at `at` that belongs to the character
-/// before it: the boundary before the run of white space, or before that one character. There is no
-/// word since `last`.
+/// before it: the boundary before the run of white space, or before that one character. No word
+/// begins between `last` and `at`.
 fn before(text: &str, last: usize, at: usize) -> usize {
     let between = &text[last..at];
     let words = between.trim_end();
@@ -146,8 +146,8 @@ fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool)
         while !rest.is_empty() {
             let word = without_emoji(rest);
             rest = &rest[word.len()..];
-            // The rest begins with a sign. If a vowel sign or a similar mark follows, the rest is a
-            // word.
+            // The remaining text begins with a sign. If a vowel sign or a similar mark follows, the
+            // remaining text is a word.
             if word.contains(char::is_alphanumeric) && !sink(lower_case(word, lower)) {
                 return (offset + found.len() - rest.len(), false);
             }
@@ -156,9 +156,9 @@ fn by_crate(text: &str, lower: &mut String, sink: &mut impl FnMut(&str) -> bool)
     (text.len(), true)
 }
 
-/// The part of a word before a sign between letters that no letter follows. The crate goes on over
-/// such a sign if a joiner and a picture follow the sign; by WB6 and WB12, there is no letter or
-/// digit, and so a boundary.
+/// The part of a word before a sign between letters that no letter follows. The crate continues
+/// after such a sign if a joiner and a picture follow the sign. By WB6 and WB12, a boundary stands
+/// there, since no letter or digit follows.
 fn without_emoji(word: &str) -> &str {
     const JOINER: char = '\u{200d}';
     if !word.contains(JOINER) {
@@ -170,7 +170,7 @@ fn without_emoji(word: &str) -> &str {
         match sign {
             _ if class & EXTEND != 0 || character == JOINER => {}
             Some(sign) if is_joined && !joins_letters(character) => return &word[..sign],
-            // A sign at the beginning stands between nothing.
+            // A sign at the beginning has no letter before it.
             _ => sign = (class & BETWEEN != 0 && at > 0).then_some(at),
         }
         is_joined = character == JOINER;

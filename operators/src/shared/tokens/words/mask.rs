@@ -40,7 +40,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    /// Cuts of a block, by the first bytes of rows in it and in the next one.
+    /// Cuts of a block, from the first bytes of rows in the block and in the next block.
     #[inline]
     pub(crate) fn at([first, next]: [u64; 2]) -> Self {
         Self { first, last: first >> 1 | next << (BLOCK - 1) }
@@ -137,12 +137,12 @@ impl Blocks<'_> {
         }
         // The masks cover the whole window, even where these are the blocks of a part of it.
         if base == 0 {
-            // The byte before the first one is of another text.
+            // The byte before the first byte belongs to another text.
             masks.joined &= !1;
         }
         if len <= BLOCK {
             let bits = |count: usize| if count < BLOCK { (1 << count) - 1 } else { u64::MAX };
-            // The byte after the last one is of another text, too.
+            // The byte after the last byte belongs to another text, too.
             masks.joined &= bits(len.saturating_sub(1));
             masks = masks.map(|mask| mask & bits(len));
         }
@@ -185,7 +185,7 @@ struct Characters<'a> {
     narrow: &'a Narrow,
     /// The text with its ASCII letters in lower case, and zeros.
     lower: &'a mut [u8],
-    /// Bits of the next block, from characters that begin in this one.
+    /// Bits of the next block, from characters that begin in the current block.
     begun: WideMasks,
 }
 
@@ -200,8 +200,8 @@ impl Characters<'_> {
     ) -> WideMasks {
         let mut wide = std::mem::take(&mut self.begun);
         if ideographs != 0 {
-            // All ideographs at once. An ideograph has three bytes, and the next block may have
-            // some of them.
+            // All ideographs are marked at once. An ideograph has three bytes, and the next block
+            // may have the last bytes of an ideograph.
             wide.ideographs |= ideographs | ideographs << 1 | ideographs << 2;
             wide.breaks |= ideographs | ideographs << 3;
             self.begun.ideographs |= ideographs >> (BLOCK - 1) | ideographs >> (BLOCK - 2);

@@ -1,9 +1,9 @@
 //! Words by Unicode Standard Annex 29, in lower case.
 //!
 //! A text is read in windows, and a window in blocks of 64 bytes. Each block has masks with a bit
-//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs, another
-//! one the signs that join two letters or two digits. Words are the runs of ones in both together,
-//! which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
+//! for each byte. One mask marks the bytes of letters, digits, underscores and ideographs; another
+//! mask marks the signs that join two letters or two digits. Words are the runs of ones in both
+//! masks together, which a third mask cuts at ideographs. `é` has two bytes here, and `中` three:
 //!
 //! ```text
 //! text      d o n ' t   s t o p ,   p r é . s   中. . 文. .   e ◌́ . x
@@ -13,15 +13,16 @@
 //! special   0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0
 //! ```
 //!
-//! A run of underscores alone is no word. Where a block has a special character, such as an accent
+//! A run of underscores alone is no word. If a block has a special character, such as an accent
 //! that belongs to the letter before it, `general` goes from character to character. The page
-//! `docs/reference/word-masks.md` tells the masks line by line, with a whole block as an example.
+//! `docs/reference/word-masks.md` explains the masks line by line, with a whole block as an
+//! example.
 //!
 //! Unicode has a word boundary before a run of white space, regardless of its neighbours. (After a
-//! run of white space there may be none: a combining mark belongs to the space before it.) So a
-//! text can be cut before white space into windows, each of which is put into lower case at once. A
-//! text without white space is cut between ideographs. The rows of a column lie one after the
-//! other, so short rows share a window, and a word ends at the end of its row.
+//! run of white space there may be no boundary: a combining mark belongs to the space before it.) A
+//! text can therefore be cut before white space into windows, each of which is put into lower case
+//! at once. A text without white space is cut between ideographs. The rows of a column lie one
+//! after the other, so short rows share a window, and a word ends at the end of its row.
 //!
 //! Source: Unicode Standard Annex 29, §4.1; its rules are in brackets, as (WB6). The crate
 //! `unicode-segmentation` has all rules, and is the reference of the tests. The masks are those of
@@ -56,8 +57,8 @@ use super::token::{Token, TokenSink};
 use self::mask::Window;
 use self::plain::PlainWindow;
 
-/// Bytes of a window. A tokenizer can stop after any word, and reads the rest of the window again
-/// when it goes on, so a window is short.
+/// Bytes of a window. A tokenizer can stop after any word, and then reads the rest of the window
+/// again, so a window is short.
 const WINDOW: usize = 1024;
 
 /// Characters at the end of a window among which [`between_ideographs`] looks for a boundary.

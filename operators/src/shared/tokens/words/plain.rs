@@ -1,6 +1,6 @@
 //! All words of a window at once.
 //!
-//! In a window without special characters, masks tell where all words begin and end. The positions
+//! In a window without special characters, masks show where all words begin and end. The positions
 //! of their bits are found without a branch, and the sink takes all words together. A loop over the
 //! words of a block would end after a number of words that no branch predictor knows.
 
@@ -45,8 +45,8 @@ impl PlainWindow {
         // Bits of the first bytes of rows. A window begins with a row, or after a word.
         let mut rows = [0_u64; BLOCKS + 1];
         rows[0] = 1;
-        // The bits of the last block stay in a register: in memory, each row would wait for the row
-        // before.
+        // The bits of the last block stay in a register. In memory, the bits of each row would wait
+        // for the row before.
         let (mut block, mut bits) = (0, 1);
         for &end in row_ends {
             bits = 1 << (end % BLOCK) | if end / BLOCK == block { bits } else { 0 };

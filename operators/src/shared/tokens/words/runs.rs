@@ -30,10 +30,10 @@ struct WindowText<'a> {
     lower: &'a str,
 }
 
-/// The run that a block leaves open for the next one.
+/// The run that a block leaves open for the next block.
 #[derive(Default)]
 struct OpenRun {
-    /// Start of the run. After a byte that joins two runs, the start of the first one.
+    /// Start of the run. After a byte that joins two runs, the start of the first run.
     start: usize,
     /// End of the last word.
     last: usize,
@@ -166,8 +166,8 @@ impl<S: TokenSink> WindowRows<'_, S> {
         (cuts, next)
     }
 
-    /// Takes the words of the rest of a row, from the last word on, by [`words`]. Returns the end
-    /// of the row.
+    /// Takes the words of the remaining part of a row, from the last word on, by [`words`]. Returns
+    /// the end of the row.
     fn rest_of_row(
         &mut self,
         last: usize,
@@ -355,7 +355,8 @@ fn ones(range: Range<usize>) -> u64 {
 enum AfterRun {
     /// The run ends here.
     Boundary,
-    /// A byte joins the letters or the digits on both of its sides: the run goes on after it.
+    /// A byte joins the letters or the digits on both of its sides: the run continues after the
+    /// byte.
     Joined,
     /// A byte may join the run with a character that is not ASCII.
     Unknown,

@@ -61,7 +61,7 @@ fn ideographs_lie_anywhere_in_a_block() {
     }
 }
 
-/// Stops after every word and continues there.
+/// Stops after every word, and continues from there.
 fn one_by_one(text: &str) -> Vec<String> {
     let (mut found, mut lower, mut at) = (Vec::new(), Buffers::new(Isa::selected().unwrap()), 0);
     while at < text.len() {
@@ -83,7 +83,7 @@ struct Found {
     row: usize,
     words: Vec<(usize, String)>,
     offered: usize,
-    /// Wants no more after each word, and each row.
+    /// Whether the sink wants no more tokens after each word and each row.
     stops: bool,
 }
 
@@ -151,7 +151,7 @@ fn of_rows(rows: &[String]) -> Vec<(usize, String)> {
     let mut found = Found::default();
     let end = words_of_rows(&texts, TextPosition::default(), &mut buffers, &mut found);
     assert_eq!((end, found.row), (TextPosition { row: rows.len(), at: 0 }, rows.len()));
-    // Stopped after every word and every row, and continued there.
+    // The tokenizer stops after every word and every row, and continues from there.
     let mut one_by_one = Found { stops: true, ..Found::default() };
     let mut place = TextPosition::default();
     while place.row < rows.len() {
@@ -268,8 +268,8 @@ fn words_keep_what_belongs_together() {
     assert_eq!(all(text).join(" "), expected);
 }
 
-/// Characters of the alphabets and of emoji, and each 61st other one: ideographs and syllables are
-/// alike, and a loop over all characters takes minutes without optimisation.
+/// Characters of the alphabets and of emoji, and every 61st other character: ideographs and
+/// syllables are alike, and a loop over all characters takes minutes without optimisation.
 fn is_tested(number: &u32) -> bool {
     matches!(number, 0..0x3100 | 0xa640..0xac00 | 0xf900..0x10600 | 0x1f000..0x1fb00)
         || number.is_multiple_of(61)
@@ -279,7 +279,8 @@ fn is_tested(number: &u32) -> bool {
 fn characters_are_cut_as_the_crate_cuts_them() {
     let characters = (0..=u32::from(char::MAX)).filter(is_tested);
     for c in characters.filter_map(char::from_u32) {
-        // Beside each kind of character, twice, before and after marks and at both ends.
+        // The text stands next to each kind of character, twice, before and after marks and at both
+        // ends.
         check(&format!(
             "{c}a{c}1{c}.{c}カ{c}_{c}é{c}'{c}{c} {c}\u{301}{c}a.{c}b 1,{c}2 é{c}'é X{c}"
         ));
@@ -441,7 +442,8 @@ proptest! {
     }
 }
 
-/// The page that tells the masks has an example of a block: its drawing is what the code computes.
+/// The page about the masks shows a block as an example. The drawing has to agree with the masks
+/// that the code computes.
 #[test]
 fn the_page_of_the_masks_shows_the_masks_of_its_block() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/word-masks.md");

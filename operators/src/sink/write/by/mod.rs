@@ -95,7 +95,8 @@ impl Write {
         mistakes.all(|| value)
     }
 
-    /// Makes the operator that writes a file for each value of `by`, which have this name.
+    /// Makes the operator that writes a file for each value of `by`. The values have the name
+    /// `name` in paths.
     pub(super) fn bind_by(
         &self,
         (by, name): (ColumnInput, String),
@@ -133,7 +134,7 @@ impl Write {
         Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(Some(claim)))
     }
 
-    /// Refuses what does not go together with `by`.
+    /// Refuses parameters that exclude `by`.
     fn refuse_with_by(&self) -> Result<(), BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.refuse(self.rotate.is_some(), || {
@@ -173,7 +174,7 @@ impl Write {
         })
     }
 
-    /// Indices of the columns to write, without the one that the names of folders have.
+    /// Indices of the columns to write, without the column whose values name folders.
     fn selection_without(
         &self,
         input: &SchemaRef,
@@ -223,13 +224,13 @@ fn has_text(kind: &DataType) -> bool {
     }
 }
 
-/// The claim to the folder, in which no other stage writes files of values.
+/// The claim to the folder, in which no other stage may write files of values.
 fn claim(names: &Names) -> Result<Claim, BindError> {
     let of_path = |error: FileError| blame("path", error);
     let folder = names.folder();
     let inside = folder.join("file");
     Destination::file_with_folders(&inside).map_err(of_path)?;
-    // Folders that are missing are made with the first file.
+    // The first file creates missing folders.
     let there = existing_folder_of(&inside);
     let found = there.and_then(|there| Ok((there, fs::metadata(there)?)));
     let (there, metadata) = found.map_err(|source| {

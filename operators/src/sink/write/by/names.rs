@@ -1,8 +1,8 @@
 //! Paths of the files of values.
 //!
-//! A value becomes a part of a path by percent-encoding, as DuckDB, pyarrow and polars do it: all
-//! bytes but letters, digits and `-_.~`. So no value leaves its folder, and different values have
-//! different names.
+//! A value becomes a part of a path by percent-encoding, as in DuckDB, pyarrow and polars: all
+//! bytes but letters, digits and `-_.~` are encoded. No value therefore leaves its folder, and
+//! different values have different names.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,14 +20,14 @@ const SHOWN_MAX: usize = 40;
 /// The form of the paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Names {
-    /// A path with places for the value: the parts before the first place, and those from there on.
+    /// A path with places for the value: the parts before the first place, and the parts after it.
     Template { folder: PathBuf, parts: Vec<String>, place: String },
     /// `COLUMN=VALUE/part-0.EXTENSION` in this folder.
     Hive { folder: PathBuf, column: String, extension: &'static str },
 }
 
 impl Names {
-    /// The form that `path` asks for; `None` if it has no place for the value of `column`.
+    /// The form that `path` asks for; `None` if the path has no place for the value of `column`.
     pub(super) fn new(path: &str, column: &str, extension: &'static str) -> Option<Self> {
         let place = format!("{{{column}}}");
         let has_place = path.contains(&place);
@@ -46,7 +46,7 @@ impl Names {
         Some(Self::Template { folder: PathBuf::from(folder), parts, place })
     }
 
-    /// The folder that all files are in.
+    /// The folder that has all files.
     pub(super) fn folder(&self) -> &Path {
         match self {
             Self::Template { folder, .. } | Self::Hive { folder, .. } => folder,
@@ -61,7 +61,7 @@ impl Names {
     pub(super) fn first(&self, value: Option<&str>) -> Result<PathBuf, ValueError> {
         let text = match value {
             None => NULL.to_owned(),
-            // Not the name of a missing value.
+            // The encoding differs from the name of a missing value.
             Some(NULL) => format!("%5F{}", &NULL[1..]),
             Some(value) => encoded(value),
         };
@@ -100,7 +100,7 @@ impl Names {
     }
 }
 
-/// A name of a file or a folder, which is never empty and no step to another folder.
+/// A name of a file or a folder, which is not empty and not a step to another folder.
 fn as_name(name: String) -> String {
     match name.as_str() {
         "" => "%".to_owned(),

@@ -1,4 +1,4 @@
-//! The file of a value, and the rows that are not yet in it.
+//! The file of a value, and the rows that are not yet in the file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use trommel_engine::operator::Outputs;
 /// The file of a value.
 #[derive(Default)]
 pub(super) enum Held {
-    /// Not begun, or, of a file that grows, closed.
+    /// The file was not begun, or is a growing file that was closed.
     #[default]
     Closed,
     Open(NewFile),
@@ -31,17 +31,17 @@ pub(super) struct Sheet {
     pub(super) held: Held,
     /// Encoded rows that are not yet in the file.
     pub(super) bytes: Vec<u8>,
-    /// Rows that are not yet encoded, of a format of columns.
+    /// Rows of a format of columns that are not yet encoded.
     pub(super) batches: Vec<RecordBatch>,
     pub(super) encoder: Option<Box<Columnar>>,
-    /// Number in the path, if it is that of a further file: a value has several ones where a file
-    /// cannot be opened again.
+    /// Number in the path of a further file. A value has several files if its file cannot be opened
+    /// again.
     pub(super) part: usize,
-    /// Files that were made.
+    /// Number of files that were made.
     pub(super) files: usize,
     /// Rows in `bytes`.
     pub(super) rows: u64,
-    /// Time of the last write, in writes of all files.
+    /// Time of the last write, as a count of the writes to all files.
     pub(super) written: u64,
 }
 
@@ -65,7 +65,7 @@ impl Sheet {
         self.rows > 0 || !self.batches.is_empty()
     }
 
-    /// Opens the file: a new one, or one that grows, which has `header`.
+    /// Opens the file: a new file, or a file that grows and begins with `header`.
     pub(super) fn open(
         &mut self,
         header: &[u8],
@@ -92,19 +92,19 @@ impl Sheet {
         Ok(())
     }
 
-    /// Writes the encoded rows to the open file. Returns their number.
+    /// Writes the encoded rows to the open file. Returns the number of rows.
     pub(super) fn write(&mut self) -> Result<u64, FileError> {
         match &mut self.held {
             Held::Open(file) => file.write(&self.bytes)?,
             Held::Growing(log) => log.write(&self.bytes)?,
             Held::Closed | Held::Parked(_) => unreachable!("opened before"),
         }
-        // Most values have few rows at a time.
+        // Most values have few rows at a time, so the room is given back.
         self.bytes = Vec::new();
         Ok(std::mem::take(&mut self.rows))
     }
 
-    /// Closes the file, of which more may be written.
+    /// Closes the file. Further rows may open the file again.
     pub(super) fn close(&mut self) -> Result<(), FileError> {
         self.held = match std::mem::take(&mut self.held) {
             Held::Open(file) => Held::Parked(file.park()?),
@@ -115,7 +115,7 @@ impl Sheet {
     }
 }
 
-/// The file that grows; `is_new` says that this run has not opened it yet.
+/// The file that grows; with `is_new` this run has not opened the file before.
 fn growing(
     path: &Path,
     is_new: bool,

@@ -1,7 +1,7 @@
-//! All files of values: which are open, and when rows are written.
+//! All files of values: which files are open, and when rows are written.
 //!
-//! Rows wait in memory until all of them together are many, or until they are due; then all of them
-//! are written. So a file is opened for many rows at once, also where values are many.
+//! Rows wait in memory until the rows of all values together are many or are due; then all rows are
+//! written. A file is therefore opened for many rows at once, even if there are many values.
 
 use std::collections::HashSet;
 use std::fs;
@@ -32,7 +32,7 @@ const VALUE_BYTES: usize = 512;
 /// Maximum encoded bytes that wait, and maximum bytes of rows that wait to be encoded.
 const BYTES_MAX: usize = 32 << 20;
 const BATCHES_BYTES_MAX: usize = 128 << 20;
-/// Memory that the encoder of a file takes at least.
+/// Minimum memory of the encoder of a file.
 const ENCODER_BYTES: usize = 1 << 20;
 
 /// Format of the rows.
@@ -42,14 +42,14 @@ pub(super) enum Layout {
     Columns(ColumnFormat),
 }
 
-/// How the files are made.
+/// The rules by which files are made.
 pub(super) struct Rules {
     pub(super) names: Names,
     pub(super) layout: Layout,
     pub(super) schema: SchemaRef,
     /// Bytes at the beginning of every file.
     pub(super) header: Vec<u8>,
-    /// Whether rows are appended to files, which stay as they are when the run fails.
+    /// Whether rows are appended to files. Such files keep their rows if the run fails.
     pub(super) grows: bool,
     pub(super) outputs: Outputs,
     pub(super) memory: MemoryBudget,
@@ -72,7 +72,7 @@ pub(super) struct Sheets {
     paths: HashSet<PathBuf>,
     /// Memory of the values.
     values_bytes: usize,
-    /// Files that have all of their rows.
+    /// Files that have received all of their rows.
     complete: Vec<Held>,
     writes: u64,
     rows_written: u64,
@@ -111,7 +111,7 @@ impl Sheets {
         self.rows_written
     }
 
-    /// Files that were made, and files that were opened again.
+    /// Number of files that were made, and number of files that were opened again.
     pub(super) fn files(&self) -> (u64, u64) {
         (self.files, self.files_reopened)
     }
@@ -160,7 +160,8 @@ impl Sheets {
         Ok(())
     }
 
-    /// Writes the rows that wait if they are many, and reserves the memory of the others.
+    /// Writes the rows that wait if they are many, and reserves memory for the rows that still
+    /// wait.
     pub(super) fn settle(&mut self) -> Result<(), OperatorError> {
         if self.waiting_bytes > self.waiting_max || self.reserve().is_err() {
             self.flush()?;
@@ -208,7 +209,7 @@ impl Sheets {
         Ok(())
     }
 
-    /// Opens the file of a sheet, and closes another one where too many are open.
+    /// Opens the file of a sheet, after closing another file if too many files are open.
     fn open(&mut self, number: u32) -> Result<(), OperatorError> {
         if self.open.len() >= self.open_max {
             self.close_oldest()?;
@@ -235,7 +236,8 @@ impl Sheets {
         let sheet = &mut self.sheets[number];
         sheet.close()?;
         if has_ended {
-            // The next rows of the value go into another file.
+            // A file of columns cannot be continued, so the next rows of the value go into a
+            // further file.
             self.complete.push(std::mem::take(&mut sheet.held));
             sheet.part += 1;
             sheet.path = self.rules.names.further(&sheet.first, sheet.part);
@@ -244,7 +246,7 @@ impl Sheets {
         Ok(())
     }
 
-    /// Writes the end of a file of columns; false if there is none.
+    /// Writes the end of a file of columns; false if no such file is open.
     fn end_columns(&mut self, number: usize) -> Result<bool, OperatorError> {
         let sheet = &mut self.sheets[number];
         let Some(mut encoder) = sheet.encoder.take() else { return Ok(false) };
@@ -257,7 +259,7 @@ impl Sheets {
         Ok(true)
     }
 
-    /// Completes the file of a sheet, of which no rows wait.
+    /// Completes the file of a sheet. No rows of the sheet wait.
     pub(super) fn complete(&mut self, number: usize) -> Result<(), OperatorError> {
         self.end_columns(number)?;
         let sheet = &mut self.sheets[number];
@@ -274,7 +276,7 @@ impl Sheets {
         Ok(())
     }
 
-    /// Opens files that grow again by their names, if they lead to other files now.
+    /// Opens growing files again by their names, if the names now lead to other files.
     pub(super) fn reopen(&mut self) -> Result<(), FileError> {
         for &number in &self.open {
             if let Held::Growing(log) = &mut self.sheets[number as usize].held {
@@ -284,12 +286,12 @@ impl Sheets {
         Ok(())
     }
 
-    /// Gives the files their names, when the run has ended well.
+    /// Gives the files their names after the run has ended well.
     pub(super) fn take_commit(&mut self) -> impl FnOnce() -> Result<(), OperatorError> + use<> {
         let files = std::mem::take(&mut self.complete);
         let is_replaced = self.rules.names.is_hive() && !self.rules.grows;
         let sheets = std::mem::take(&mut self.sheets).into_iter().filter(|_| is_replaced);
-        // Files of rows that are replaced, if there were more of them before.
+        // Further files of an earlier run are removed if this run made fewer files for the value.
         let old: Vec<(PathBuf, usize)> = sheets.map(|sheet| (sheet.first, sheet.files)).collect();
         let names = self.rules.names.clone();
         move || {
@@ -306,7 +308,7 @@ impl Sheets {
     }
 }
 
-/// Removes further files of a value, from this number on.
+/// Removes further files of a value, from number `number` on.
 fn remove_from(names: &Names, first: &Path, mut number: usize) -> Result<(), FileError> {
     loop {
         let path = names.further(first, number);
@@ -320,7 +322,7 @@ fn remove_from(names: &Names, first: &Path, mut number: usize) -> Result<(), Fil
     }
 }
 
-/// Gives the sheet a path that no file of the run has: a further file of one value may have taken
+/// Gives the sheet a path that no file of the run has. A further file of one value may have taken
 /// the name of another value.
 pub(super) fn take_path(paths: &mut HashSet<PathBuf>, names: &Names, sheet: &mut Sheet) {
     while !paths.insert(sheet.path.clone()) {
@@ -329,7 +331,7 @@ pub(super) fn take_path(paths: &mut HashSet<PathBuf>, names: &Names, sheet: &mut
     }
 }
 
-/// Encodes the rows of a sheet that wait.
+/// Encodes the waiting rows of a sheet.
 fn encode(sheet: &mut Sheet, format: ColumnFormat, rules: &Rules) -> Result<(), WriteError> {
     let name = |path: &Path| path.display().to_string();
     let encoder = match &mut sheet.encoder {
@@ -350,7 +352,7 @@ fn encode(sheet: &mut Sheet, format: ColumnFormat, rules: &Rules) -> Result<(), 
     Ok(())
 }
 
-/// Maximum files that are open at once: the process has more descriptors than these.
+/// Maximum files that are open at once. The process needs descriptors for other uses, too.
 fn open_max() -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(descriptors / 4).map_or(OPEN_MAX, |quarter| quarter.clamp(1, OPEN_MAX))

@@ -38,7 +38,7 @@ fn rows(values: &[&str]) -> Vec<Row> {
     values.iter().zip(0..).map(|(value, number)| (Some((*value).to_owned()), number)).collect()
 }
 
-/// The operator, with a budget of so many bytes.
+/// The operator, with a budget of `memory` bytes.
 fn operator(spec: Write, input: &RecordBatch, memory: usize) -> Box<dyn Operator> {
     let context = BindContext::new(0).memory(MemoryBudget::new(memory));
     let mut parts = Box::new(spec).bind(&[input.schema()], context).unwrap().parts;
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Batches whose rows have 700 values in turn, more than files are open at once.
+/// Batches whose rows have 700 values in turn, more values than files may be open.
 fn many_values() -> (Vec<Row>, Vec<RecordBatch>) {
     let found: Vec<Row> =
         (0..40_000).map(|n| (Some(format!("value {}", n * 11 % 700)), n)).collect();
@@ -166,7 +166,7 @@ fn more_values_than_open_files_are_written_whole() {
     let spec = || Write::new(&path, WriteFormat::Jsonl).by("v").columns(["n"]);
     for append in [false, true] {
         let spec = if append { spec().append() } else { spec() };
-        // The rows of two batches do not fit a quarter of the memory.
+        // The rows of two batches do not fit into a quarter of the memory.
         let counters = write(spec, batches.clone(), 1 << 20);
         assert!(counter(&counters, "files_reopened") > 400, "{counters:?}");
         assert_eq!(counter(&counters, "rows_written"), 40_000);
@@ -190,7 +190,7 @@ fn further_files_of_columns_hold_the_rest_and_replace_those_of_earlier_runs() {
     let counters = write(spec(), batches, 600 << 10);
     assert!(counter(&counters, "files") >= 1_400, "{counters:?}");
     assert_eq!(read_hive(folder.path()), by_value(&found));
-    // One file of each value is enough now.
+    // Now one file suffices for each value.
     let first: Vec<Row> = found[..100].to_vec();
     write(spec(), vec![batch(&first)], 1 << 30);
     let mut expected = by_value(&found);

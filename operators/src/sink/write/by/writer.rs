@@ -10,7 +10,7 @@ use super::sheets::Sheets;
 use super::values::{Sorted, Values};
 use crate::expressions::ColumnInput;
 
-/// Files that are completed in one call.
+/// Number of files that are completed in one call.
 const COMPLETED: usize = 256;
 
 pub(super) struct ValuesWriter {
@@ -102,10 +102,10 @@ impl Operator for ValuesWriter {
 }
 
 impl Drop for ValuesWriter {
-    /// Writes rows that wait for files that grow, when the run fails elsewhere.
+    /// Writes the waiting rows of growing files when the run fails elsewhere.
     fn drop(&mut self) {
         if self.flush_after.is_some() {
-            // The error that ended the run is the one to report.
+            // The run reports the error that ended it, so this error is dropped.
             let _ = self.sheets.flush();
         }
     }

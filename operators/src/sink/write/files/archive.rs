@@ -1,11 +1,11 @@
-//! Full files of a growing file: compresses them, and removes the oldest.
+//! Full files of a growing file: compresses full files, and removes the oldest.
 //!
 //! ```text
-//! rows.TIME.jsonl ──► some bytes a step ──► a file without a name ──► rows.TIME.jsonl.gz
+//! rows.TIME.jsonl ──► some bytes per step ──► a file without a name ──► rows.TIME.jsonl.gz
 //! ```
 //!
-//! A compressed file gets its name when it is whole and on the disk, and the plain one goes after
-//! that. So a run that is killed leaves the plain file, which the next run compresses.
+//! A compressed file gets its name when it is whole and on the disk, and the plain file is removed
+//! after that. If a run is killed before, the plain file stays, and the next run compresses it.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use zstd::stream::write::Encoder as ZstdEncoder;
 use super::rotated::{RotatedNames, time_of};
 use crate::shared::files::{Destination, FileError, NewFile, folder_of, sync_folder};
 
-/// Bytes that are compressed in one call of the operator.
+/// Bytes that one call of the operator compresses.
 const STEP_BYTES: usize = 256 << 10;
 
 /// Compression of full files.
@@ -52,21 +52,21 @@ impl RotateCompression {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArchiveRules {
     pub(crate) compress: Option<RotateCompression>,
-    /// Number of full files that stay.
+    /// Maximum number of full files that stay.
     pub(crate) keep: Option<usize>,
 }
 
-/// The full files beside a growing one.
+/// The full files next to a growing file.
 pub(crate) struct Archive {
     /// The growing file.
     path: PathBuf,
     rules: ArchiveRules,
     names: RotatedNames,
     outputs: Outputs,
-    /// Plain files that are to be compressed.
+    /// Plain files that wait to be compressed.
     waiting: VecDeque<PathBuf>,
     packing: Option<Packing>,
-    /// Any time in the past.
+    /// A time in the past, which makes the operator wake at once.
     begun: Instant,
     compressed: u64,
     removed: u64,
@@ -85,7 +85,7 @@ enum Encoder {
     Zstd(ZstdEncoder<'static, Unfinished>),
 }
 
-/// A compressed file that is not whole yet.
+/// A compressed file that is not complete.
 struct Unfinished(NewFile);
 
 /// A full file, by the time in its name.
@@ -129,11 +129,11 @@ impl Archive {
         self.prune()
     }
 
-    /// Removes the oldest full files, if there are too many.
+    /// Removes the oldest full files, if the number of full files exceeds `keep`.
     fn prune(&mut self) -> io::Result<()> {
         let Some(keep) = self.rules.keep else { return Ok(()) };
         let files = full_files(&self.path)?;
-        // A file that was compressed just before its run was killed is there in both forms.
+        // If a run was killed just after it had compressed a file, the file exists in both forms.
         let same = |one: &FullFile, other: &FullFile| one.time == other.time;
         let groups: Vec<&[FullFile]> = files.chunk_by(same).collect();
         for file in groups[..groups.len().saturating_sub(keep)].iter().copied().flatten() {
@@ -152,12 +152,12 @@ impl Archive {
         self.packing.is_some() || !self.waiting.is_empty()
     }
 
-    /// The time of the next step, if there is one.
+    /// The time of the next step; `None` if no file waits.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.has_work().then_some(self.begun)
     }
 
-    /// Compresses some bytes more.
+    /// Compresses the next bytes.
     pub(crate) fn step(&mut self) -> Result<(), FileError> {
         let Some(mut packing) = self.take_packing()? else { return Ok(()) };
         let blame =
@@ -178,7 +178,7 @@ impl Archive {
         Ok(())
     }
 
-    /// The file in progress, or else the next one.
+    /// The file in progress, or the next file that waits.
     fn take_packing(&mut self) -> Result<Option<Packing>, FileError> {
         if self.packing.is_some() {
             return Ok(self.packing.take());
@@ -189,7 +189,7 @@ impl Archive {
         };
         let plain = match File::open(&path) {
             Ok(plain) => plain,
-            // Another program has moved or removed it.
+            // Another program has moved or removed the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
                 return Err(FileError::Io { path: path.display().to_string(), source });
@@ -208,7 +208,7 @@ impl Archive {
         Ok(Some(Packing { path, plain, block: vec![0; STEP_BYTES], encoder }))
     }
 
-    /// Counters for the report, of what the rules ask for.
+    /// Counters for the report, for the rules that are set.
     pub(crate) fn counters(&self) -> Counters {
         let ArchiveRules { compress, keep } = self.rules;
         let compressed = compress.map(|_| ("files_compressed", self.compressed));

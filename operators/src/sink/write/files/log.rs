@@ -1,14 +1,14 @@
-//! File that grows while the stream runs, and is rotated when it is large or old enough.
+//! File that grows while the stream runs, and is rotated when its size or its age reaches a limit.
 //!
 //! ```text
 //! rows.jsonl   ── large or old enough ──►   rows.20261122T053312.123Z.jsonl, synced; new rows.jsonl
 //! ```
 //!
-//! Full files are then in the [archive](super::archive).
+//! The [archive](super::archive) then has the full files.
 //!
-//! Written rows stay, however the run ends; the next run appends to the same file. If the last
-//! line of a file has no end, because the machine failed, it gets one first, so that the rows
-//! after it are whole.
+//! Written rows stay, however the run ends, and the next run appends to the same file. If the last
+//! line of a file has no end, because the machine failed, the next run ends the line first, so that
+//! the following rows are whole.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -32,7 +32,7 @@ pub(crate) struct Limits {
     pub(crate) delay: Duration,
 }
 
-/// File that grows; opened by the first row.
+/// File that grows. The first row opens the file.
 pub(crate) struct Log {
     destination: Destination,
     path: PathBuf,
@@ -50,12 +50,12 @@ pub(crate) struct Log {
 struct Open {
     file: File,
     len: u64,
-    /// Time at which the file is old enough.
+    /// Time at which the file reaches its maximum age.
     until: Option<Instant>,
 }
 
 impl Log {
-    /// A log that appends rows to this file.
+    /// A log that appends rows to the file of `destination`.
     ///
     /// # Errors
     /// If the destination is not a file, or the file does not begin with `header`.
@@ -103,20 +103,21 @@ impl Log {
         &mut self.archive
     }
 
-    /// Time at which the file is old enough, or a full file is to be compressed further.
+    /// Time at which the file reaches its maximum age, or a full file is compressed further.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
         self.until().into_iter().chain(self.archive.wake_at()).min()
     }
 
-    /// Counters for the report: of files that were rotated, or that another program moved or
-    /// removed while they grew, and of full files.
+    /// Counters for the report: files that were rotated, growing files that another program moved
+    /// or removed, and full files.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = vec![("files_rotated", self.rotated), ("files_reopened", self.reopened)];
         counters.extend(self.archive.counters());
         counters
     }
 
-    /// Opens the file if necessary, with a header if it is empty. Returns its length in bytes.
+    /// Opens the file if it is not open, and writes the header to an empty file. Returns the length
+    /// of the file in bytes.
     pub(crate) fn begin(&mut self) -> Result<u64, FileError> {
         if self.open.is_none() {
             let open = self.open().map_err(|error| self.destination.error(error))?;
@@ -130,8 +131,8 @@ impl Log {
         len <= self.header.len() as u64
     }
 
-    /// Appends encoded rows, all of them or none. When another program has moved or removed the
-    /// file, the rows go into a new one under its name.
+    /// Appends encoded rows: all rows or no row. If another program has moved or removed the file,
+    /// the rows go into a new file under the same name.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         if self.open.as_ref().is_some_and(|open| !has_path(&open.file, &self.path)) {
             tracing::warn!(
@@ -146,7 +147,7 @@ impl Log {
         open.append(bytes).map_err(|error| self.destination.error(error))
     }
 
-    /// Opens the file again by its name, if that leads to another file now.
+    /// Opens the file again by its name, if the name now leads to another file.
     pub(crate) fn reopen(&mut self) -> Result<(), FileError> {
         if self.open.as_ref().is_none_or(|open| has_path(&open.file, &self.path)) {
             return Ok(());
@@ -157,7 +158,7 @@ impl Log {
         Ok(())
     }
 
-    /// Time at which the open file will be old enough.
+    /// Time at which the open file reaches its maximum age.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.open.as_ref().and_then(|open| open.until)
     }
@@ -169,20 +170,20 @@ impl Log {
         synced.map_err(|error| self.destination.error(error))
     }
 
-    /// Renames the full file; the next row begins a new one. A file without rows stays for
-    /// another period.
+    /// Renames the full file; the next row begins a new file. A file without rows stays for another
+    /// period.
     pub(crate) fn rotate(&mut self) -> Result<(), FileError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if open.len <= self.header.len() as u64 {
             open.until = self.limits.until();
             return Ok(());
         }
-        // Synced before the rename: a rotated name promises whole rows on the disk.
+        // The file is synced before the rename, since a rotated name promises whole rows on the
+        // disk.
         let is_there = has_path(&open.file, &self.path);
         self.sync()?;
         self.open = None;
-        // Another program may have renamed the file; its name may now belong to a file that is
-        // not ours.
+        // If another program has renamed the file, the name may belong to a file of that program.
         if is_there {
             self.archive.add().map_err(|error| self.destination.error(error))?;
         }
@@ -200,7 +201,7 @@ impl Log {
             let metadata = file.metadata()?;
             let mut len = metadata.len();
             if len > 0 && self.limits.is_old(metadata.modified()?) {
-                // Written by an earlier run.
+                // An earlier run wrote the file.
                 drop(file);
                 self.archive.add()?;
                 self.rotated += 1;
@@ -221,7 +222,7 @@ impl Log {
 }
 
 impl Open {
-    /// Appends all of `bytes`; on an error, takes back the part that was written, such as half a
+    /// Appends all of `bytes`. After an error, the part that was written is removed, such as half a
     /// line on a full disk.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let before = self.file.metadata()?.len();
@@ -232,7 +233,8 @@ impl Open {
                 Ok(more) => written += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Bytes of another program that appends, too, are not ours to remove.
+                    // If another program appends, too, the end of the file may be bytes of that
+                    // program.
                     if self.file.metadata()?.len() == before + written as u64 {
                         self.file.set_len(before)?;
                     }
@@ -249,7 +251,8 @@ impl Limits {
     /// End of the current period.
     fn until(&self) -> Option<Instant> {
         let period = self.period?.as_nanos();
-        // Counted from 1970 and not from the first row, so that files of all runs end together.
+        // Periods are counted from 1970 and not from the first row, so that the files of all runs
+        // end together.
         let left = period - self.since_border(SystemTime::now()) % period;
         Instant::now().checked_add(Duration::from_nanos(u64::try_from(left).ok()?))
     }

@@ -2,8 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `archive` | Full files of a growing file: compresses them, and removes the oldest |
-//! | `log` | File that grows while the stream runs, and is rotated when it is large or old enough |
+//! | `archive` | Full files of a growing file: compresses full files, and removes the oldest |
+//! | `log` | File that grows while the stream runs, and is rotated when its size or its age reaches a limit |
 //! | `rotated` | Names of files that were rotated: `rows.20261122T053312.123Z.jsonl` for `rows.jsonl` |
 //! | `target` | Targets of encoded rows |
 

@@ -1,7 +1,7 @@
 //! Names of files that were rotated: `rows.20261122T053312.123Z.jsonl` for `rows.jsonl`.
 //!
-//! The names of one folder sort as the files were rotated: a time that is not later than that of
-//! the last file, or whose name is taken, is replaced by the next millisecond.
+//! The names in one folder sort in the order of rotation. If a time is not later than the time of
+//! the last file, or if its name is taken, the name gets the next millisecond.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -26,7 +26,7 @@ pub(crate) struct RotatedNames {
 }
 
 impl RotatedNames {
-    /// Renames a full file to an unused name with the current time, which is returned.
+    /// Renames a full file to an unused name with the current time, and returns the new path.
     pub(crate) fn rename(&mut self, path: &Path) -> io::Result<PathBuf> {
         let next = self.last.map(|last| last + TimeDelta::milliseconds(1));
         let now = DateTime::<Utc>::from(SystemTime::now());
@@ -46,8 +46,8 @@ impl RotatedNames {
 fn rename_to(path: &Path, to: &Path) -> io::Result<bool> {
     match renameat_with(CWD, path, CWD, to, RenameFlags::NOREPLACE) {
         Err(Errno::EXIST) => Ok(false),
-        // The file system cannot rename without replacing. The check before it suffices: no
-        // other program uses names like these.
+        // This file system has no rename that refuses to replace a file. The check in advance
+        // suffices, since no other program uses names of this form.
         Err(Errno::INVAL | Errno::NOSYS) if !to.exists() => fs::rename(path, to).map(|()| true),
         Err(Errno::INVAL | Errno::NOSYS) => Ok(false),
         renamed => Ok(renamed.map(|()| true)?),
@@ -74,7 +74,7 @@ pub(crate) fn time_of(path: &Path, name: &OsStr) -> Option<DateTime<Utc>> {
         None => rest,
     };
     let time = NaiveDateTime::parse_from_str(str::from_utf8(time).ok()?, TIME).ok()?.and_utc();
-    // Only names that were made here: a time can be written in other ways.
+    // The same time can be written in several forms, and only the form of `full_name` counts.
     (full_name(path, time).file_name() == Some(name)).then_some(time)
 }
 

@@ -6,9 +6,10 @@ use std::time::Instant;
 use super::log::Log;
 use crate::shared::files::{Destination, FileError, NewFile, READER_LOOK};
 
-/// Target: a file written as a whole, standard output, a pipe or a device; or a file that grows.
+/// Target of encoded rows: a file that is written as a whole, standard output, a pipe or a device;
+/// or a file that grows.
 pub(crate) enum Target {
-    /// Opened by the first row, so that checking a pipeline creates no file.
+    /// The first row opens the target, so that the check of a pipeline creates no file.
     Whole {
         destination: Destination,
         file: Option<NewFile>,
@@ -34,7 +35,7 @@ impl Target {
         matches!(self, Self::Whole { destination, .. } if destination.is_stdout())
     }
 
-    /// Opens the target if necessary.
+    /// Opens the target if it is not open.
     pub(crate) fn begin(&mut self) -> Result<(), FileError> {
         match self {
             Self::Whole { destination, file } if file.is_none() => {
@@ -48,8 +49,8 @@ impl Target {
         Ok(())
     }
 
-    /// Writes as many bytes as there is room for, and returns their number. A pipe without a reader
-    /// has none.
+    /// Writes as many bytes as the target has room for, and returns their number. A pipe without a
+    /// reader has no room.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<usize, FileError> {
         self.begin()?;
         match self {
@@ -67,12 +68,12 @@ impl Target {
         }
     }
 
-    /// Time of the next look for room where no descriptor tells: a pipe without a reader.
+    /// Time of the next look for room, if no descriptor shows room: for a pipe without a reader.
     pub(crate) fn look_at(&self) -> Option<Instant> {
         self.descriptor().is_none().then(|| Instant::now() + READER_LOOK)
     }
 
-    /// Completes the output: hands over the file that is to be renamed, or syncs a growing file.
+    /// Completes the output: returns the file that is to be renamed, or syncs a growing file.
     pub(crate) fn complete(&mut self) -> Result<Option<NewFile>, FileError> {
         match self {
             Self::Whole { file, .. } => Ok(file.take()),

@@ -12,20 +12,20 @@ use crate::source::read::text::lines::{LineFormat, Run};
 
 /// Rows from which columns are inferred.
 pub(crate) const ROWS: usize = 1_000;
-/// Bytes of rows after which no more are looked at.
+/// Bytes of rows after which no further rows are read.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
 
-/// Something that is learnt from lines.
+/// Knowledge that grows with each line.
 pub(crate) trait Look: Default + Send {
-    /// Looks at a line. A bad one is passed over: the run tells it.
+    /// Takes a line. A bad line is passed over, since the run reports bad lines.
     fn add(&mut self, line: &str);
 }
 
-/// Looks at the first lines of a file and makes no rows.
+/// Takes the first lines of a file and makes no rows.
 pub(crate) struct FirstLines<L> {
     schema: SchemaRef,
     pub(crate) look: L,
-    /// Lines that were looked at, and their bytes.
+    /// Number of lines that were taken, and their bytes.
     lines: usize,
     bytes: usize,
 }
@@ -35,7 +35,7 @@ impl<L: Look> FirstLines<L> {
         Self { schema: Arc::new(Schema::empty()), look: L::default(), lines: 0, bytes: 0 }
     }
 
-    /// Whether there are lines that are not blank.
+    /// Whether any line is not blank.
     pub(crate) fn has_lines(&self) -> bool {
         self.lines > 0
     }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `places` | Columns of one type from the places of their values in a text |
 //! | `schema` | Columns of a table: named in the configuration, and chosen |
-//! | `values` | Values of columns from their texts: nothing is rounded or cut but the digits of a float and of a point in time |
+//! | `values` | Values of columns from their texts. Only a float and a point in time may lose digits |
 //! | `first` | The first lines of a file, from which the columns of a table are inferred |
 
 pub(crate) mod first;

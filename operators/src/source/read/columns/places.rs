@@ -4,9 +4,9 @@
 //! text    host,status\na,200\nb,503\n       spans of `status`   200 503 ──► UInt16 [200, 503]
 //! ```
 //!
-//! A format finds where the values of a run of lines are, and a column is made of these values at
-//! once. A value that is not of the type gives no column at all: the format looks at each line
-//! alone then.
+//! A format finds the places of the values of a run of lines, and a column is made of these values
+//! at once. A value that is not of the type of its column gives no columns at all: the format then
+//! parses each line alone.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use super::values::{boolean, date, float32, float64, integer, microseconds};
 /// Form of a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// There is none.
+    /// The row has no value.
     #[default]
     Missing,
-    /// As it stands, such as a number.
+    /// The value as it stands, such as a number.
     Bare,
-    /// Between quotes.
+    /// The value stands between quotes.
     Quoted,
-    /// Between quotes and with escapes: its text is among the unescaped ones.
+    /// The value stands between quotes and has escapes. Its text is in [`Spans::unescaped`].
     Unescaped,
 }
 
@@ -66,7 +66,7 @@ impl Spans {
         self.unescaped.clear();
     }
 
-    /// Adds the text of a value with escapes.
+    /// Adds the text of a value with escapes to the unescaped texts.
     pub(crate) fn unescape(&mut self, write: impl FnOnce(&mut String)) -> Span {
         let begin = self.unescaped.len();
         write(&mut self.unescaped);
@@ -89,8 +89,9 @@ impl Spans {
         })
     }
 
-    /// The columns `schema` of the values in `text`; `None` if one is not of its type. `value` has
-    /// the text of a value by its form, `None` for a null, or refuses it.
+    /// The columns `schema` of the values in `text`; `None` if a value is not of the type of its
+    /// column. `value` gets the form and the text of a value, and returns the text, `None` for a
+    /// null, or a refusal.
     pub(crate) fn columns(
         &self,
         text: &str,
@@ -112,12 +113,12 @@ impl Spans {
     }
 }
 
-/// A value is not of the type of its column.
+/// Refusal of a value that is not of the type of its column.
 pub(crate) struct NotOfType;
 
 type Value<'a> = Result<Option<&'a str>, NotOfType>;
 
-/// Whether columns of this type are made of texts.
+/// Whether columns of this type are made from texts.
 pub(crate) fn is_made(kind: &DataType) -> bool {
     array(kind, std::iter::empty()).is_some()
 }
@@ -218,7 +219,7 @@ fn texts<'a>(values: impl ExactSizeIterator<Item = Value<'a>>) -> Option<ArrayRe
     Some(Arc::new(StringArray::try_new(ends, bytes.into(), nulls.finish()).ok()?))
 }
 
-/// Rows in parts, which become one batch.
+/// Rows in several parts, which become one batch.
 pub(crate) struct Parts {
     schema: SchemaRef,
     parts: Vec<RecordBatch>,

@@ -16,25 +16,25 @@ use crate::shared::columns::{TYPE_NAMES, type_named};
 use crate::shared::parameters::{Mistakes, refuse};
 use crate::source::read::error::ReadError;
 
-/// Columns that a message names.
+/// Maximum columns that a message names.
 const NAMES_SHOWN: usize = 20;
 
-/// Columns of a table, each of which may have nulls.
+/// Columns of a table. Each column may have nulls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableSchema(pub(crate) Fields);
 
 impl TableSchema {
-    /// The columns of `schema`, each of which may have nulls.
+    /// The columns of `schema`. Each column may have nulls.
     pub(crate) fn of(schema: &Schema) -> Self {
         let nullable = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_nullable(true));
         Self(schema.fields().iter().map(nullable).collect())
     }
 }
 
-/// The columns of these `names`, in this order; all of them without names.
+/// The columns of these `names`, in this order; all columns if there are no names.
 ///
 /// # Errors
-/// If one of them is missing or named twice.
+/// If a column is missing or named twice.
 pub(crate) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindError> {
     if names.is_empty() {
         return Ok(Arc::new(Schema::new(all.clone())));
@@ -51,7 +51,7 @@ pub(crate) fn choose(all: &Fields, names: &[String]) -> Result<SchemaRef, BindEr
     mistakes.all(|| Some(Arc::new(Schema::new(chosen))))
 }
 
-/// The error of a column that a table does not have.
+/// The error for a column that a table does not have.
 fn missing(all: &Fields, name: &str) -> BindError {
     let found = all.iter().map(|field| field.name().as_str());
     let near = suggestion(name, found.clone())
@@ -61,12 +61,12 @@ fn missing(all: &Fields, name: &str) -> BindError {
     refuse("columns", format!("`{name}`"), allowed)
 }
 
-/// The columns that later stages look at.
+/// The columns that later stages need.
 pub(crate) fn demanded(schema: &SchemaRef, demand: &Demand) -> SchemaRef {
     Arc::new(schema.project(&demand.places(schema)).expect("columns of the schema"))
 }
 
-/// The error of a file that does not tell its columns.
+/// The error for a file whose columns cannot be inferred.
 pub(crate) fn not_inferred(path: &Arc<str>, reason: &str) -> BindError {
     let (path, reason) = (Arc::clone(path), reason.to_owned());
     BindErrorKind::Other(Box::new(ReadError::NoColumns { path, reason })).at("schema")

@@ -1,5 +1,5 @@
-//! Values of columns from their texts: nothing is rounded or cut but the digits of a float and of
-//! a point in time.
+//! Values of columns from their texts. Only a float and a point in time may lose digits; all other
+//! values are exact.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub(crate) fn integer<T: FromStr + TryFrom<i128>>(text: &str) -> Option<T> {
     text.parse().ok().or_else(|| whole(text)?.try_into().ok())
 }
 
-/// The whole number that a decimal is, exactly; `None` for one with a fraction.
+/// The exact whole number that a decimal stands for; `None` for a number with a fraction.
 fn whole(text: &str) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
@@ -33,7 +33,7 @@ fn whole(text: &str) -> Option<i128> {
     if digits.bytes().all(|digit| digit == b'0') {
         return Some(0);
     }
-    // Zeros after the last digit, or digits after the point if it is negative.
+    // Zeros to append after the last digit or, if negative, digits to cut after the point.
     let shift = exponent.checked_sub(i64::try_from(after.len()).ok()?)?;
     let cut = usize::try_from(shift.min(0).unsigned_abs()).ok()?;
     let (digits, rest) = digits.split_at(digits.len().checked_sub(cut)?);
@@ -42,17 +42,17 @@ fn whole(text: &str) -> Option<i128> {
     is_whole.then_some(sign * digits.parse::<i128>().ok()?.checked_mul(factor)?)
 }
 
-/// A float that is nearest to the number, if the number is in range.
+/// The float nearest to the number, if the number is in range.
 pub(crate) fn float32(text: &str) -> Option<f32> {
     text.parse().ok().filter(|number: &f32| number.is_finite() || is_named(text))
 }
 
-/// As [`float32`].
+/// As [`float32`], with 64 bits.
 pub(crate) fn float64(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() || is_named(text))
 }
 
-/// Whether the text is one of `nan` and `inf`, which are floats by name.
+/// Whether the text is a name of a float, such as `nan` or `inf`.
 fn is_named(text: &str) -> bool {
     !text.bytes().any(|byte| byte.is_ascii_digit())
 }
@@ -68,7 +68,7 @@ pub(crate) fn date(text: &str) -> Option<<Date32Type as ArrowPrimitiveType>::Nat
     Date32Type::parse(text)
 }
 
-/// A point in time, such as `2024-02-29T12:00:00.5+01:00`; in UTC without an offset.
+/// A point in time, such as `2024-02-29T12:00:00.5+01:00`. A time without an offset is in UTC.
 pub(crate) fn microseconds(
     text: &str,
 ) -> Option<<TimestampMicrosecondType as ArrowPrimitiveType>::Native> {

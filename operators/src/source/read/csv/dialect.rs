@@ -2,12 +2,12 @@
 
 use csv_core::{Reader, ReaderBuilder, Terminator};
 
-/// Characters of a file with a meaning, and whether it names its columns.
+/// Characters of a file that have a meaning, and whether the first record names the columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quote: u8,
-    /// First character of a line that is no record.
+    /// First character of a line that is not a record.
     pub(crate) comment: Option<u8>,
     pub(crate) has_header: bool,
 }
@@ -19,7 +19,7 @@ impl Default for Dialect {
 }
 
 impl Dialect {
-    /// A parser of records whose lines end with a newline.
+    /// A parser of records, for lines that end with a newline.
     pub(crate) fn parser(&self) -> Reader {
         let mut builder = ReaderBuilder::new();
         builder.delimiter(self.delimiter).quote(self.quote);
@@ -34,12 +34,12 @@ pub(crate) enum State {
     FieldBegins,
     Plain,
     Quoted,
-    /// A quote in quotes: it ends them, unless another one follows.
+    /// A quote inside of quotes: the quote ends the quotes, unless another quote follows.
     Quote,
 }
 
 impl State {
-    /// The state after a byte that follows.
+    /// The state after the next byte.
     pub(crate) fn after(self, byte: u8, dialect: &Dialect) -> Self {
         match (self, byte == dialect.quote) {
             (Self::FieldBegins | Self::Quote, true) => Self::Quoted,
@@ -51,7 +51,7 @@ impl State {
     }
 }
 
-/// Whether a quote is open after `line`; it is open before if `is_quoted`.
+/// Whether a quote is open after `line`, if a quote is open before the line (`is_quoted`) or not.
 pub(crate) fn is_quoted_after(line: &[u8], dialect: &Dialect, is_quoted: bool) -> bool {
     let begin = if is_quoted { State::Quoted } else { State::FieldBegins };
     line.iter().fold(begin, |state, &byte| state.after(byte, dialect)) == State::Quoted

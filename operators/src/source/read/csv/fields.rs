@@ -1,7 +1,7 @@
 //! Places of fields of comma-separated values (RFC 4180), of many records at once.
 //!
 //! Without quotes, delimiters and line ends alone divide the text, and vector instructions find
-//! them. With quotes, fields are walked through one after the other.
+//! both. With quotes, a walk goes through the fields one after the other.
 
 use memchr::{memchr, memchr_iter, memchr2};
 use trommel_kernels::text::{PLACES_SLACK, places_of};
@@ -21,8 +21,8 @@ pub(crate) struct FieldSpans {
 
 impl FieldSpans {
     /// Finds the fields at `columns` of the whole records at the beginning of a text, and returns
-    /// the bytes of these records; `None` if one has another number of fields, or quotes that do
-    /// not stand around a field.
+    /// the bytes of these records; `None` if a record has another number of fields, or quotes that
+    /// do not enclose a whole field.
     pub(crate) fn find(&mut self, records: &CsvText<'_>, columns: &[usize]) -> Option<usize> {
         self.spans.clear();
         match memchr(records.dialect.quote, records.text.as_bytes()) {
@@ -35,11 +35,11 @@ impl FieldSpans {
         let &CsvText { isa, text, fields, dialect } = records;
         let bytes = text.as_bytes();
         let lines = memchr_iter(b'\n', bytes).count() + 1;
-        // Comments may have any number of delimiters.
+        // Lines of comments may have any number of delimiters, so the room may be too small.
         let room = lines.checked_mul(fields)?.min(bytes.len()) + PLACES_SLACK;
         self.delimiters.resize(room, 0);
         let found = places_of(isa, dialect.delimiter, bytes, &mut self.delimiters);
-        // Not all delimiters were written down, so some record has too many of them.
+        // The delimiters did not fit into the room, so some line has too many delimiters.
         if found > room - PLACES_SLACK {
             return None;
         }
@@ -78,7 +78,7 @@ impl FieldSpans {
             }
             match self.record(records, at)? {
                 Some(next) => at = next,
-                // The last record goes on in the next lines.
+                // The last record continues after the text.
                 None => return Some(at),
             }
             if self.record.len() != records.fields {
@@ -89,8 +89,8 @@ impl FieldSpans {
         Some(bytes.len())
     }
 
-    /// Finds the fields of the record at a place. Returns the place after it, `None` if the record
-    /// does not end in the text.
+    /// Finds the fields of the record at a place. Returns the place after the record, `Some(None)`
+    /// if the record does not end in the text, and `None` if the record has to be parsed alone.
     fn record(&mut self, records: &CsvText<'_>, mut at: usize) -> Option<Option<usize>> {
         let (bytes, dialect) = (records.text.as_bytes(), records.dialect);
         self.record.clear();
@@ -98,7 +98,7 @@ impl FieldSpans {
             let end = if bytes.get(at) == Some(&dialect.quote) {
                 let Some((span, end)) = self.quoted(records, at + 1) else { return Some(None) };
                 self.record.push(span);
-                // A carriage return belongs to the line end.
+                // A carriage return before the newline belongs to the line end.
                 let is_return = bytes[end..].starts_with(b"\r\n");
                 end + usize::from(is_return)
             } else {
@@ -115,15 +115,15 @@ impl FieldSpans {
                 None => return Some(Some(end)),
                 Some(_) => return None,
             }
-            // A line of delimiters alone would fill the memory with fields.
+            // A line of delimiters alone would otherwise fill the memory with fields.
             if self.record.len() > records.fields {
                 return None;
             }
         }
     }
 
-    /// The field from a place on up to its quote, and the place after this; `None` if there is
-    /// none.
+    /// The field from a place up to its closing quote, and the place after the quote; `None` if the
+    /// text has no closing quote.
     fn quoted(&mut self, records: &CsvText<'_>, begin: usize) -> Option<(Span, usize)> {
         let (bytes, quote) = (records.text.as_bytes(), records.dialect.quote);
         let mut end = begin + memchr(quote, &bytes[begin..])?;
@@ -206,7 +206,7 @@ mod tests {
             lines("\"a,\n\",\"\"\r\n\"\"\"\",x\"y\""),
             Some((rows(&[["a,\n", ""], ["\"", "x\"y\""]]), 19))
         );
-        // The second record goes on.
+        // The second record continues after the text.
         assert_eq!(lines("a,\"b\"\nc,\"d\n"), Some((rows(&[["a", "b"]]), 6)));
         for wrong in ["a\n", "a,b,c\n", "a,\"b\"c\n", "\"a\"\n", "a,b\n,,\n", "a,b,\"\"\n"] {
             assert_eq!(lines(wrong), None, "{wrong}");

@@ -1,4 +1,4 @@
-//! Columns of text, and columns that become a vector, of comma-separated values.
+//! Columns of comma-separated values: columns of text, and columns that become a vector.
 //!
 //! ```text
 //! header   name, x, y      ──► place of each column, for each file
@@ -18,7 +18,7 @@ use crate::source::read::error::ReadError;
 use crate::source::read::files::input::Inputs;
 use crate::source::read::text::encoding::text_of;
 
-/// End of a name that stands for all columns that begin with the rest of it.
+/// End of a name that stands for all columns that begin with the rest of the name.
 const ANY: char = '*';
 
 /// Columns to read.
@@ -32,12 +32,12 @@ pub(crate) struct CsvColumns {
     pub(crate) dims: u32,
 }
 
-/// True if `name` stands for all columns that begin with the rest of it.
+/// True if `name` stands for all columns that begin with the rest of the name.
 pub(crate) fn is_pattern(name: &str) -> bool {
     name.ends_with(ANY)
 }
 
-/// One row per record. Ids count all records of all files, including records left out.
+/// One row per record. Ids count all records of all files, including records that are left out.
 pub(crate) struct LabelledRows {
     schema: SchemaRef,
     columns: CsvColumns,
@@ -70,7 +70,7 @@ impl LabelledRows {
     }
 }
 
-/// The error of a column of this `name`, of which there are `count`.
+/// The error for a column of this `name` if a file has `count` such columns.
 pub(crate) fn no_column(path: Arc<str>, header: &[String], name: &str, count: usize) -> ReadError {
     let found = header.iter().take(NAMES_SHOWN).map(|name| format!("`{name}`"));
     let found = found.collect::<Vec<_>>().join(", ");
@@ -138,7 +138,7 @@ impl Columns for LabelledRows {
             };
             self.coordinates.push(number);
         }
-        // All texts are checked before one is added.
+        // All texts are checked before any text is added, so that a bad record adds nothing.
         let encoding = inputs.line_encoding();
         let is_broken = |&&place: &&usize| text_of(record.field(place), encoding).is_err();
         if let Some(&place) = self.text_places.iter().find(is_broken) {
@@ -164,7 +164,7 @@ impl Columns for LabelledRows {
     }
 
     fn set_places(&mut self, mut places: Vec<usize>) {
-        // Before the header is known, there are none.
+        // Before the header is known, the places are empty.
         self.vector_places = places.split_off(places.len().min(self.columns.texts.len()));
         self.text_places = places;
     }

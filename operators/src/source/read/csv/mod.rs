@@ -5,7 +5,7 @@
 //! | `records` | Records of comma-separated values |
 //! | `dialect` | The dialect of a file of CSV: the characters with a meaning, and the quotes |
 //! | `fields` | Places of fields of comma-separated values (RFC 4180), of many records at once |
-//! | `labelled` | Columns of text, and columns that become a vector, of comma-separated values |
+//! | `labelled` | Columns of comma-separated values: columns of text, and columns that become a vector |
 //! | `typed` | Tables of comma-separated values: columns of the types of a schema |
 
 pub(crate) mod dialect;

@@ -1,7 +1,7 @@
 //! Records of comma-separated values.
 //!
 //! ```text
-//! lines ──► records, which may have several ──► fields ──► Columns: labelled.rs, typed.rs
+//! lines ──► records, each of one or more lines ──► fields ──► Columns: labelled.rs, typed.rs
 //! ```
 //!
 //! A record ends at a newline outside of quotes (RFC 4180). Lines are fed to the parser one by
@@ -26,45 +26,45 @@ use crate::source::read::text::encoding::text_of;
 use crate::source::read::text::lines::{LineFormat, Run};
 use crate::source::read::text::sets::shorten;
 
-/// Initial bytes of a record, and initial number of its fields; both double when they are full.
+/// Initial bytes of a record, and initial number of its fields. Both double when the room is full.
 const RECORD_BYTES: usize = 1 << 10;
 const FIELDS: usize = 16;
 /// Bytes of a record that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
-/// Bytes of records that are looked at together.
+/// Maximum bytes of records that are converted together.
 const TOGETHER_BYTES_MAX: usize = 512 << 10;
-/// Columns of a file that a message names.
+/// Maximum columns of a file that a message names.
 pub(crate) const NAMES_SHOWN: usize = 20;
 
 /// Conversion of records to rows.
 pub(crate) trait Columns: Send {
-    /// Whether it asks which fields are quoted.
+    /// Whether the conversion depends on which fields are quoted.
     const ASKS_FOR_QUOTES: bool;
     fn schema(&self) -> &SchemaRef;
     /// Finds the columns in the header of the next file, or says why the file is left out.
     fn begin(&mut self, path: Arc<str>, header: &[String]) -> Result<(), ReadError>;
-    /// Counts a record, which may be left out afterwards.
+    /// Counts a record. The record may be left out afterwards.
     fn count(&mut self, inputs: &Inputs, line: u64) -> Result<(), ReadError>;
-    /// Adds the row of a record with as many fields as the header, or nothing of it.
+    /// Adds the row of a record with as many fields as the header, or adds nothing.
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault>;
     /// Adds the rows of the whole records at the beginning of a text. Returns the bytes of these
-    /// records, none if a record has to be looked at alone.
+    /// records, which is 0 if each record has to be converted alone.
     fn push_all(&mut self, _records: &CsvText<'_>) -> usize {
         0
     }
-    /// The places that [`Self::begin`] has found, for a file that is left.
+    /// The places that [`Self::begin`] has found, to be kept while other files have their turn.
     fn places(&self) -> Vec<usize>;
-    /// Continues a file with its places.
+    /// Continues a file with the places that [`Self::places`] returned.
     fn set_places(&mut self, places: Vec<usize>);
     fn rows(&self) -> usize;
     fn bytes(&self) -> usize;
     fn take(&mut self) -> RecordBatch;
 }
 
-/// Records that are looked at together.
+/// Records that are converted together.
 pub(crate) struct CsvText<'a> {
     pub(crate) isa: Isa,
-    /// Whole lines; the last one may lack its line end.
+    /// Whole lines; the last line may lack its line end.
     pub(crate) text: &'a str,
     /// Fields of each record.
     pub(crate) fields: usize,
@@ -72,18 +72,18 @@ pub(crate) struct CsvText<'a> {
 }
 
 impl CsvText<'_> {
-    /// Whether a line between two records is none.
+    /// Whether a line between two records is not a record.
     pub(crate) fn is_passed_over(&self, line: &[u8]) -> bool {
         line.first().is_none_or(|&byte| Some(byte) == self.dialect.comment)
     }
 }
 
-/// Knowledge of a file that is left for a while.
+/// State of a file that is kept between two turns.
 #[derive(Default)]
 pub(crate) struct CsvFile {
     header: Header,
     places: Vec<usize>,
-    /// A record that is refused and has not ended: its parser, its first line and byte.
+    /// A refused record that has not ended: its parser, its first line and its first byte.
     refused: Option<(Box<Reader>, RecordBegin)>,
 }
 
@@ -95,17 +95,17 @@ pub(crate) struct CsvLines<C> {
     record: Record,
     header: Header,
     record_bytes_max: usize,
-    /// Memory of long records.
+    /// Memory for long records.
     room: Reservation,
 }
 
 /// Header of the open file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Header {
-    /// It has not come yet.
+    /// The header has not been read yet.
     #[default]
     Unknown,
-    /// It has this number of fields.
+    /// The header has this number of fields.
     Fields(usize),
     /// The file is left out.
     None,
@@ -118,15 +118,15 @@ pub(crate) struct Record {
     ends: Vec<usize>,
     /// Bytes of `text` and number of `ends` that are used.
     used: (usize, usize),
-    /// Line at which it begins, from 1; 0 between records.
+    /// Line at which the record begins, from 1; 0 between records.
     line: u64,
     /// First byte of this line in the file.
     offset: u64,
-    /// Its bytes in the file, where they may be asked for.
+    /// The bytes of the record in the file, if the output `rejected` may need the bytes.
     raw: Vec<u8>,
-    /// Whether each field is quoted; empty if none is.
+    /// Whether each field is quoted; empty if no field is quoted.
     quoted: Vec<bool>,
-    /// It is unusable, and has been refused.
+    /// The record cannot be used, and has been refused.
     is_refused: bool,
 }
 
@@ -159,9 +159,9 @@ impl Record {
         BadRow { line: Some(self.line), offset: Some(self.offset), bytes }
     }
 
-    /// Adds bytes of a line; true if the record ends with them.
+    /// Adds bytes of a line. Returns true if the record ends with these bytes.
     fn add(&mut self, parser: &mut Reader, mut input: &[u8]) -> bool {
-        // An empty input would tell the parser that the file ends.
+        // The parser takes an empty input for the end of the file.
         while !input.is_empty() {
             let (text, ends) = (&mut self.text[self.used.0..], &mut self.ends[self.used.1..]);
             let (result, read, written, ended) = parser.read_record(input, text, ends);
@@ -214,7 +214,7 @@ pub(crate) enum Fault {
     Text(usize),
     /// The field in this place is not a number.
     Number(usize),
-    /// The field in this place is not of the type of its column.
+    /// The value of the field in this place is not of the type of its column.
     Value { place: usize, column: String, expected: DataType },
 }
 
@@ -237,7 +237,8 @@ impl<C: Columns> CsvLines<C> {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// The same format with columns that `another` makes of these. Takes memory from this budget.
+    /// A format with the columns that `another` makes of the columns of this format. The new format
+    /// takes memory from the budget `memory`.
     pub(crate) fn another(&self, another: impl Fn(&C) -> C, memory: &MemoryBudget) -> Self {
         let columns = another(&self.columns);
         Self::new(columns, self.dialect.clone(), self.record_bytes_max).within(memory)
@@ -248,13 +249,13 @@ impl<C: Columns> CsvLines<C> {
         self.columns
     }
 
-    /// Whether a line between two records is none.
+    /// Whether a line between two records is not a record.
     fn is_passed_over(&self, line: Line<'_>) -> bool {
         line.bytes.first().is_none_or(|&byte| Some(byte) == self.dialect.comment)
     }
 
-    /// Adds a line. Without it the line with this `number` cannot be used, nor the record that
-    /// contains it.
+    /// Adds a line. `None` stands for a line with this `number` that cannot be used: the record of
+    /// the line is then refused.
     fn add(
         &mut self,
         inputs: &mut Inputs,
@@ -273,7 +274,8 @@ impl<C: Columns> CsvLines<C> {
             self.record.offset = line.map_or(0, |line| line.offset);
         }
         let Some(Line { bytes, .. }) = line else {
-            // Whether a quote is open at its end is unknown, so the record ends with the line.
+            // Whether a quote is open at the end of this line is unknown, so the record ends with
+            // the line.
             self.record.is_refused = true;
             self.parser.reset();
             return self.close(inputs);
@@ -282,11 +284,11 @@ impl<C: Columns> CsvLines<C> {
         if self.record.used.0 + bytes.len() > bytes_max && !self.record.is_refused {
             self.record.is_refused = true;
             let line = self.record.line;
-            // Only in quotes does a record go on in a further line.
+            // A record only continues in a further line if a quote is open.
             let error = |path| ReadError::LongQuote { path, line, bytes_max };
             inputs.refuse(&self.record.bad_row(), error)?;
             if self.header == Header::Unknown {
-                // Without its header the file is left out.
+                // A file without a header is left out.
                 self.parser.reset();
                 return self.close(inputs);
             }
@@ -294,13 +296,13 @@ impl<C: Columns> CsvLines<C> {
         self.reserve(inputs, bytes.len())?;
         let Self { record, parser, .. } = self;
         if record.is_refused {
-            // Parsed on, up to its end, without its text.
+            // The parser goes on to the end of the record, and the text is dropped.
             record.used = (0, 0);
         } else if inputs.rejects() || C::ASKS_FOR_QUOTES {
             record.raw.extend_from_slice(bytes);
             record.raw.extend_from_slice(line_end);
         }
-        // In quotes, the line end belongs to the field, as it is in the file.
+        // Inside of quotes, the line end belongs to the field, as the file has it.
         let is_kept = line_end != b"\n" && is_quoted_after(bytes, &self.dialect, !is_between);
         let line_end = if is_kept { line_end } else { b"\n" };
         if record.add(parser, bytes) || record.add(parser, line_end) {
@@ -310,10 +312,10 @@ impl<C: Columns> CsvLines<C> {
         }
     }
 
-    /// Whether the records of a run can be looked at together.
+    /// Whether the records of a run can be converted together.
     fn is_plain(&self, run: &Run<'_>, inputs: &Inputs) -> bool {
         let bytes = run.bytes();
-        // A record of several lines may be too long although none of its lines is.
+        // A record of several lines may exceed the limit although each line is within the limit.
         let is_within =
             bytes.len() <= self.record_bytes_max || memchr(self.dialect.quote, bytes).is_none();
         inputs.line_encoding() == UTF_8
@@ -323,8 +325,8 @@ impl<C: Columns> CsvLines<C> {
             && !run.has_other_line_ends()
     }
 
-    /// Takes records from the byte `begin` of a run on, if one begins there. Returns the first byte
-    /// that is not taken.
+    /// Takes records from the byte `begin` of a run on, if a record begins there. Returns the first
+    /// byte that was not taken.
     fn take_all(&mut self, run: &Run<'_>, begin: usize, are_tried: &mut bool) -> usize {
         let Header::Fields(fields) = self.header else { return 0 };
         if self.record.line > 0 {
@@ -336,7 +338,7 @@ impl<C: Columns> CsvLines<C> {
         begin + self.columns.push_all(&records)
     }
 
-    /// Reserves memory for this number of bytes more of the record, and for its row.
+    /// Reserves memory for this number of further bytes of the record, and for its row.
     fn reserve(&mut self, inputs: &Inputs, bytes: usize) -> Result<(), ReadError> {
         let bytes = self.record.used.0 + bytes;
         let wanted = bytes.next_power_of_two() * 2;
@@ -346,7 +348,7 @@ impl<C: Columns> CsvLines<C> {
         self.room.resize(wanted).map_err(|full| inputs.no_memory(self.record.line, full))
     }
 
-    /// Takes the record, which is complete.
+    /// Takes the complete record.
     fn close(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         if self.header == Header::Unknown {
             self.take_header(inputs)?;
@@ -380,7 +382,7 @@ impl<C: Columns> CsvLines<C> {
         Ok(())
     }
 
-    /// The names of the columns, which are in the record, or `c1`, `c2` and so on.
+    /// The names of the columns: the fields of the record, or `c1`, `c2` and so on.
     fn names(&self, inputs: &Inputs) -> Result<Vec<String>, ReadError> {
         let by_place = |place: usize| format!("c{}", place + 1);
         let (line, encoding) = (self.record.line, inputs.line_encoding());
@@ -391,7 +393,7 @@ impl<C: Columns> CsvLines<C> {
             let field = self.record.field(place);
             let name = match text_of(field, encoding) {
                 Ok(name) => name.trim().to_owned(),
-                // A file whose header is no text is left out as a whole.
+                // A file is left out as a whole if its header is no text.
                 Err(_) if inputs.replaces() => inputs.replaced(field).trim().to_owned(),
                 Err(_) => {
                     let (path, encoding) = (inputs.path(), encoding.name());
@@ -458,7 +460,7 @@ impl<C: Columns> Growing for CsvLines<C> {
 
     fn pause(&mut self) -> CsvFile {
         let Record { line, offset, is_refused, .. } = self.record;
-        // A copy of a parser would lose its classes of bytes.
+        // A clone of a parser would lose its classes of bytes, so the parser itself moves.
         let refused = is_refused.then(|| {
             let parser = std::mem::replace(&mut self.parser, self.dialect.parser());
             (Box::new(parser), (line, offset))
@@ -479,7 +481,8 @@ impl<C: Columns> LineFormat for CsvLines<C> {
     }
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
-        // Records are looked at together once, from the first one on that begins in this run.
+        // One attempt per run converts records together, from the first record on that begins in
+        // the run.
         let mut are_tried = !self.is_plain(run, inputs);
         let mut taken = if are_tried { 0 } else { self.take_all(run, 0, &mut are_tried) };
         if taken == run.bytes().len() {

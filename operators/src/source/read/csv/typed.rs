@@ -1,8 +1,9 @@
 //! Tables of comma-separated values: columns of the types of a schema.
 //!
 //! The fields of the records of a run are found together (`fields.rs`), and each column is made of
-//! its fields. Where that fails, a record is parsed field by field, and becomes a row if each field
-//! is of its type. The first records of a file give the types where nobody names them.
+//! its fields. If a value fails, each record is parsed field by field, and becomes a row if each
+//! field has the type of its column. If the types are not given, the first records of a file give
+//! the types.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -37,10 +38,10 @@ pub(crate) struct TypedRows {
     nulls: Vec<String>,
     /// Places of the columns in the open file.
     places: Vec<usize>,
-    /// Places of the fields of records that are looked at together, and the rows so far.
+    /// Places of the fields of records that are converted together, and the rows of these records.
     together: FieldSpans,
     done: Parts,
-    /// Rows of records that were looked at alone, which come after the rows so far.
+    /// Rows of records that were converted alone, which come after the rows so far.
     cells: Vec<Box<dyn Cells>>,
     rows: usize,
     bytes: usize,
@@ -48,7 +49,7 @@ pub(crate) struct TypedRows {
 
 /// Values of a column.
 pub(crate) trait Cells: Send {
-    /// Parses the value of the next row; false if it is not of the type.
+    /// Parses the value of the next row; false if the field is not of the type of the column.
     fn parse(&mut self, field: Option<&str>) -> bool;
     /// Adds the value that was parsed last.
     fn add(&mut self);
@@ -137,7 +138,7 @@ impl Cells for Texts {
     }
 }
 
-/// The cells of a column of this type, if fields of it can be written.
+/// The cells of a column of this type; `None` if no field can have a value of the type.
 pub(crate) fn cells(kind: &DataType) -> Option<Box<dyn Cells>> {
     Some(match kind {
         DataType::Boolean => Box::new(Flags { values: BooleanBuilder::new(), last: None }),
@@ -176,13 +177,13 @@ impl TypedRows {
         Ok(Self { schema, nulls, places, together, done, cells, rows: 0, bytes: 0 })
     }
 
-    /// The same columns, without rows.
+    /// A conversion to the same columns, without rows.
     fn another(&self) -> Self {
         let rows = Self::new(Arc::clone(&self.schema), self.nulls.clone());
         rows.expect("rows of these columns have been made")
     }
 
-    /// Puts the rows of records that were looked at alone to the others.
+    /// Appends the rows of records that were converted alone to the other rows.
     fn close(&mut self) {
         if self.rows == 0 {
             return;
@@ -204,7 +205,8 @@ impl TypedRows {
         kind: &DataType,
     ) -> Option<&'a str> {
         let is_null = self.nulls.iter().any(|null| null == text);
-        // A quoted word is a text; other types have no quotes.
+        // A quoted word is a text, even if the word is a null elsewhere. Values of other types have
+        // no quotes.
         let is_text = *kind == DataType::Utf8 && record.is_quoted(place);
         (is_text || !is_null).then_some(text)
     }
@@ -246,7 +248,7 @@ impl Columns for TypedRows {
     fn push(&mut self, record: &Record, inputs: &mut Inputs) -> Result<(), Fault> {
         let encoding = inputs.line_encoding();
         let mut bytes = 0;
-        // Whether a line is text does not depend on the columns that are read.
+        // The check covers all fields, so the same records are refused whatever columns are read.
         let is_broken = |&place: &usize| text_of(record.field(place), encoding).is_err();
         let broken = (0..record.fields()).find(is_broken);
         if let Some(place) = broken.filter(|_| !inputs.replaces()) {
@@ -276,17 +278,17 @@ impl Columns for TypedRows {
     }
 
     fn push_all(&mut self, records: &CsvText<'_>) -> usize {
-        // Rows stay in the order of their records.
+        // Earlier rows are appended first, so that rows stay in the order of their records.
         self.close();
         let Some(bytes) = self.together.find(records, &self.places) else { return 0 };
-        // Comments and blank lines alone make no part of a batch.
+        // A text that has only comments and blank lines adds no rows.
         if self.together.spans.spans.is_empty() {
             return bytes;
         }
         let nulls = &self.nulls;
         let spans = &self.together.spans;
         let rows = spans.columns(records.text, &self.schema, |kind, form, text| {
-            // A quoted word is a text; other types have no quotes.
+            // A quoted word is a text; values of other types have no quotes.
             let is_text = *kind == DataType::Utf8;
             let may_be_null = !is_text || form != Form::Quoted;
             if may_be_null && nulls.iter().any(|null| null == text) {
@@ -340,7 +342,8 @@ impl Seen {
         let text = text.trim();
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        // A number that loses digits is none, such as a postcode or a long key.
+        // A column whose numbers would lose digits is a column of texts, such as postcodes or long
+        // keys.
         if is_whole && digits.len() > 1 && digits.starts_with('0') {
             return Self::Text;
         }
@@ -368,7 +371,8 @@ impl Seen {
         match (self, other) {
             (Self::Null, seen) | (seen, Self::Null) => seen,
             (seen, other) if seen == other => seen,
-            // A negative number and one beyond `i64` have no type in common.
+            // `data_type` makes texts of the column if negative numbers and numbers beyond `i64`
+            // meet.
             (Self::Whole | Self::Unsigned, Self::Whole | Self::Unsigned) => Self::Unsigned,
             (Self::Whole | Self::Number, Self::Whole | Self::Number) => Self::Number,
             (Self::Day | Self::Time, Self::Day | Self::Time) => Self::Time,
@@ -389,11 +393,11 @@ impl Seen {
     }
 }
 
-/// The texts of a column that have been seen.
+/// The kind of the texts of a column so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SeenTexts {
     seen: Seen,
-    /// Whether there are numbers below zero.
+    /// Whether the column has numbers below zero.
     is_negative: bool,
 }
 
@@ -403,15 +407,15 @@ impl SeenTexts {
         self.is_negative |= text.trim_start().starts_with('-');
     }
 
-    /// The type that all of them have.
+    /// The narrowest type that has all texts so far.
     pub(crate) fn data_type(&self) -> DataType {
         let is_mixed = self.seen == Seen::Unsigned && self.is_negative;
         if is_mixed { DataType::Utf8 } else { self.seen.data_type() }
     }
 }
 
-/// Takes the first records of a file for the types of its columns. Bad ones are passed over: the
-/// run tells them.
+/// Takes the first records of a file to find the types of its columns. Bad records are passed over,
+/// since the run reports bad records.
 pub(crate) struct FirstRecords {
     schema: SchemaRef,
     names: Vec<String>,
@@ -433,7 +437,8 @@ impl FirstRecords {
         }
     }
 
-    /// The columns of the records; the name of one that comes twice, or nothing, if there are none.
+    /// The columns of the records. The error is a name that several columns have, or nothing if the
+    /// file has no columns.
     pub(crate) fn columns(&self) -> Result<Fields, Option<&str>> {
         let mut names: Vec<&String> = self.names.iter().collect();
         names.sort_unstable();
@@ -479,7 +484,7 @@ impl Columns for FirstRecords {
         Ok(())
     }
 
-    // The first records are those of one file.
+    // No other file has its turn between the first records, so no places are kept.
     fn places(&self) -> Vec<usize> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! Lines on their way to a worker.
+//! The lines that a worker gets.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ pub(super) struct RawLine<'a> {
     pub(super) number: u64,
     /// First byte in the file.
     pub(super) offset: u64,
-    /// Its bytes with the line end, which is a newline.
+    /// The bytes of the line, including the line end, which is a newline.
     pub(super) bytes: &'a [u8],
-    /// Its bytes without the line end.
+    /// The bytes of the line without the line end.
     pub(super) content: &'a [u8],
 }
 
@@ -35,7 +35,7 @@ pub(super) fn raw_lines<'a>(run: &Run<'a>) -> impl Iterator<Item = RawLine<'a>> 
     })
 }
 
-/// Consecutive lines of a file.
+/// Consecutive lines of a file, which own their bytes.
 #[derive(Default)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
@@ -56,7 +56,7 @@ impl Lines {
         self.bytes.len()
     }
 
-    /// Bytes of the first lines.
+    /// Number of bytes of the first `lines` lines.
     pub(super) fn bytes_of(&self, lines: usize) -> usize {
         let last = lines.checked_sub(1).map_or(0, |last| self.ends[last] as usize + 1);
         last.min(self.bytes.len())
@@ -73,7 +73,7 @@ impl Lines {
         }
     }
 
-    /// Adds a run that follows.
+    /// Adds a run that follows these lines.
     pub(super) fn extend(&mut self, run: &Run<'_>) {
         self.begin(run.first_line, run.offset, run);
         let base = index(self.bytes.len());
@@ -81,7 +81,7 @@ impl Lines {
         self.ends.extend(run.ends.iter().map(|end| base + end));
     }
 
-    /// Adds the line that follows, which is one of `run`.
+    /// Adds the line that follows, a line of `run`.
     pub(super) fn push(&mut self, line: RawLine<'_>, run: &Run<'_>) {
         self.begin(line.number, line.offset, run);
         self.bytes.extend_from_slice(line.bytes);
@@ -108,7 +108,7 @@ impl Lines {
         taken
     }
 
-    /// The lines at these places.
+    /// Calls `then` with a run of the lines at these places.
     pub(super) fn with_run<T>(
         &self,
         places: Range<usize>,
@@ -132,19 +132,19 @@ impl Lines {
     }
 }
 
-/// A place in the bytes of a block, which has at most a few times the bytes of a line.
+/// A place in the bytes of a block, which is at most a few times as long as the longest line.
 fn index(place: usize) -> u32 {
     u32::try_from(place).expect("a block has fewer than 2^32 bytes")
 }
 
-/// The place after the lines of a block.
+/// The content of the file after the lines of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// Another record, or nothing.
+    /// Another record, or the end of the lines that were read.
     Record,
     /// The line with this number, which is too long.
     LongLine(u64),
-    /// The rest of a record that is too long; the number of its next line.
+    /// The rest of a record that is too long, with the number of its next line.
     LongRecord(u64),
     FileEnd,
 }
@@ -153,24 +153,24 @@ pub(super) enum Then {
 pub(super) struct Block {
     pub(super) path: Arc<str>,
     pub(super) encoding: &'static Encoding,
-    /// The first record of the file; `None` if that record does not end before these lines.
+    /// The first record of the file; `None` unless the record ends before these lines.
     pub(super) head: Option<Arc<Lines>>,
     pub(super) lines: Lines,
-    /// The lines are of no record: the long ones are refused, and no rows are made.
+    /// The lines belong to no record: lines that are too long are refused, and no rows are made.
     pub(super) is_left_out: bool,
-    /// Number of lines in all files before these.
+    /// Number of lines in all files before the lines of the block.
     pub(super) lines_before: u64,
     pub(super) then: Then,
-    /// Rejected files, which come before the rows.
+    /// Rejected files, which are sent before the rows.
     pub(super) rejected: Option<RecordBatch>,
-    /// Memory of long lines, kept until the rows have been sent.
+    /// Memory for long lines, which is kept until the rows have been sent.
     pub(super) _room: Reservation,
-    /// Counts the blocks that are under way.
+    /// Counts the blocks that are under way: each such block holds a reference.
     pub(super) _under_way: Arc<()>,
 }
 
 impl Block {
-    /// Bytes that it holds.
+    /// Bytes that the block holds.
     pub(super) fn bytes(&self) -> usize {
         self.lines.bytes() + self.lines.len() * size_of::<u32>()
     }

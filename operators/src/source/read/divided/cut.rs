@@ -20,17 +20,17 @@ use crate::source::read::text::lines::{LineFormat, Run};
 
 /// Bytes of lines that need no reservation.
 const UNRESERVED_BYTES: usize = 512 << 10;
-/// Bytes of a block that is sent alone.
+/// Bytes at which a block is sent alone.
 const LONG_BYTES: usize = 1 << 20;
-/// Bytes that a block counts for beside its lines.
+/// Bytes that a block counts in addition to its lines.
 const BLOCK_OVERHEAD_BYTES: usize = 8 << 10;
 
 /// The first record of the open file.
 enum Head {
-    /// Its lines so far.
+    /// The record has not ended; its lines so far.
     Open(Lines),
     Known(Arc<Lines>),
-    /// It cannot be used, and so the file cannot.
+    /// The record cannot be used, so the file cannot be used.
     Bad,
 }
 
@@ -51,30 +51,30 @@ pub(super) struct Blocks<E> {
     /// Path and encoding of the open file, and its first record.
     file: Option<File>,
     head: Head,
-    /// Lines that have not been sent, and the number of those up to the last end of a record.
+    /// Lines that have not been sent, and the number of lines up to the last end of a record.
     open: Lines,
     complete: usize,
-    /// Bytes of the complete ones.
+    /// Bytes of the lines up to the last end of a record.
     complete_bytes: usize,
-    /// The first record, if it was complete before the first of these lines.
+    /// The first record of the file, if the record ended before the first open line.
     open_head: Option<Arc<Lines>>,
-    /// The lines up to the end of a record are passed over.
+    /// Whether lines are passed over, up to the end of a record that is too long.
     is_dropping: bool,
-    /// Number of lines in all files, without the open ones.
+    /// Number of lines in all files before the open lines.
     lines_before: u64,
-    /// Blocks that can be sent, and the bytes that they count for.
+    /// Blocks that can be sent, and the sum of the bytes that the blocks count.
     ready: Vec<Block>,
     ready_bytes: usize,
     memory: Option<MemoryBudget>,
     room: Reservation,
-    /// Counts the blocks that are under way.
+    /// Counts the blocks that are under way: each such block holds a reference.
     under_way: Arc<()>,
-    /// A long block waits, or is under way.
+    /// Whether a long block waits or is under way.
     is_waiting: bool,
 }
 
 impl<E: RecordEnds> Blocks<E> {
-    /// Blocks of records, of which each has at most `line_bytes_max` bytes.
+    /// Makes blocks of records that have at most `line_bytes_max` bytes each.
     pub(super) fn new(ends: E, line_bytes_max: usize) -> Self {
         Self {
             ends,
@@ -115,7 +115,7 @@ impl<E: RecordEnds> Blocks<E> {
         matches!(self.head, Head::Bad)
     }
 
-    /// Notes the first record of the file for a block whose first line comes next.
+    /// Keeps the first record of the file for a block that begins with the next line.
     fn begin_lines(&mut self) {
         if self.open.len() == 0 {
             self.open_head = match &self.head {
@@ -137,7 +137,7 @@ impl<E: RecordEnds> Blocks<E> {
         }
         let is_of_head = self.ends.is_before_head()
             && (!self.ends.is_passed_over(line.content) || self.is_within_head());
-        // A line that is too long ends its record, whatever quotes it has.
+        // A line that is too long ends its record, whatever quotes the line has.
         let is_end = is_too_long || self.ends.is_at(line.content);
         if self.is_dropping {
             self.is_dropping = !is_end;
@@ -161,7 +161,7 @@ impl<E: RecordEnds> Blocks<E> {
         }
     }
 
-    /// Passes over a line, which is of no record.
+    /// Passes over a line that belongs to no record.
     fn drop_line(&mut self, line: RawLine<'_>, run: &Run<'_>, is_too_long: bool) {
         if is_too_long {
             let mut lines = Lines::default();
@@ -176,7 +176,7 @@ impl<E: RecordEnds> Blocks<E> {
         matches!(&self.head, Head::Open(head) if head.len() > 0)
     }
 
-    /// Asks for the memory of the open lines.
+    /// Asks for memory for the open lines.
     fn reserve(&mut self, inputs: &Inputs) -> Result<(), ReadError> {
         let bytes = self.open.bytes();
         let wanted = bytes.next_power_of_two();
@@ -187,19 +187,20 @@ impl<E: RecordEnds> Blocks<E> {
         self.room.resize(wanted).map_err(|full| inputs.no_memory(line, full))
     }
 
-    /// Makes a block of the first open lines.
+    /// Makes a block of the first `lines` open lines.
     fn close(&mut self, lines: usize, then: Then) {
         let (path, encoding) = self.file.clone().expect("a file is open");
         let lines = self.open.take(lines);
         self.push((path, encoding), lines, then, false);
         (self.complete, self.complete_bytes) = (0, 0);
-        // Lines that are left begin with a record: they know the head that is known now.
+        // The remaining lines begin with a record, so the next block gets the first record that is
+        // known now.
         if let Head::Known(head) = &self.head {
             self.open_head = Some(Arc::clone(head));
         }
     }
 
-    /// Makes a block of lines that are of no record.
+    /// Makes a block of lines that belong to no record.
     fn push_left_out(&mut self, lines: Lines, then: Then) {
         if self.open.len() > 0 {
             self.close(self.open.len(), Then::Record);
@@ -227,7 +228,7 @@ impl<E: RecordEnds> Blocks<E> {
         self.ready.push(block);
     }
 
-    /// The first record cannot be used if it is the one that ends here.
+    /// Gives up the file if the record that ends here is its first record.
     fn end_bad_record(&mut self) {
         if self.ends.is_before_head() {
             self.head = Head::Bad;
@@ -264,8 +265,8 @@ impl<E: RecordEnds> LineFormat for Blocks<E> {
             }
             None => raw_lines(run).for_each(|line| self.add(line, run)),
         }
-        // A quote takes one byte of two at most: a record of that many bytes is too long for the
-        // worker, too.
+        // Of two bytes, one at most is a quote that the parser drops. A record of more than twice
+        // the limit is therefore too long for the worker, too.
         let record_bytes = self.open.bytes() - self.complete_bytes;
         if record_bytes > 2 * self.line_bytes_max + 4 {
             if self.complete > 0 {
@@ -328,7 +329,7 @@ impl<E: RecordEnds> LineFormat for Blocks<E> {
     }
 
     fn rows(&self) -> usize {
-        // A block without lines waits, too.
+        // A block without lines also waits, so each block counts one more row.
         self.ready.iter().map(|block| block.lines.len() + 1).sum::<usize>() + self.complete
     }
 

@@ -5,16 +5,16 @@ use memchr::{memchr, memrchr};
 use crate::source::read::csv::dialect::{Dialect, is_quoted_after};
 use crate::source::read::text::lines::Run;
 
-/// Finds the ends of the records of a file, whose lines come in order.
+/// Finds the ends of the records of a file. The caller passes the lines in order.
 pub(in super::super) trait RecordEnds: Send {
-    /// Takes the next lines: the number of them up to the last one at which a record ends. `None`
-    /// if they have to be looked at one by one.
+    /// Takes the next lines. Returns the number of lines up to the last line at whose end a record
+    /// ends; `None` if the lines have to be passed one by one.
     fn last_in(&mut self, run: &Run<'_>) -> Option<usize>;
-    /// Takes the next line; whether a record ends at its end.
+    /// Takes the next line. Returns whether a record ends at the end of the line.
     fn is_at(&mut self, line: &[u8]) -> bool;
-    /// The record ends with a line that is too long.
+    /// Ends the record at a line that is too long.
     fn end_record(&mut self);
-    /// Whether the first record of the file has not ended, in a format whose blocks need that
+    /// Whether the first record of the file has not ended, in a format whose blocks need the first
     /// record.
     fn is_before_head(&self) -> bool {
         false
@@ -23,11 +23,11 @@ pub(in super::super) trait RecordEnds: Send {
     fn is_passed_over(&self, _line: &[u8]) -> bool {
         false
     }
-    /// Another file begins.
+    /// Begins another file.
     fn begin_file(&mut self);
 }
 
-/// Each line is a record.
+/// Ends of records in formats whose records are single lines.
 pub(in super::super) struct EachLine;
 
 impl RecordEnds for EachLine {
@@ -44,7 +44,7 @@ impl RecordEnds for EachLine {
     fn begin_file(&mut self) {}
 }
 
-/// A record of CSV goes on in the next line if a quote is open.
+/// Ends of records in CSV, where an open quote continues the record in the next line.
 pub(in super::super) struct QuotedRecords {
     dialect: Dialect,
     is_quoted: bool,
@@ -56,13 +56,14 @@ impl QuotedRecords {
         Self { dialect, is_quoted: false, has_head: false }
     }
 
-    /// The first byte of the record that is open at the end of `bytes`, which begin with a line;
-    /// `None` if none is. A quote opens at the beginning of a field, and two quotes in quotes are
-    /// one of the text.
+    /// The first byte of the record that is open at the end of `bytes`; `None` if no record is
+    /// open. The caller passes bytes that begin with a line. A quote opens at the beginning of a
+    /// field, and two quotes inside of quotes are one quote of the text.
     fn open_record(&mut self, bytes: &[u8]) -> Option<usize> {
         let Dialect { quote, delimiter, .. } = self.dialect;
         let mut record = 0;
-        // The first byte that has not been looked at, and the first one after the last quotes.
+        // `from` is the first byte that has not been read, and `after` the first byte after the
+        // last quoted text.
         let (mut from, mut after) = (0, 0);
         while let Some(at) = memchr(quote, &bytes[from..]) {
             let at = from + at;

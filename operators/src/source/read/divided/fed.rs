@@ -1,13 +1,13 @@
-//! PREPARE: the part that the thread which reads feeds with pieces of work, a piece a chunk.
+//! PREPARE: puts the pieces of work that the reading thread sends into chunks, one piece per chunk.
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::OperatorError;
 
 use crate::wave::{Filled, Producer, WaveChunk};
 
-/// A chunk that holds a piece of work.
+/// A chunk that can hold a piece of work.
 pub(super) trait FedChunk: WaveChunk {
-    /// The piece.
+    /// The piece of work.
     type Work: Send + 'static;
 
     fn hold(&mut self, work: Self::Work);

@@ -12,14 +12,16 @@
 //! blocks before it. The operator around the workers is a [wave](crate::wave), so rows and rejected
 //! rows come in the order of the files, whatever the number of workers.
 //!
-//! A record of CSV may have several lines. [`ends`] follows the quotes of a file to tell where a
-//! record ends. The first record of the file comes with every block, since it names the columns
-//! (`header`) or says how many there are. A record that is longer than the limit is cut: the worker
-//! refuses the part that it gets, and the rest of the record is passed over while it is read.
+//! A record of CSV may have several lines. [`ends`] follows the quotes of a file to find the ends
+//! of records. Every block has the first record of the file in addition, since that record names
+//! the columns (`header`) or shows the number of columns. A record that is longer than the limit is
+//! cut: the worker refuses the part that it gets, and the reader passes over the rest of the
+//! record.
 //!
-//! **Memory.** A block of one long line, and the rows that are made of it, may need much memory.
-//! The reader sends such a block when no other block is under way, and the next one when its rows
-//! have been sent. So it needs no more memory than without workers.
+//! **Memory.** A block of one long line, and the rows of the block, may need much memory. The
+//! reader sends such a block only if no other block is under way, and the next block only after the
+//! rows of the long block have been sent. The source therefore needs no more memory than without
+//! workers.
 //!
 //! | file | contents |
 //! |---|---|
@@ -57,30 +59,31 @@ use super::text::lines::{LineBuffer, LineFormat, LineSource};
 use crate::shared::rejected::OnError;
 use crate::wave::{self, Device, Wave};
 
-/// More workers would wait for the thread that reads.
+/// Maximum workers. Further workers would wait for the thread that reads.
 const WORKERS_MAX: usize = 8;
-/// Bytes of a block: large enough to amortise its way, small enough for the second-level cache.
+/// Bytes of a block: large enough to amortise the cost of sending, small enough for the
+/// second-level cache.
 pub(super) const BLOCK_BYTES: usize = 256 << 10;
-/// Pause until memory that is under way is looked at again.
+/// Pause before the next attempt to get memory that other blocks hold.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of files that are worth workers.
+/// Minimum bytes of files at which workers pay.
 const BYTES_MIN: u64 = 4 << 20;
-/// Mean bytes of the files that are worth workers: a block has lines of one file.
+/// Minimum mean bytes of a file at which workers pay, since a block has lines of one file only.
 const FILE_BYTES_MIN: u64 = 256 << 10;
 
-/// A format whose blocks can be parsed side by side.
+/// A format whose blocks several workers can parse at the same time.
 pub(super) trait Divided: LineFormat + Sized {
-    /// The same format for another worker, without rows. Takes memory from this budget.
+    /// The same format for another worker, without rows. The format takes memory from this budget.
     fn another(&self, memory: &MemoryBudget) -> Self;
-    /// Called before the lines of a block: the number of lines in all files before them.
+    /// Called before the lines of a block, with the number of lines in all files before the block.
     fn begin_block(&mut self, _lines_before: u64) {}
 }
 
-/// The number of workers for `files` on this number of threads; `None` if one thread reads and
+/// The number of workers for `files` with this number of threads; `None` if one thread reads and
 /// parses.
 pub(super) fn workers(files: &Files, threads: usize) -> Option<usize> {
     let count = u64::try_from(files.places.len()).unwrap_or(u64::MAX).max(1);
-    // A pipe may bring any number of bytes.
+    // A pipe may send any number of bytes, so workers pay.
     let pays =
         files.bytes.is_none_or(|bytes| bytes >= BYTES_MIN && bytes / count >= FILE_BYTES_MIN);
     (threads > 1 && pays).then(|| threads.min(WORKERS_MAX))

@@ -17,10 +17,10 @@ use crate::shared::rejected::{OnError, PORT};
 use crate::source::read::files::input::{Inputs, Refused};
 use crate::wave::{Consumer, Estimate, Kernel, NoFlights, Taken, Target, WaveChunk};
 
-/// Nanoseconds that parsing a byte takes, about.
+/// Approximate time to parse a byte, in nanoseconds.
 const NS_PER_BYTE: f64 = 2.0;
 
-/// A block, and then its rows.
+/// A block before PARSE, and its rows after PARSE.
 #[derive(Default)]
 pub(super) struct ParseChunk {
     block: Option<Block>,
@@ -69,7 +69,7 @@ impl WaveChunk for ParseChunk {
 pub(super) struct Parse<F> {
     format: F,
     inputs: Inputs,
-    /// Takes what is refused in the first record of a file, which its first block tells.
+    /// Takes the refusals in the first record of a file, which the first block of the file reports.
     unheard: Inputs,
     /// The first record of the file that the format knows.
     head: Option<Arc<Lines>>,
@@ -91,7 +91,7 @@ impl<F: Divided> Parse<F> {
         Self { format, inputs, unheard, head: None, ends: Vec::new(), batch, limits }
     }
 
-    /// Makes the format know the first record of the file.
+    /// Lets the format read the first record of the file, unless the format knows the record.
     fn begin(&mut self, block: &Block) {
         let is_known = match (&self.head, &block.head) {
             (Some(known), Some(head)) => Arc::ptr_eq(known, head),
@@ -107,7 +107,7 @@ impl<F: Divided> Parse<F> {
         let known = head.with_run(0..head.len(), self.limits, &mut self.ends, |run| {
             self.format.append(run, &mut self.unheard)
         });
-        // A fault of the first record is an error of the block that has it.
+        // The block that begins with the first record reports a fault of that record.
         drop(known);
         if self.format.rows() > 0 {
             self.format.take();
@@ -141,8 +141,8 @@ impl<F: Divided> Parse<F> {
     }
 
     /// Drops the rows and the open record of a block that ends the run. The next block of the
-    /// worker may come before the failed block in the file, and the rows of that next block are
-    /// sent.
+    /// worker may stand before the failed block in the file, and the rows of that next block are
+    /// still sent.
     fn forget(&mut self) {
         self.format.abandon();
         self.format.take();
@@ -167,7 +167,7 @@ impl<F: Divided> Parse<F> {
             Then::Record => {}
             Then::LongLine(line) => self.format.refuse_long(inputs, line, self.limits.1)?,
             Then::LongRecord(next) => {
-                // The record has been refused: it ends for this worker.
+                // The record has been refused. For this worker the record ends here.
                 self.format.pass_over(inputs, next)?;
             }
             Then::FileEnd => {
@@ -203,7 +203,7 @@ impl<F: Divided + 'static> Kernel for Parse<F> {
     }
 }
 
-/// COLLECT: sends the rows of blocks in their order, and tells what was refused.
+/// COLLECT: sends the rows of blocks in the order of the blocks, and reports refused rows.
 pub(super) struct Collect {
     inputs: Inputs,
     /// Number of batches of the chunk that have been sent.

@@ -5,10 +5,10 @@
 //!  CUT ────────► PREPARE ──┼► DECODE 2 ─┼───────────────────────► COLLECT ──► rows
 //! ```
 //!
-//! A part is a block of rows, or some columns of one where a file has fewer blocks than there are
-//! workers. CUT asks for the memory of a part before it sends the part; while other parts have that
-//! memory, CUT waits. A worker decodes some batches of a part. Collect puts columns side by side,
-//! and decodes what the worker has left, a batch at a time.
+//! A part is a block of rows, or some columns of a block if a file has fewer blocks than there are
+//! workers. CUT asks for the memory of a part before it sends the part; while other parts hold that
+//! memory, CUT waits. A worker decodes the first batches of a part. COLLECT puts columns side by
+//! side, and decodes the rest of the part, a batch at a time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -34,29 +34,31 @@ use crate::wave::{
     self, Consumer, Device, Estimate, Kernel, NoFlights, Taken, Target, Wave, WaveChunk,
 };
 
-/// Bytes of files that are worth workers.
+/// Minimum bytes of files at which workers pay.
 const BYTES_MIN: u64 = 1 << 20;
-/// More workers would wait for the disk and for COLLECT.
+/// Maximum workers. Further workers would wait for the disk and for COLLECT.
 const WORKERS_MAX: usize = 8;
-/// Bytes of texts that a worker makes of a part before COLLECT takes over.
+/// Maximum bytes of texts that a worker decodes of a part; COLLECT decodes the rest.
 const TEXT_BYTES: usize = 32 << 20;
-/// Chunks beside those of the workers: one that is filled, and one that is read.
+/// Chunks in addition to the chunks of the workers: one that PREPARE fills, and one that COLLECT
+/// reads.
 const CHUNKS_BESIDE: usize = 2;
 
-/// The number of workers for files of these bytes, with about this number of `blocks`, on this
-/// number of threads; `None` if one thread reads and decodes.
+/// The number of workers for files of this size, with about this number of `blocks`, on this number
+/// of threads; `None` if one thread reads and decodes.
 pub(in super::super) fn table_workers(
     bytes: Option<u64>,
     blocks: usize,
     threads: usize,
 ) -> Option<usize> {
-    // The rows of a block are there at once, which takes more time than batches that stay in the
-    // cache: it pays where the next block is decoded meanwhile.
+    // A worker decodes many rows of a block before the rows are used, which takes longer than
+    // batches that stay in the cache. Workers therefore pay only if another worker decodes the next
+    // block meanwhile.
     let pays = bytes.is_some_and(|bytes| bytes >= BYTES_MIN) && blocks > 1;
     (threads > 1 && pays).then(|| threads.min(WORKERS_MAX))
 }
 
-/// A source of tables with this number of workers; `inputs` tells what is left out.
+/// A source of tables with this number of workers; `inputs` reports the files that are left out.
 pub(in super::super) fn divide_tables(
     source: TableSource,
     (read, opening): (&SchemaRef, &Opening),
@@ -88,10 +90,10 @@ struct PartCutter {
     read: SchemaRef,
     opening: Opening,
     workers: usize,
-    /// Number of the table, and whether parts of it have been sent.
+    /// Number of the table, and whether parts of the table have been sent.
     file: u64,
     is_within: bool,
-    /// Counts the parts that are under way.
+    /// Counts the parts that are under way: each such part holds a reference.
     under_way: Arc<()>,
 }
 
@@ -146,15 +148,15 @@ impl Cutter for PartCutter {
     }
 }
 
-/// Columns of a block of rows.
+/// Some columns of a block of rows.
 pub(super) struct Part {
     path: Arc<str>,
-    /// Number of the table that it is of.
+    /// Number of the table of the part.
     file: u64,
     decoder: Decoder,
-    /// No further columns of these rows follow.
+    /// Whether no further columns of these rows follow.
     is_last: bool,
-    /// Decoded rows that have not been sent, and memory for all of them but the last.
+    /// Decoded rows that have not been sent, and memory for all batches of the rows but the last.
     rows: VecDeque<RecordBatch>,
     room: Reservation,
     failed: Option<TableError>,
@@ -162,7 +164,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Decodes some of the rows. Rows for which there is no memory stay for later.
+    /// Decodes the first rows. COLLECT decodes rows for which there is no memory now.
     fn decode(&mut self) {
         let mut bytes = 0;
         while bytes < TEXT_BYTES && self.room.resize(bytes).is_ok() {
@@ -180,13 +182,13 @@ impl Part {
         }
     }
 
-    /// The first of the rows that have not been sent; `None` at the end.
+    /// The first batch that has not been sent; `None` at the end.
     fn front(&mut self) -> Result<Option<&RecordBatch>, TableError> {
         if self.rows.is_empty() {
             if let Some(error) = self.failed.take() {
                 return Err(error);
             }
-            // Less than before.
+            // A smaller reservation cannot fail.
             let _ = self.room.resize(0);
             let next = self.decoder.next()?;
             self.rows.extend(next.map(|(rows, _)| rows));
@@ -194,7 +196,7 @@ impl Part {
         Ok(self.rows.front())
     }
 
-    /// Takes the first `count` of the rows in front.
+    /// Takes the first `count` rows of the first batch.
     fn take(&mut self, count: usize) -> RecordBatch {
         let rows = self.rows.pop_front().expect("there are rows in front");
         if count < rows.num_rows() {
@@ -204,7 +206,7 @@ impl Part {
     }
 }
 
-/// A part in the wave.
+/// The chunk of a part in the wave.
 #[derive(Default)]
 pub(super) struct PartChunk {
     part: RefCell<Option<Part>>,
@@ -232,7 +234,7 @@ impl WaveChunk for PartChunk {
     }
 
     fn estimate(&self) -> Estimate {
-        // The columns of a block are about alike.
+        // All parts of a block take about the same time.
         Estimate::on_cpu(1e6)
     }
 
@@ -272,9 +274,9 @@ impl Kernel for Decode {
 struct Collect {
     inputs: Inputs,
     read: SchemaRef,
-    /// The columns of the block that have come.
+    /// The columns of the block that have arrived.
     parts: Vec<Part>,
-    /// The table whose rest is left out.
+    /// The damaged table whose remaining parts are left out.
     damaged: u64,
 }
 

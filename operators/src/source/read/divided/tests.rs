@@ -1,4 +1,5 @@
-//! A source with workers sends the rows, and refuses the lines, of one without.
+//! A source with workers sends the same rows, and refuses the same lines, as a source without
+//! workers.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -63,7 +64,7 @@ impl OperatorSpec for Bound {
     }
 }
 
-/// Where lines, blocks and reads end.
+/// Limits of lines, blocks and reads.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     batch: usize,
@@ -90,7 +91,7 @@ fn actions() -> impl Strategy<Value = OnError> {
     prop_oneof![Just(OnError::Fail), Just(OnError::Skip), Just(OnError::Reject)]
 }
 
-/// Reader of at most `step` bytes a call.
+/// Reader that returns at most `step` bytes per call.
 struct Steps(io::Cursor<Vec<u8>>, usize);
 
 impl io::Read for Steps {
@@ -170,7 +171,7 @@ fn run(fragment: Fragment, on_error: OnError, sizes: Sizes) -> Result<Outcome, S
     }
     let topology = graph.build().map_err(|errors| errors.to_string())?;
     let metrics = topology.run(RunOptions::new()).map_err(|error| {
-        // The stage that failed stands before the cause.
+        // The error names the failed stage before the cause.
         let said = error.to_string();
         std::error::Error::source(&error).map_or(said, ToString::to_string)
     })?;
@@ -203,8 +204,8 @@ fn check<F: Divided + 'static, E: RecordEnds + 'static>(
     Ok(())
 }
 
-/// The rows and the error of each block of a file. The blocks are parsed by one worker in the order
-/// `of` their places, or each by a new worker.
+/// The rows and the error of each block of a file. One worker parses the blocks in the order `of`
+/// their places, or a new worker parses each block.
 fn parsed<F: Divided + 'static>(
     format: &F,
     blocks: Vec<Payload>,
@@ -263,7 +264,8 @@ fn invalid() -> impl Strategy<Value = Invalid> {
     prop_oneof![Just(Invalid::Fail), Just(Invalid::Skip), Just(Invalid::Replace)]
 }
 
-/// Up to three files of these lines, of which some are not text and the last may have no end.
+/// Up to three files of these lines. Some lines are not text, and the last line may lack its line
+/// end.
 fn files(lines: impl Strategy<Value = String>) -> impl Strategy<Value = Vec<Vec<u8>>> {
     let line = prop_oneof![
         20 => lines.prop_map(String::into_bytes),
@@ -363,7 +365,7 @@ proptest! {
     }
 }
 
-/// A worker may get a block before those that come before it in the file, also after one that ends
+/// A worker may get a block before blocks that precede it in the file, also after a block that ends
 /// the run.
 #[test]
 fn blocks_are_parsed_in_any_order() {
@@ -394,7 +396,7 @@ fn long_lines_need_the_memory_of_one() {
     let sizes =
         Sizes { batch: 100, block: 1 << 16, step: 1 << 16, line_bytes_max: 1 << 23, workers: 3 };
     let (on_error, decoding) = (OnError::Fail, Decoding::usual(Invalid::Fail));
-    // One line needs 24 times its bytes, and the buffers of the reader.
+    // One line needs 24 times its bytes, in addition to the buffers of the reader.
     let memory = MemoryBudget::new(100 << 20);
     let rows = JsonRows::new(columns(&[("a", DataType::Int64)])).unwrap().within(&memory);
     let Sizes { batch, block: block_bytes, .. } = sizes;

@@ -1,11 +1,12 @@
-//! Patterns of a shell in terms of simpler ones: alternatives in braces, and classes of characters.
+//! Patterns of a shell as several simpler patterns, without alternatives in braces and named
+//! classes.
 
 use crate::source::read::error::ReadError;
 
-/// Maximum patterns that the alternatives of one stand for.
+/// Maximum patterns that one pattern with alternatives stands for.
 const ALTERNATIVES_MAX: usize = 1_024;
 
-/// Classes of POSIX, and the ASCII characters that they stand for.
+/// Named classes of POSIX, and the ASCII characters of each class.
 const CLASSES: [(&str, &str); 8] = [
     ("[:alnum:]", "a-zA-Z0-9"),
     ("[:alpha:]", "a-zA-Z"),
@@ -22,8 +23,8 @@ pub(crate) fn has_wildcards(name: &[u8]) -> bool {
     name.iter().any(|byte| b"*?[{".contains(byte))
 }
 
-/// The patterns that `pattern` stands for, in which `[!…]` is the only negation, and no class has
-/// a name.
+/// The patterns that `pattern` stands for. In these patterns `[!…]` is the only negation, and no
+/// class has a name.
 pub(crate) fn expanded(pattern: &str) -> Result<Vec<String>, ReadError> {
     let mut left = vec![pattern.to_owned()];
     let mut done = Vec::new();
@@ -47,10 +48,10 @@ pub(crate) fn wrong(pattern: &str, reason: String) -> ReadError {
     ReadError::Pattern { pattern: pattern.to_owned(), reason }
 }
 
-/// The length of a class in brackets at the beginning of `text`.
+/// The length of the class in brackets at the beginning of `text`.
 fn bracket(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
-    // A bracket at the beginning of a class is one of its characters.
+    // A closing bracket at the beginning of a class is a character of the class.
     let negation = inside.len() - inside.trim_start_matches(['!', '^']).len();
     let mut at = 1 + negation.min(1);
     at += usize::from(text[at..].starts_with(']'));

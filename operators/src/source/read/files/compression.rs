@@ -17,8 +17,8 @@ pub(crate) enum Compression {
 /// Wildcard in [`MAGIC`]: any byte matches. No magic number contains it.
 const ANY: u8 = 0x20;
 
-/// Magic numbers of the formats. The ones of gzip, zstd and xz cannot begin a text in UTF-8. The
-/// one of bzip2 can, so all ten bytes of it must match.
+/// Magic numbers of the formats. The magic numbers of gzip, zstd and xz cannot begin a text in
+/// UTF-8. The magic number of bzip2 can, so all ten bytes of it must match.
 const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Gzip, b"\x1f\x8b\x08"),
     (Compression::Zstd, b"\x28\xb5\x2f\xfd"),
@@ -26,8 +26,8 @@ const MAGIC: [(Compression, &[u8]); 4] = [
     (Compression::Bzip2, b"BZh 1AY&SY"),
 ];
 
-/// Bytes 1 to 3 of a skippable frame, with which a zstd file may begin: those of `pzstd` do. The
-/// first byte is one of 16. A text has no control character there.
+/// Bytes 1 to 3 of a skippable frame, which may begin a zstd file; `pzstd` writes such files. The
+/// first byte has one of 16 values. A text has no control character there.
 const SKIPPABLE: &[u8] = b"\x2a\x4d\x18";
 /// The upper half of the first byte of a skippable frame.
 const SKIPPABLE_FIRST: u8 = 5;

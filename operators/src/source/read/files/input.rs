@@ -39,37 +39,38 @@ pub(crate) struct Inputs {
     refused: Refused,
     /// Rows to be sent to the output `rejected`.
     rejected: Rejected,
-    /// Another one takes and tells the refused rows.
+    /// Whether another part collects and reports the refused rows.
     is_silent: bool,
     decoding: Decoding,
-    /// Converts the open file if lines cannot be cut before.
+    /// Converts the open file if the file cannot be cut into lines before the conversion.
     transcoder: Option<Transcoder>,
     /// True if files hold text, so that compression can be recognised by their first bytes.
     is_text: bool,
     is_stopped: bool,
-    /// The wait for the writer of the open pipe.
+    /// Decides how long to wait for the writer of the open pipe.
     patience: Patience,
     /// The files that the run writes.
     outputs: Outputs,
 }
 
-/// Numbers and names of rows and files that are refused.
+/// Numbers and names of refused rows and files.
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
-    /// Rows left out, and the error of the first one.
+    /// Number of rows that were left out, and the error of the first such row.
     skipped: u64,
     skipped_first: Option<Arc<str>>,
-    /// Lines with replacements of wrong bytes.
+    /// Number of lines in which wrong bytes were replaced.
     replaced: u64,
     files_skipped: u64,
     /// The first [`NAMED_MAX`] files left out, each with its error.
     left_out: Vec<Arc<str>>,
-    /// Rows that were sent to the output `rejected`, and the first [`NAMED_MAX`] of them.
+    /// Number of rows that were sent to the output `rejected`, and the first [`NAMED_MAX`] such
+    /// rows.
     rejected: u64,
     rejected_first: Vec<Arc<str>>,
 }
 
-/// Remaining file; tests add streams of their own.
+/// A file that has not been read; tests add streams of their own.
 enum Entry {
     Place(super::paths::Place),
     #[cfg(test)]
@@ -81,9 +82,10 @@ enum Entry {
 pub(crate) struct Line<'a> {
     /// Number in its file, from 1.
     pub(crate) number: u64,
-    /// First byte in the file, as text in UTF-8 if the file is converted before lines are cut.
+    /// First byte of the line in the file. If the file is converted before lines are cut, the place
+    /// counts bytes of UTF-8.
     pub(crate) offset: u64,
-    /// Its bytes without the line end.
+    /// The bytes of the line without the line end.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -92,9 +94,9 @@ pub(crate) struct Line<'a> {
 pub(crate) struct BadRow<'a> {
     /// Line, from 1; `None` in files without lines.
     pub(crate) line: Option<u64>,
-    /// First byte of the row, after decompression; `None` where it is not known any more.
+    /// First byte of the row, after decompression; `None` if the place is no longer known.
     pub(crate) offset: Option<u64>,
-    /// Its bytes; none of a line that was too long to be kept.
+    /// The bytes of the row; empty for a line that was too long to be kept.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -118,13 +120,13 @@ pub(crate) enum Got {
     Bytes(usize),
     /// No data at present: wait for [`Inputs::descriptor`].
     Nothing,
-    /// No data yet, but another read may bring some at once.
+    /// No data yet, but another read may return data at once.
     Again,
     /// End of the open file, which is still open.
     FileEnd,
-    /// The rest of the open file cannot be used; it is still open.
+    /// The rest of the open file cannot be used; the file is still open.
     Broken,
-    /// The source is stopped and the open file, which is still open, gives nothing more.
+    /// The source is stopped, and the open file gives no more bytes; the file is still open.
     Stopped,
 }
 
@@ -190,7 +192,7 @@ impl Inputs {
         Self { decoding, ..self }
     }
 
-    /// Leaves the outputs of this run out.
+    /// Leaves out files that this run writes.
     pub(crate) fn leaving_out(self, outputs: Outputs) -> Self {
         Self { outputs, ..self }
     }
@@ -238,8 +240,8 @@ impl Inputs {
         Ok(Opened::Yes)
     }
 
-    /// Waits for the open file. When a pipe with a name has sent nothing for a second, the user is
-    /// told.
+    /// Waits for the open file. If a named pipe has sent nothing for a second, the user gets a
+    /// message.
     pub(crate) fn await_data(&mut self) -> SourceFlow {
         let mut limit = Duration::MAX;
         if self.open.as_ref().is_some_and(Stream::is_silent_pipe) {
@@ -252,7 +254,7 @@ impl Inputs {
         SourceFlow::AwaitReadable(limit)
     }
 
-    /// Reads available bytes of the open file into `target`, as UTF-8 if it is converted.
+    /// Reads available bytes of the open file into `target`; a file that is converted gives UTF-8.
     pub(crate) fn read(&mut self, target: &mut [u8]) -> Result<Got, ReadError> {
         let Some(mut transcoder) = self.transcoder.take() else { return self.read_raw(target) };
         let got = self.read_text(&mut transcoder, target);
@@ -287,8 +289,8 @@ impl Inputs {
         }
     }
 
-    /// Converts the open file, which has turned out to be in this encoding; `bytes` have been read
-    /// from it.
+    /// Begins to convert the open file, whose bytes show this encoding. `bytes` were read from the
+    /// file before.
     pub(crate) fn transcode(
         &mut self,
         encoding: &'static Encoding,
@@ -303,7 +305,7 @@ impl Inputs {
         Ok(Got::Again)
     }
 
-    /// Leaves out the rest of the open file, whose bytes are no text.
+    /// Leaves out the rest of the open file, because bytes of it are no text.
     fn break_off(&mut self, encoding: &'static Encoding) -> Result<Got, ReadError> {
         let (path, encoding) = (self.path(), encoding.name());
         self.leave_out(ReadError::Malformed { path, encoding })?;
@@ -315,7 +317,7 @@ impl Inputs {
         if self.transcoder.is_some() { UTF_8 } else { self.decoding.encoding }
     }
 
-    /// The bytes of a line as text; `None` if they are none and the line is left out.
+    /// The bytes of a line as text; `None` if the bytes are no text and the line is left out.
     pub(crate) fn text<'a>(&mut self, line: Line<'a>) -> Result<Option<Cow<'a, str>>, ReadError> {
         let encoding = self.line_encoding();
         match text_of(line.bytes, encoding) {
@@ -333,7 +335,7 @@ impl Inputs {
         }
     }
 
-    /// The bytes of a line or a field as text, with replacements of wrong bytes.
+    /// The bytes of a line or a field as text, in which wrong bytes are replaced.
     pub(crate) fn replaced(&self, bytes: &[u8]) -> String {
         replaced(bytes, self.line_encoding())
     }
@@ -353,8 +355,8 @@ impl Inputs {
         self.refused.replaced += 1;
     }
 
-    /// Counts a line with bytes that are no text: true if they are replaced, false if it is left
-    /// out; or fails with `error`.
+    /// Counts a line with bytes that are no text. Returns true if the bytes are replaced, false if
+    /// the line is left out, or fails with `error`.
     pub(crate) fn refuse_bytes(
         &mut self,
         row: &BadRow<'_>,
@@ -406,8 +408,8 @@ impl Inputs {
         self.open.as_ref().and_then(Stream::descriptor)
     }
 
-    /// Stops taking bytes from all files. Bytes already taken from the open one can still be
-    /// read.
+    /// Stops taking bytes from all files. A caller can still read the bytes that were taken from
+    /// the open file.
     pub(crate) fn stop(&mut self) {
         if !mem::replace(&mut self.is_stopped, true) {
             self.say_how_many_were_left_out();
@@ -448,13 +450,13 @@ impl Inputs {
         Err(error(self.path()))
     }
 
-    /// Refuses a line whose bytes are gone, since it has more than `bytes_max` of them.
+    /// Refuses a line of more than `bytes_max` bytes, which are no longer available.
     pub(crate) fn refuse_long(&mut self, line: u64, bytes_max: usize) -> Result<(), ReadError> {
         let error = |path| ReadError::LineTooLong { path, line, bytes_max };
         self.refuse(&BadRow::gone(line), error)
     }
 
-    /// Rejects a row, or counts one that is left out, of which the first is named.
+    /// Rejects a row, or counts a row that is left out. A message names the first such row.
     fn set_aside(&mut self, row: &BadRow<'_>, error: impl FnOnce(Arc<str>) -> ReadError) {
         if self.rejects() {
             return self.reject(row, &error(self.path()));
@@ -477,7 +479,7 @@ impl Inputs {
         self.refused.rejected += 1;
         let error_text = error.to_string();
         let path = self.path();
-        // The place has columns of its own.
+        // The output `rejected` has columns for the place, so the reason does not repeat the place.
         let place = row.line.map_or(format!("{path}: "), |line| format!("{path}:{line}: "));
         let reason = error_text.strip_prefix(&place).unwrap_or(&error_text);
         let place = RowPlace { path: &path, line: row.line, offset: row.offset };
@@ -487,8 +489,8 @@ impl Inputs {
         }
     }
 
-    /// Rows of the largest batch that waits for an output: `rows` of the first, or the rejected
-    /// ones.
+    /// Rows of the largest batch that waits for an output: `rows` of the output of rows, or the
+    /// rejected rows.
     pub(crate) fn rows_waiting(&self, rows: usize) -> usize {
         rows.max(self.rejected.rows())
     }
@@ -505,8 +507,8 @@ impl Inputs {
         }
     }
 
-    /// Counts a file that is left out, whole or in part, and names it with its `error`; or fails
-    /// with it.
+    /// Counts a file that is left out, whole or in part, and names the file with its `error`; or
+    /// fails with `error`.
     pub(crate) fn leave_out(&mut self, error: ReadError) -> Result<(), ReadError> {
         if !self.on_error.goes_on() {
             return Err(error);
@@ -515,8 +517,8 @@ impl Inputs {
         Ok(())
     }
 
-    /// Counts a file that is left out whatever the action for errors is, and names it with its
-    /// `error`.
+    /// Counts a file that is left out whatever the action for errors is, and names the file with
+    /// its `error`.
     pub(crate) fn leave_out_always(&mut self, error: &ReadError) {
         self.refused.files_skipped += 1;
         self.name_left_out(error.to_string().into());
@@ -534,12 +536,13 @@ impl Inputs {
         }
     }
 
-    /// Lets another one tell what is refused.
+    /// Leaves the reports of refused rows to another part.
     pub(crate) fn silent(self) -> Self {
         Self { is_silent: true, ..self }
     }
 
-    /// Takes what has been refused, for another one to tell, and the rejected rows.
+    /// Takes the counts of refused rows and files, which another part reports, and the rejected
+    /// rows.
     pub(crate) fn take_refused(&mut self) -> (Refused, Option<RecordBatch>) {
         (mem::take(&mut self.refused), self.take_rejected())
     }
@@ -549,7 +552,7 @@ impl Inputs {
         (self.rejected.rows() > 0).then(|| self.rejected.take())
     }
 
-    /// Adds what another one has refused, and tells it.
+    /// Adds the counts of refused rows and files of another part, and reports them.
     pub(crate) fn add_refused(&mut self, refused: &Refused) {
         let own = &mut self.refused;
         let is_first = own.skipped == 0;
@@ -565,7 +568,7 @@ impl Inputs {
         refused.left_out.iter().for_each(|error| self.name_left_out(Arc::clone(error)));
     }
 
-    /// Says how many files were left out that have not been named.
+    /// Reports the number of files that were left out and have not been named.
     pub(crate) fn say_how_many_were_left_out(&self) {
         let more = self.refused.files_skipped - self.refused.left_out.len() as u64;
         if more > 0 {
@@ -578,7 +581,7 @@ impl Inputs {
         Arc::clone(&self.path)
     }
 
-    /// Sets the path for messages and the encoding of lines, for lines that another one has read.
+    /// Sets the path for messages and the encoding of lines, for lines that another part has read.
     pub(crate) fn set_file(&mut self, path: Arc<str>, encoding: &'static Encoding) {
         (self.path, self.decoding.encoding) = (path, encoding);
     }

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `braces` | Patterns of a shell in terms of simpler ones: alternatives in braces, and classes of characters |
+//! | `braces` | Patterns of a shell as several simpler patterns, without alternatives in braces and named classes |
 //! | `walk` | Walk over folders by a pattern such as `logs/**/*.gz` |
 //! | `paths` | Resolution of paths and patterns to the list of input files |
 //! | `input` | Input files of a source, opened one after the other |

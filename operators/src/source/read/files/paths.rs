@@ -44,15 +44,15 @@ impl Place {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) places: Vec<Place>,
-    /// Total size of all files in bytes; `None` if one of them is a pipe or a device.
+    /// Total size of all files in bytes; `None` if an input is a pipe or a device.
     pub(crate) bytes: Option<u64>,
-    /// Claims to the files that were named, and to what can be read only once.
+    /// Claims to the files that were named, and to inputs that can be read only once.
     pub(crate) claims: Vec<Claim>,
 }
 
 /// Finds the files that `patterns` name; `None` if there are no patterns. With [`OnError::Skip`]
-/// and [`OnError::Reject`] an inaccessible file stays in the list, so that opening it reports the
-/// reason.
+/// and [`OnError::Reject`] an inaccessible file stays in the list: the attempt to open the file
+/// reports the reason.
 pub(crate) fn resolve(
     patterns: &[PathBuf],
     on_error: OnError,
@@ -90,7 +90,7 @@ enum Seen {
 }
 
 impl Finding {
-    /// Adds what a name or a pattern stands for.
+    /// Adds the files that a name or a pattern stands for.
     fn add_named(&mut self, pattern: &Path) -> Result<(), ReadError> {
         if pattern == Path::new(STDIN) {
             self.add_stdin();
@@ -131,7 +131,7 @@ impl Finding {
         if found.is_empty() {
             return Err(ReadError::NoMatch { pattern: name_of(pattern) });
         }
-        // `read_dir` has no order; sorted paths make a run repeatable.
+        // `read_dir` has no order, so the paths are sorted to make a run repeatable.
         found.sort();
         for (path, is_file) in found {
             if is_file {
@@ -154,7 +154,7 @@ impl Finding {
         }
     }
 
-    /// Adds a file unless it is in the list, under this or another name.
+    /// Adds a file unless the list already has the file, under this or another name.
     fn add(&mut self, path: PathBuf) -> Result<(), ReadError> {
         let metadata = match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => {

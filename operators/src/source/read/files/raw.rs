@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::paths::Place;
 use crate::shared::files::FileId;
 
-/// Maximum bytes of one pull, so that a call returns even if they decompress to nothing.
+/// Maximum bytes of one pull, so that a call returns even if the bytes decompress to nothing.
 const PULL_BYTES: usize = 4 << 20;
 
 /// An open file; a read that would wait fails with [`ErrorKind::WouldBlock`].
@@ -28,7 +28,7 @@ pub(crate) struct Raw {
     bytes: u64,
     /// Bytes to read at the time of opening; `None` unless it is a regular file.
     bytes_at_open: Option<u64>,
-    /// Whether it is a pipe with a name.
+    /// Whether the file is a named pipe.
     is_fifo: bool,
     /// Remaining bytes of the current pull.
     allowance: usize,
@@ -74,7 +74,8 @@ impl Raw {
         };
         let is_fifo = match place {
             Place::Stdin => false,
-            // A link such as `/dev/fd/3` leads to a pipe without a name, whose writer is there.
+            // A link such as `/dev/fd/3` leads to a pipe without a name, which already has a
+            // writer.
             Place::File(path) => {
                 fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_fifo())
             }
@@ -97,7 +98,7 @@ impl Raw {
         Some(FileId::of(&self.file()?.metadata().ok()?))
     }
 
-    /// Whether it is a pipe with a name from which nothing has come yet.
+    /// Whether the file is a named pipe that has not sent any bytes yet.
     pub(crate) fn is_silent_pipe(&self) -> bool {
         self.is_fifo && self.bytes == 0
     }
@@ -107,7 +108,7 @@ impl Raw {
         self.bytes
     }
 
-    /// Size of the file when it was opened, in bytes, if it has been truncated since and the rest
+    /// Size of the file when it was opened, in bytes, if the file was truncated later and its rest
     /// has been read; otherwise `None`.
     pub(crate) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
         let Some(before) = self.bytes_at_open.filter(|&before| self.bytes < before) else {
@@ -156,7 +157,7 @@ impl Raw {
 
     /// True if a read would return at once.
     fn is_ready(&self) -> io::Result<bool> {
-        // `poll` always reports regular files as readable: spare the system call.
+        // `poll` always reports regular files as readable, so the system call is not needed.
         if self.bytes_at_open.is_some() {
             return Ok(true);
         }
@@ -190,7 +191,8 @@ impl Read for Raw {
 
 /// Opens a file without waiting for a writer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    // NONBLOCK keeps `open` from waiting for the writer of a FIFO; NOCTTY from taking a terminal.
+    // NONBLOCK keeps `open` from waiting for the writer of a FIFO. NOCTTY keeps a terminal from
+    // becoming the controlling terminal.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(file) => Ok(File::from(file)),

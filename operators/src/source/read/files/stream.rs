@@ -29,11 +29,11 @@ const WINDOW_LOG_MAX: u32 = 31;
 pub(crate) struct Stream {
     state: State,
     named: Compression,
-    /// True if the first bytes decide when the name says nothing.
+    /// Whether the first bytes decide if the name shows no compression.
     sniffs: bool,
 }
 
-/// Bytes that were looked at, followed by the rest of the file.
+/// Bytes that were read to find the compression, followed by the rest of the file.
 type Source = Chain<Cursor<Vec<u8>>, Raw>;
 
 enum State {
@@ -58,8 +58,8 @@ pub(crate) enum Pull {
 }
 
 impl Stream {
-    /// Opens `place`. It is decompressed if its name says so or, with `sniffs`, if its first
-    /// bytes do.
+    /// Opens `place`. The file is decompressed if its name shows a compression or, with `sniffs`,
+    /// if its first bytes do.
     pub(crate) fn open(place: &Place, sniffs: bool) -> io::Result<Self> {
         let named = match place {
             Place::Stdin => Compression::None,
@@ -171,8 +171,8 @@ impl State {
     }
 }
 
-/// Collects first bytes in `start` until they determine the compression; `named` is that of the
-/// file name.
+/// Collects first bytes in `start` until the bytes determine the compression. `named` is the
+/// compression that the name of the file shows.
 fn look(
     raw: &mut Raw,
     start: &mut Vec<u8>,
@@ -186,7 +186,8 @@ fn look(
         let found = Compression::of_start(start);
         match found {
             None => {}
-            // The name promises a format: collect START_BYTES before contradicting it.
+            // The name promises a format, so START_BYTES bytes are collected before the name is
+            // contradicted.
             Some(Compression::None) if named != Compression::None => {}
             Some(found) if named == Compression::None || named == found => return Ok(found),
             Some(found) => {
@@ -197,14 +198,14 @@ fn look(
         }
         let have = start.len();
         if have < START_BYTES {
-            // Read into the tail of `start`, then cut off the unfilled rest.
+            // The read fills the tail of `start`; the unfilled rest is cut off afterwards.
             start.resize(START_BYTES, 0);
             let read = raw.read(&mut start[have..]);
             start.truncate(have + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) => {}
                 Ok(_) => continue,
-                // A stopped file is not read further, so its name decides.
+                // A stopped file is not read any further, so its name decides.
                 Err(_) if raw.pause() == Pause::Stopped => return Ok(named),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
@@ -244,12 +245,12 @@ fn decoder(source: Source, compression: Compression) -> io::Result<State> {
     }
 }
 
-/// Members of a gzip file, one after the other, and zeros after the last one, which pad tapes and
-/// block devices.
+/// Members of a gzip file, one after the other. Zeros may follow the last member, since tapes and
+/// block devices are padded.
 struct Gzip {
     /// Current member; `None` only within [`Gzip::read`].
     member: Option<Box<GzDecoder<BufReader<Source>>>>,
-    /// Zeros were read after a member.
+    /// Whether zeros were read after a member.
     is_padding: bool,
 }
 
@@ -259,7 +260,7 @@ impl Gzip {
         const MEMBER: u8 = 0x1f;
         loop {
             let Some(member) = &mut self.member else { return Ok(0) };
-            // A finished member returns 0 for ever; the next one may follow in the same buffer.
+            // A finished member returns 0 for ever. The next member may follow in the same buffer.
             let bytes = if self.is_padding { 0 } else { member.read(target)? };
             if bytes > 0 {
                 return Ok(bytes);
@@ -274,8 +275,8 @@ impl Gzip {
                     reader.consume(zeros);
                 }
                 Some(&MEMBER) if !self.is_padding => {
-                    // The buffer may hold bytes of the next member, so the reader moves to its
-                    // decoder.
+                    // The buffer may hold bytes of the next member, so the decoder of that member
+                    // takes over the reader.
                     let reader = self.member.take().map(|member| member.into_inner());
                     self.member = reader.map(|reader| Box::new(GzDecoder::new(reader)));
                 }

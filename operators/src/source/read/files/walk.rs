@@ -1,10 +1,11 @@
 //! Walk over folders by a pattern such as `logs/**/*.gz`.
 //!
-//! A pattern is a list of steps, the parts between its slashes: a name, a pattern of names, or
-//! `**` for any number of folders. The walk has a queue of visits, pairs of a folder and the next
-//! step. Each pair is visited once, by device and inode of the folder, so circles of links end
-//! and no folder is listed more often than there are steps. Folders are visited before links to
-//! folders, so that a file is reported under its own path if that matches.
+//! A pattern is a list of steps, the parts between its slashes. A step is a name, a pattern of
+//! names, or `**` for any number of folders. The walk has a queue of visits; a visit is a folder
+//! with the next step. Each folder is visited once per step. Folders are identified by device and
+//! inode, so circles of links end, and no folder is listed more often than the pattern has steps.
+//! Folders are visited before links to folders, so that a file is reported under its own path if
+//! the path matches.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -38,7 +39,7 @@ pub(crate) struct Walk {
 
 #[derive(Debug)]
 enum Step {
-    /// One name without wildcards, looked up and not listed.
+    /// One name without wildcards. The walk looks up the name and does not list the folder.
     Name(OsString),
     /// Names that match.
     Names(Pattern),
@@ -52,23 +53,23 @@ struct Visit {
     step: usize,
 }
 
-/// Called with a matching file, or with an inaccessible folder or link and its error.
+/// Called with a matching file, or with an inaccessible folder or link and the error.
 type Found<'a> = dyn FnMut(PathBuf, Option<io::Error>) -> Result<(), ReadError> + 'a;
 
 impl Walk {
-    /// Parses `pattern`; an error gives the position in it.
+    /// Parses `pattern`; an error gives the position in the pattern.
     pub(crate) fn new(pattern: &Path) -> Result<Self, ReadError> {
         let start = if pattern.has_root() { "/" } else { "" };
         let alternatives: Result<_, _> = match pattern.to_str() {
             Some(text) => expanded(text)?.iter().map(|text| steps(Path::new(text))).collect(),
-            // Alternatives are for patterns that are text.
+            // A pattern that is not text has no alternatives.
             None => [steps(pattern)].into_iter().collect(),
         };
         Ok(Self { start: PathBuf::from(start), alternatives: alternatives? })
     }
 
     /// Calls `found` for every matching file; folders do not count as files. A file that matches
-    /// several alternatives may come several times.
+    /// several alternatives may be reported several times.
     pub(crate) fn for_each(&self, found: &mut Found<'_>) -> Result<(), ReadError> {
         self.alternatives.iter().try_for_each(|steps| self.visit_all(steps, found))
     }
@@ -84,7 +85,7 @@ impl Walk {
                     continue;
                 }
             };
-            // A folder reached again by a link, with the same step, has the same matches.
+            // A folder that a link reaches again, with the same step, has the same matches.
             if seen.insert((FileId::of(&metadata), visit.step)) {
                 expand(steps, &visit, &mut waiting, found)?;
             }
@@ -97,7 +98,7 @@ impl Walk {
 fn steps(pattern: &Path) -> Result<Vec<Step>, ReadError> {
     let whole = pattern.to_string_lossy();
     let wrong_at = |error: PatternError| wrong(&whole, error.to_string());
-    // Check the whole pattern first: then an error gives the position in it.
+    // The whole pattern is checked first, so that an error gives the position in the pattern.
     Pattern::new(&whole).map_err(wrong_at)?;
     let mut steps = Vec::new();
     let bytes = pattern.as_os_str().as_bytes();
@@ -113,7 +114,7 @@ fn steps(pattern: &Path) -> Result<Vec<Step>, ReadError> {
         }
     }
     if bytes.ends_with(b"/") {
-        // The pattern matches folders only, hence no file.
+        // A pattern with this end matches only folders, hence no file.
         steps.push(Step::Folders);
     }
     Ok(steps)
@@ -144,7 +145,7 @@ fn expand(
             Ok(())
         }),
         Some(Step::Folders) => {
-            // `**` also matches no folder at all.
+            // `**` also stands for no folder at all.
             waiting.push_front(Visit { folder: visit.folder.clone(), step: next });
             list(visit, found, &mut |path, name, _| {
                 if !name.starts_with('.') && path.is_dir() {

@@ -55,8 +55,7 @@ impl<T: Word> RowFormat for Integers<T> {
     fn batch(&mut self, rows: Buffer, _: &Inputs) -> Result<RecordBatch, ReadError> {
         let items = rows.len() / self.width();
         let items = PrimitiveArray::<T>::new(ScalarBuffer::new(rows, 0, items), None);
-        // Decided at compile time: on little-endian machines the bytes of the file are the
-        // column.
+        // The compiler decides: on little-endian machines the bytes of the file are the column.
         let items = if cfg!(target_endian = "big") { items.unary(T::from_file) } else { items };
         Ok(column_batch(&self.schema, Arc::new(items)))
     }

@@ -10,8 +10,8 @@ use arrow_array::builder::StringBuilder;
 
 use crate::source::read::error::ReadError;
 
-/// The rest of a file of names. It is read along with the vectors, so it has to be a regular file,
-/// for whose lines nobody waits.
+/// The rest of a file of names. The names are read together with the vectors and without waiting,
+/// so the file has to be a regular file.
 pub(crate) struct Names {
     path: Arc<str>,
     lines: BufReader<File>,
@@ -44,7 +44,7 @@ impl Names {
     fn next(&mut self) -> Result<bool, ReadError> {
         let path = || Arc::clone(&self.path);
         self.line.clear();
-        // Two more bytes may be the line end, and one shows that the line is too long.
+        // Two further bytes may be the line end, and a third byte shows that the line is too long.
         let limit = self.bytes_max as u64 + 3;
         let read = self.lines.by_ref().take(limit).read_until(b'\n', &mut self.line);
         let bytes = read.map_err(|source| ReadError::Read { path: path(), source })?;

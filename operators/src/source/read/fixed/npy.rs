@@ -7,9 +7,9 @@
 //! the text   {'descr': '<f4', 'fortran_order': False, 'shape': (1000, 384), }
 //! ```
 //!
-//! The text is a Python literal. This is a parser of the literals that such a dictionary has:
-//! texts, whole numbers, `True`, `False`, and tuples or lists of these. (NumPy Enhancement Proposal
-//! 1, A Simple File Format for NumPy Arrays.)
+//! The text is a Python literal. The parser knows the literals that such a dictionary has: texts,
+//! whole numbers, `True`, `False`, and tuples or lists of these literals. (NumPy Enhancement
+//! Proposal 1, A Simple File Format for NumPy Arrays.)
 
 use thiserror::Error;
 
@@ -52,7 +52,7 @@ pub enum NpyError {
     Shape(usize),
 }
 
-/// The way to an array of floats, for a type of real numbers.
+/// Advice how to convert an array of a type of real numbers to floats.
 fn remedy(descr: &str) -> &'static str {
     let kind = descr.trim_start_matches(['<', '>', '=', '|']).as_bytes();
     match kind {
@@ -87,8 +87,8 @@ pub(crate) struct NpyHeader {
     pub(crate) dims: u64,
 }
 
-/// Bytes of the header that are wanted after `header`, its first bytes; 0 if it is complete or
-/// cannot be one.
+/// Number of bytes of the header that are needed after `header`, its first bytes; 0 if the header
+/// is complete or invalid.
 pub(crate) fn bytes_wanted(header: &[u8]) -> usize {
     if header.len() < VERSION_END {
         return VERSION_END - header.len();
@@ -101,7 +101,7 @@ pub(crate) fn bytes_wanted(header: &[u8]) -> usize {
 }
 
 enum Incomplete {
-    /// So far the header is valid; this number of bytes follows at least.
+    /// The header is valid so far, and at least this number of bytes follows.
     Bytes(usize),
     Invalid(NpyError),
 }
@@ -129,7 +129,7 @@ fn text_range(header: &[u8]) -> Result<std::ops::Range<usize>, Incomplete> {
 }
 
 impl NpyHeader {
-    /// Parses a header, of which [`bytes_wanted`] wants no more.
+    /// Parses a header that is complete according to [`bytes_wanted`].
     pub(crate) fn parse(header: &[u8]) -> Result<Self, NpyError> {
         if header.len() < VERSION_END {
             return Err(NpyError::Magic);
@@ -156,7 +156,7 @@ impl NpyHeader {
             return Err(NpyError::Missing("shape"));
         };
         match shape[..] {
-            // Both orders are the same if there is one row or one column.
+            // With one row or one column, both orders are the same.
             [Literal::Number(rows), Literal::Number(dims)] if is_fortran && rows.min(dims) > 1 => {
                 Err(NpyError::FortranOrder)
             }
@@ -185,7 +185,7 @@ enum Literal {
     Tuple(Vec<Literal>),
 }
 
-/// Depth of tuples in tuples; those of records are three deep.
+/// Maximum depth of tuples in tuples; the tuples of records have a depth of three.
 const DEPTH_MAX: usize = 8;
 
 /// Parser of Python literals.

@@ -19,7 +19,7 @@ use crate::source::read::text::lines::STEPS_MAX;
 
 /// Initial size of the buffer in bytes; it doubles whenever reads fill it.
 const BYTES_MIN: usize = 4 << 10;
-/// Maximum bytes of a batch: those of the largest batch of 64-bit integers.
+/// Maximum bytes of a batch: the size of the largest batch of 64-bit integers.
 const BYTES_MAX: usize = 8 << 20;
 
 /// Conversion of rows of a fixed width to a batch.
@@ -28,20 +28,20 @@ pub(crate) trait RowFormat: Send {
     fn schema(&self) -> &SchemaRef;
     /// Bytes of a row in the file, at least 1.
     fn width(&self) -> usize;
-    /// Bytes of the header of the file that are wanted after `header`, its first bytes; 0 if the
-    /// header is complete, or if the format has none.
+    /// Number of bytes of the file's header that are needed after `header`, its first bytes; 0 if
+    /// the header is complete or the format has no header.
     fn header_bytes_wanted(&self, _header: &[u8]) -> usize {
         0
     }
-    /// Takes the complete header of the open file. With an error the file is left out.
+    /// Takes the complete header of the open file. If this fails, the file is left out.
     fn begin(&mut self, _header: &[u8], _inputs: &Inputs) -> Result<(), ReadError> {
         Ok(())
     }
-    /// Takes the end of the open file, which had `bytes` bytes of whole rows.
+    /// Handles the end of the open file, which had `bytes` bytes of whole rows.
     fn end(&mut self, _bytes: u64, _inputs: &mut Inputs) -> Result<(), ReadError> {
         Ok(())
     }
-    /// Takes the end of the last file, unless the source was stopped before.
+    /// Handles the end of the last file, unless the source was stopped before.
     fn finish(&mut self) -> Result<(), ReadError> {
         Ok(())
     }
@@ -53,10 +53,11 @@ pub(crate) trait RowFormat: Send {
 pub(crate) struct RowSource<F> {
     inputs: Inputs,
     format: F,
-    /// Maximum rows per batch, and the bytes of a full one.
+    /// Maximum rows per batch, and the bytes of a full batch.
     batch: usize,
     batch_bytes: usize,
-    /// Bytes read and not sent, the first `filled` ones; at most as long as a batch.
+    /// Bytes that were read and not yet sent, in the first `filled` bytes; the buffer is at most as
+    /// long as a batch.
     buffer: MutableBuffer,
     filled: usize,
     /// First bytes of the open file, until its header is complete.
@@ -83,14 +84,14 @@ impl<F: RowFormat> RowSource<F> {
         source
     }
 
-    /// Adjusts the buffer, which is empty, to the width of the rows.
+    /// Fits the buffer, which is empty, to the width of the rows.
     fn resize(&mut self) {
         let width = self.format.width();
         self.batch_bytes = self.batch.min((BYTES_MAX / width).max(1)) * width;
         self.buffer.resize(BYTES_MIN.min(self.batch_bytes), 0);
     }
 
-    /// Sends the complete rows and keeps the bytes of an incomplete one.
+    /// Sends the complete rows, and keeps the bytes of an incomplete row.
     fn send(&mut self, out: &mut Output) -> Result<(), ReadError> {
         let whole = self.filled - self.filled % self.format.width();
         if whole > 0 {
@@ -100,9 +101,9 @@ impl<F: RowFormat> RowSource<F> {
         Ok(())
     }
 
-    /// Takes the first `whole` bytes: a copy if they fill at most half of the buffer, so that a
-    /// few rows do not hold the memory of a batch; otherwise the buffer itself. Arrow aligns both
-    /// to 64 bytes.
+    /// Takes the first `whole` bytes. Bytes that fill at most half of the buffer are copied, so
+    /// that a few rows do not hold the memory of a batch; otherwise the buffer itself is taken.
+    /// Arrow aligns both to 64 bytes.
     fn take(&mut self, whole: usize) -> Buffer {
         let rest = whole..self.filled;
         self.filled = rest.len();
@@ -111,7 +112,7 @@ impl<F: RowFormat> RowSource<F> {
             self.buffer.as_slice_mut().copy_within(rest, 0);
             return rows;
         }
-        // The full buffer becomes the column; reads continue in a new one.
+        // The full buffer becomes the column, and reads continue in a new buffer.
         let mut next = MutableBuffer::from_len_zeroed(self.buffer.len());
         next.as_slice_mut()[..rest.len()].copy_from_slice(&self.buffer.as_slice()[rest]);
         let mut full = std::mem::replace(&mut self.buffer, next);
@@ -119,8 +120,8 @@ impl<F: RowFormat> RowSource<F> {
         Buffer::from(full)
     }
 
-    /// Drops the incomplete row at the end of the buffer, or an incomplete header; returns its
-    /// bytes.
+    /// Drops the incomplete row at the end of the buffer, or an incomplete header. Returns the
+    /// number of dropped bytes.
     fn drop_partial(&mut self) -> usize {
         let left = self.filled % self.format.width();
         self.filled -= left;
@@ -156,7 +157,7 @@ impl<F: RowFormat> RowSource<F> {
         self.file_bytes = 0;
     }
 
-    /// Reads bytes of the header, or takes it when it is complete.
+    /// Reads bytes of the header, or takes the header if it is complete.
     fn read_header(&mut self) -> Result<Got, ReadError> {
         let have = self.header.len();
         let wanted = self.format.header_bytes_wanted(&self.header);
@@ -171,7 +172,7 @@ impl<F: RowFormat> RowSource<F> {
         match self.format.begin(&self.header, &self.inputs) {
             Ok(()) => {
                 self.has_begun = true;
-                // Rows of the file before have been sent if this one has another width.
+                // If this file has another width, the rows of earlier files have been sent.
                 if self.format.width() != width {
                     self.resize();
                 }
@@ -217,7 +218,7 @@ impl<F: RowFormat> RowSource<F> {
         Ok(got)
     }
 
-    /// True if rows wait whose width may not be that of the file to begin.
+    /// True if rows wait, and the file to begin may have rows of another width.
     fn is_before_header(&self) -> bool {
         !self.has_begun && self.filled > 0 && self.format.header_bytes_wanted(&[]) > 0
     }
@@ -231,7 +232,7 @@ impl<F: RowFormat> Source for RowSource<F> {
             }
             match self.inputs.open_next()? {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
-                    // Rows on hand are sent at once: the input may stay silent for hours.
+                    // Waiting rows are sent at once, since the input may stay silent for hours.
                     if self.filled < self.format.width() {
                         return Ok(self.inputs.await_data());
                     }

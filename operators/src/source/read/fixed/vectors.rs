@@ -16,7 +16,8 @@ use crate::source::read::files::input::{BadRow, Inputs};
 use crate::source::read::files::paths::Place;
 use crate::source::read::files::stream::{Pull, Stream};
 
-/// Columns `id` and `vector`, and `name` if there are names. Ids count the vectors of all files.
+/// Columns `id` and `vector`, and `name` if there is a file of names. Ids count the vectors of all
+/// files.
 struct VectorColumns {
     schema: SchemaRef,
     dims: u32,
@@ -55,7 +56,7 @@ impl VectorColumns {
     }
 }
 
-/// The ids of the next `rows` rows; `None` if these exceed 32 bits.
+/// The ids of the next `rows` rows; `None` if an id would exceed 32 bits.
 pub(crate) fn next_ids(next_id: &mut u64, rows: usize) -> Option<UInt32Array> {
     let begin = *next_id;
     *next_id += rows as u64;
@@ -64,7 +65,7 @@ pub(crate) fn next_ids(next_id: &mut u64, rows: usize) -> Option<UInt32Array> {
     Some(UInt32Array::from_iter_values(begin..=last))
 }
 
-/// Coordinates of 32 bits; on little-endian machines the bytes of the file.
+/// Coordinates of 32 bits. On little-endian machines the bytes of the file are the coordinates.
 fn floats(rows: Buffer) -> ScalarBuffer<f32> {
     let count = rows.len() / size_of::<f32>();
     if cfg!(target_endian = "big") {
@@ -74,7 +75,7 @@ fn floats(rows: Buffer) -> ScalarBuffer<f32> {
     ScalarBuffer::new(rows, 0, count)
 }
 
-/// Coordinates of 64 bits, each rounded to 32.
+/// Coordinates of 64 bits, each rounded to 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "vectors have 32 bits a coordinate")]
 fn rounded(rows: &Buffer) -> ScalarBuffer<f32> {
     let bytes = rows.as_slice().as_chunks().0.iter();
@@ -120,7 +121,7 @@ pub(crate) fn npy_header(place: &Place) -> io::Result<Result<NpyHeader, NpyError
         header.resize(have + wanted, 0);
         match stream.pull(&mut header[have..])? {
             Pull::Bytes(bytes) => header.truncate(have + bytes),
-            // A compressed file may use up its allowance without a byte.
+            // A compressed file may use up its allowance without returning a byte.
             Pull::Pause(_) => header.truncate(have),
             Pull::End => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -130,12 +131,12 @@ pub(crate) fn npy_header(place: &Place) -> io::Result<Result<NpyHeader, NpyError
 /// Format `npy`: arrays of NumPy, of one or two dimensions.
 pub(crate) struct NpyVectors {
     columns: VectorColumns,
-    /// Header of the open file, or of the last one.
+    /// Header of the open file, or of the last file if no file is open.
     header: NpyHeader,
 }
 
 impl NpyVectors {
-    /// Files whose vectors have `dims` coordinates.
+    /// Arrays whose vectors have `dims` coordinates.
     pub(crate) fn new(dims: u32, names: Option<Names>) -> Self {
         let header = NpyHeader { number: Number::F32, rows: 0, dims: dims.into() };
         Self { columns: VectorColumns::new(dims, names), header }
@@ -160,7 +161,7 @@ impl RowFormat for NpyVectors {
         let header = NpyHeader::parse(header)
             .map_err(|source| ReadError::Npy { path: Arc::clone(&path), source })?;
         let (found, dims) = (header.dims, self.columns.dims);
-        // An empty array may have vectors of any length.
+        // An array without vectors may state any number of coordinates.
         if found != u64::from(dims) && header.rows > 0 {
             return Err(ReadError::Dims { path, found, dims });
         }

@@ -1,4 +1,4 @@
-//! Descriptors of followed files, of which a process has a limited number.
+//! Descriptors of followed files, whose number a process limits.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Maximum files that a process follows at once; each is looked at ten times a second.
+/// Maximum files that a process follows at once, since each file is polled ten times a second.
 pub(crate) const FILES_MAX: usize = 4_096;
 /// Descriptors that are left to outputs, states and connections.
 const RESERVED: usize = 64;
@@ -14,12 +14,12 @@ const RESERVED: usize = 64;
 /// Files that are followed in this process.
 static FOLLOWED: AtomicUsize = AtomicUsize::new(0);
 
-/// A descriptor for a followed file; given back when it is dropped.
+/// A descriptor for a followed file. A drop gives the descriptor back.
 #[derive(Debug)]
 pub(crate) struct Slot(());
 
 impl Slot {
-    /// A descriptor, if as many are not in use yet.
+    /// A descriptor; `None` if the followed files have used up the descriptors.
     pub(crate) fn take() -> Option<Self> {
         let limit = files_max();
         let add = |now: usize| (now < limit).then_some(now + 1);
@@ -34,7 +34,7 @@ impl Drop for Slot {
 }
 
 /// Maximum files that this process follows at once. The first call raises the limit of open files
-/// as far as the process may, and leaves some descriptors to others.
+/// as far as the system lets the process do so, and leaves some descriptors for other uses.
 pub(crate) fn files_max() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -45,10 +45,11 @@ pub(crate) fn files_max() -> usize {
     })
 }
 
-/// The limit of open files, which becomes the one up to which the process may raise it.
+/// The limit of open files, after it was raised to the maximum of the process.
 fn raised_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // More than this is not used; some systems have no limit, and count in tables of this size.
+    // Followed files need no higher limit. Some systems have no limit, and other programs allocate
+    // tables of the size of the limit.
     let wanted = maximum.unwrap_or(u64::MAX).min(2 * FILES_MAX as u64);
     let wanted = wanted.max(current.unwrap_or(u64::MAX));
     let is_raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok();

@@ -6,23 +6,22 @@
 //! turn: a file that has grown ──► whole lines from its position on ──► rows
 //! ```
 //!
-//! Files are identified by device and inode and stay open. A renamed file is read on until no
-//! pattern matches it and it has been quiet for some minutes; then its last line counts even
-//! without a line end. The file that replaces it is a new file. A file that has become shorter, or
-//! whose first bytes or last lines have changed, is read again from its beginning. Zeros before its
-//! first line, which a writer leaves that goes on at its old place, are no text.
+//! A file is identified by device and inode, and stays open. A renamed file is read until no
+//! pattern matches it and its size has not changed for some minutes; its last line then counts even
+//! without a line end. The file that replaces it is a new file. A file is read again from its
+//! beginning if it has become shorter, or if its first bytes or the bytes before its position have
+//! changed. Zeros before the first line are skipped: a writer that continues at its old place in an
+//! emptied file leaves such zeros.
 //!
 //! The position of a file is the beginning of its first incomplete line. Bytes after it are read
 //! again when the file has grown, so that one buffer serves all files.
 //!
-//! Files are polled every 100 ms instead of by notifications of the system, which not every file
-//! system has. A change of a folder in which files are followed makes the search for new files
-//! begin at once.
+//! Files are polled every 100 ms, since not every file system has notifications of changes. If a
+//! folder of followed files has changed, the search for new files begins at once.
 //!
-//! Limits: lines that are truncated away between two polls are lost, and so are files that are
-//! there for a shorter time. A file that was emptied between two polls and has outgrown its old
-//! size is taken for the old one if its first 256 bytes and those before the old position are the
-//! same.
+//! Limits: lines that are truncated away between two polls are lost, and so are files that exist
+//! for a shorter time. If a file is emptied between two polls and outgrows its old size, the new
+//! content is only recognised by the first 256 bytes and the 256 bytes before the old position.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -48,9 +47,9 @@ use crate::source::read::files::paths::{PATHS, is_pattern, name};
 use crate::source::read::files::walk::Walk;
 use crate::source::read::text::lines::{Added, LineBuffer, Place, STEPS_MAX};
 
-/// Folders whose changes are looked at.
+/// Maximum folders whose changes are looked at.
 const FOLDERS_MAX: usize = 256;
-/// A search for files takes at most one part in this number of the time.
+/// A search for files takes at most one part in `LOOK_SHARE` of the time.
 const LOOK_SHARE: u32 = 10;
 /// Maximum blocks read from a file before the next file has its turn.
 const TURN_BLOCKS_MAX: usize = 16;
@@ -62,7 +61,7 @@ pub(crate) struct Times {
     pub(crate) poll: Duration,
     /// Between two searches for new files.
     pub(crate) look: Duration,
-    /// Quiet time after which a file that no pattern matches any more is closed.
+    /// Time without growth after which a file that no pattern matches any more is closed.
     pub(crate) quiet: Duration,
     /// Time without growth after which a record of several lines is complete.
     pub(crate) complete: Duration,
@@ -83,7 +82,8 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// Claims to the file of a path. A file of a pattern that is an output is left out.
+    /// Claims to the file of a path. A pattern makes no claims, since an output that matches the
+    /// pattern is left out.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         match self {
             Self::Path(path) => input_claims(path, PATHS),
@@ -92,7 +92,7 @@ impl Named {
     }
 }
 
-/// Parses `paths`; checks files that are there if they `must_fit`. Others may come later.
+/// Parses `paths`. With `must_fit` the files that exist are checked; missing files may come later.
 pub(crate) fn named(paths: &[PathBuf], must_fit: bool) -> Result<Vec<Named>, Vec<ReadError>> {
     let named = paths.iter().map(|path| {
         if is_pattern(path) {
@@ -122,41 +122,41 @@ fn check(path: &Path) -> io::Result<FileId> {
     Ok(FileId::of(&metadata))
 }
 
-/// Whether a file has content and no size, before and after the content was read: the system makes
-/// it for each reader.
+/// Whether a file has content although its size is 0 before and after the content is read. The
+/// system makes the content of such a file for each reader.
 fn has_no_size(file: &File) -> io::Result<bool> {
     let is_empty = || Ok::<_, io::Error>(file.metadata()?.len() == 0);
     Ok(is_empty()? && file.read_at(&mut [0], 0)? > 0 && is_empty()?)
 }
 
-/// A file that is left out. It is not open, so its inode may be reused by another file.
+/// A file that is left out. The file is not open, so another file may reuse its inode.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Refused {
-    /// Empty for an output, which stays one under another name.
+    /// Empty for an output, which stays an output under another name.
     path: PathBuf,
-    /// None if its metadata cannot be read.
+    /// `None` if the metadata of the file cannot be read.
     id: Option<FileId>,
 }
 
 /// A path that a search has found.
 struct Found {
     path: PathBuf,
-    /// Whether a pattern found it, and no path names it.
+    /// Whether a pattern found the path, and no entry of `paths` names it.
     is_matched: bool,
 }
 
-/// Time of the last change of a folder: a name was added or removed.
+/// Time of the last change of a folder, in which a name was added or removed.
 fn changed_at(folder: &Path) -> Option<SystemTime> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     fs::metadata(folder).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// Whether a file was not opened because as many are open as may be.
+/// Whether a file was not opened because the limit of open files is reached.
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::QuotaExceeded
 }
 
-/// Turn of one file.
+/// Reading of one file until another file has its turn.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
     index: usize,
@@ -174,14 +174,14 @@ pub(crate) struct FollowSource<F: Growing> {
     inputs: Inputs,
     named: Vec<Named>,
     files: Vec<Followed<F::File>>,
-    /// Identities of the followed files, which are open, and their indices.
+    /// Index of each followed file, by its identity. The files are open, so an identity is not
+    /// reused.
     known: HashMap<FileId, usize>,
-    /// Files that the last search found and that are left out; true for those that may be tried
-    /// again.
+    /// Files that the last search found and left out; true for a file that may be tried again.
     refused: HashMap<Refused, bool>,
     /// Folders of the files, and the times of their last changes.
     folders: BTreeMap<PathBuf, Option<SystemTime>>,
-    /// Files of the first search are read from their end.
+    /// Whether files of the first search are read from their end.
     begins_at_end: bool,
     /// Index at which the search for a grown file continues.
     next: usize,
@@ -229,7 +229,7 @@ impl<F: Growing> FollowSource<F> {
         }
     }
 
-    /// Reads files that are there at the start from their end.
+    /// Reads files that exist at the start from their end.
     pub(crate) fn beginning_at_end(self) -> Self {
         Self { begins_at_end: true, ..self }
     }
@@ -258,7 +258,7 @@ impl<F: Growing> FollowSource<F> {
         self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
     }
 
-    /// Whether it is time to search for new files: regularly, and when a folder has changed.
+    /// Whether to search for new files now: regularly, and when a folder has changed.
     fn is_due(&mut self, now: Instant) -> bool {
         let Some((begin, end)) = self.looked else { return true };
         let idle = now.saturating_duration_since(end);
@@ -278,7 +278,8 @@ impl<F: Growing> FollowSource<F> {
         if !self.is_due(now) {
             return Ok(());
         }
-        // Before the search: a change during it makes another one.
+        // The times are read before the search, so that a change during the search causes another
+        // search.
         self.folders.iter_mut().for_each(|(folder, changed)| *changed = changed_at(folder));
         let is_first = self.looked.is_none();
         self.files.iter_mut().for_each(|file| file.is_found = false);
@@ -293,7 +294,7 @@ impl<F: Growing> FollowSource<F> {
         Ok(())
     }
 
-    /// Passes over the lines of a file that are there, after its header.
+    /// Passes over the lines of a file that exist now, after its header.
     fn skip_to_end(&mut self, index: usize) -> Result<(), ReadError> {
         self.format.resume(F::File::default());
         let file = &mut self.files[index];
@@ -310,7 +311,7 @@ impl<F: Growing> FollowSource<F> {
             }
             self.lines.abandon();
         }
-        // A file whose header has not come is read from its beginning.
+        // A file whose header is incomplete is read from its beginning.
         let is_begun = !self.format.needs_head();
         file.state = self.format.pause();
         if is_begun { file.skip_to_end().map_err(failed) } else { Ok(()) }
@@ -323,7 +324,7 @@ impl<F: Growing> FollowSource<F> {
                 Named::Path(path) => {
                     found.push(Found { path: path.clone(), is_matched: false });
                 }
-                // Folders may vanish at any time; their files are not new.
+                // Folders may vanish at any time, so errors of folders are ignored.
                 Named::Pattern(walk) => walk.for_each(&mut |path, error| {
                     if error.is_none() {
                         found.push(Found { path, is_matched: true });
@@ -343,7 +344,7 @@ impl<F: Growing> FollowSource<F> {
         Ok(found)
     }
 
-    /// Follows the file that was found unless it is known or was `refused` by the last search.
+    /// Follows the file that was found, unless the file is known or the last search `refused` it.
     fn meet(
         &mut self,
         Found { path, is_matched }: Found,
@@ -352,7 +353,7 @@ impl<F: Growing> FollowSource<F> {
     ) -> Result<(), ReadError> {
         let id = match fs::metadata(&path) {
             Ok(metadata) => Ok(FileId::of(&metadata)),
-            // The file has vanished or has not come, or it is a dangling link.
+            // The file has vanished or does not exist yet, or the path is a dangling link.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => Err(error),
         };
@@ -389,7 +390,7 @@ impl<F: Growing> FollowSource<F> {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(source) => {
-                // The system may open the file another time, such as when its mode has changed.
+                // A later attempt may succeed, for example after the mode of the file has changed.
                 let is_passing = source.raw_os_error().is_some() || is_full(&source);
                 let error = ReadError::Open { path: name(&seen.path), source };
                 self.refused.insert(seen, is_passing);
@@ -416,7 +417,7 @@ impl<F: Growing> FollowSource<F> {
         Ok((id, file, slot))
     }
 
-    /// Leaves out a file. One that only a pattern found never ends the run.
+    /// Leaves out a file. A file that only a pattern found never ends the run.
     fn leave_out(&mut self, error: ReadError, is_matched: bool) -> Result<(), ReadError> {
         if is_matched {
             self.inputs.leave_out_always(&error);
@@ -427,7 +428,7 @@ impl<F: Growing> FollowSource<F> {
 
     /// Begins the turn of the next file with unread bytes; false if there is none.
     fn begin_turn(&mut self, now: Instant) -> Result<bool, ReadError> {
-        // Round robin: a file that always grows does not starve the others.
+        // Round robin, so that a file that always grows does not starve other files.
         for step in 0..self.files.len() {
             let index = (self.next + step) % self.files.len();
             let file = &mut self.files[index];
@@ -439,7 +440,7 @@ impl<F: Growing> FollowSource<F> {
                 }
             };
             let size = metadata.len();
-            // The content is new.
+            // The file has new content.
             if file.is_rewritten(&metadata) {
                 self.truncated += 1;
                 file.restart();
@@ -469,7 +470,8 @@ impl<F: Growing> FollowSource<F> {
     /// Reads one block of the file whose turn it is.
     fn read_block(&mut self, turn: Turn) -> Result<(), ReadError> {
         let file = &self.files[turn.index];
-        // Only after at least one record, so that one that is longer than a turn is finished.
+        // At least one record is finished first, so that a record that is longer than a turn ends,
+        // too.
         if turn.blocks >= TURN_BLOCKS_MAX && self.place(self.lines.place()).0 != file.place {
             return self.end_turn(turn);
         }
@@ -496,8 +498,8 @@ impl<F: Growing> FollowSource<F> {
         }
     }
 
-    /// Place of the first record that is not complete, and the bytes of its whole lines; `line` is
-    /// the place of the first line that is not.
+    /// Place of the first incomplete record, and the bytes of the whole lines of that record.
+    /// `line` is the place of the first incomplete line.
     fn place(&self, line: Place) -> (Place, u64) {
         match self.format.incomplete() {
             Some((number, offset)) => line.back_to(number, offset),
@@ -509,7 +511,8 @@ impl<F: Growing> FollowSource<F> {
     fn end_turn(&mut self, turn: Turn) -> Result<(), ReadError> {
         self.turn = None;
         if turn.is_last {
-            // Lines that end with carriage returns are taken first.
+            // The rest turned out to have whole lines, which end with carriage returns. These lines
+            // are taken before the file ends.
             if self.lines.end() {
                 self.turn = Some(turn);
                 return Ok(());
@@ -526,8 +529,8 @@ impl<F: Growing> FollowSource<F> {
             self.closed += 1;
             return Ok(());
         }
-        // The incomplete line is read again with the next turn, since the buffer now serves
-        // another file.
+        // The next turn of the file reads the incomplete line again, since another file uses the
+        // buffer meanwhile.
         let (line, partial) = (self.lines.place(), self.lines.abandon() as u64);
         let has_grown = turn.offset > self.files[turn.index].seen;
         if turn.is_completing && !has_grown && partial == 0 {
@@ -545,7 +548,7 @@ impl<F: Growing> FollowSource<F> {
         Ok(())
     }
 
-    /// Stops following a file with this error, or fails.
+    /// Stops following a file because of this error, or ends the run.
     fn give_up(
         &mut self,
         index: usize,

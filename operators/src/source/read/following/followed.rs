@@ -1,4 +1,4 @@
-//! A file that is followed: its position, and the marks by which a rewritten one is recognised.
+//! A file that is followed: its position, and the marks that show whether the file was rewritten.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -12,19 +12,20 @@ use crate::source::read::text::lines::Place;
 
 /// Bytes at the beginning of a file, and before its position, that are compared.
 const COMPARED_BYTES: u64 = 256;
-/// Age of a change after which no other one can have the same time stamp: some ticks of a kernel.
+/// Age of a change after which no other change can have the same time stamp: some ticks of a
+/// kernel.
 const SETTLED: Duration = Duration::from_millis(50);
 /// Bytes at the end of a file in which its last line is searched.
 const LAST_LINE_BYTES: u64 = 1 << 16;
 
-/// A file that is followed, and what the format knows of it.
+/// A file that is followed, and the knowledge of the format about the file.
 pub(crate) struct Followed<S> {
     pub(crate) id: FileId,
     pub(crate) path: PathBuf,
     pub(crate) file: File,
-    /// Its place among the files that may be open.
+    /// The descriptor that the file uses.
     pub(crate) _slot: Slot,
-    /// Whether a pattern found it, and no path names it.
+    /// Whether a pattern found the file, and no entry of `paths` names it.
     pub(crate) is_matched: bool,
     /// Offset of the first unread line, in bytes.
     pub(crate) position: u64,
@@ -32,33 +33,33 @@ pub(crate) struct Followed<S> {
     pub(crate) place: Place,
     /// Offset up to which bytes have been read, including an incomplete line.
     pub(crate) seen: u64,
-    /// True if the last search found it.
+    /// Whether the last search found the file.
     pub(crate) is_found: bool,
-    /// Time when it was last found or last grew.
+    /// Time when the file was last found or last grew.
     pub(crate) active: Instant,
-    /// Time when it last grew.
+    /// Time when the file last grew.
     pub(crate) grew: Instant,
-    /// Its last record is incomplete unless nothing more comes.
+    /// The last record is incomplete unless the file has stopped growing.
     pub(crate) is_open: bool,
     pub(crate) state: S,
     marks: Marks,
 }
 
-/// The state of a file when it was last looked at.
+/// State of a file at the last look.
 #[derive(Debug, Default)]
 struct Marks {
     /// Times of the last change of content and of attributes.
     changed: (i64, i64, i64, i64),
-    /// No later change can have these times.
+    /// Whether the times are so old that no later change can have the same times.
     is_settled: bool,
-    /// Its first bytes, up to the position.
+    /// The first bytes of the file, up to the position.
     head: Vec<u8>,
     /// The last bytes before the position.
     tail: Vec<u8>,
 }
 
 impl<S: Default> Followed<S> {
-    /// The file, from its beginning on.
+    /// A file that is read from its beginning.
     pub(crate) fn new(
         (id, path, file): (FileId, PathBuf, File),
         slot: Slot,
@@ -83,7 +84,7 @@ impl<S: Default> Followed<S> {
         }
     }
 
-    /// Passes over all lines that are there.
+    /// Passes over all lines that exist now.
     pub(crate) fn skip_to_end(&mut self) -> io::Result<()> {
         let size = self.file.metadata()?.len();
         let begin = size.saturating_sub(LAST_LINE_BYTES);
@@ -91,7 +92,8 @@ impl<S: Default> Followed<S> {
         self.file.read_exact_at(&mut last, begin)?;
         let newline = last.iter().rposition(|&byte| byte == b'\n');
         if size > 0 {
-            // Without a newline, the rest of a long line is dropped when it comes.
+            // Without a newline in the last bytes, the position lies within a long line, whose rest
+            // is dropped later.
             self.position = match newline {
                 Some(newline) => begin + newline as u64 + 1,
                 None if begin > 0 => size,
@@ -104,8 +106,8 @@ impl<S: Default> Followed<S> {
         Ok(())
     }
 
-    /// Whether its content is another one than what was read: it has become shorter, or it has
-    /// been written and its first bytes or those before the position are not the same.
+    /// Whether the content was replaced: the file has become shorter; or the file was written, and
+    /// its first bytes or the bytes before the position have changed.
     pub(crate) fn is_rewritten(&mut self, metadata: &Metadata) -> bool {
         if metadata.len() < self.seen {
             return true;
@@ -127,15 +129,15 @@ impl<S: Default> Followed<S> {
         !is_same(head, 0) || !is_same(tail, self.position - tail.len() as u64)
     }
 
-    /// Begins again, with another content.
+    /// Begins again with the new content.
     pub(crate) fn restart(&mut self) {
         (self.position, self.seen, self.place) = (0, 0, Place::default());
-        // The header of the new content comes again.
+        // The new content has a header of its own.
         (self.state, self.is_open) = (S::default(), false);
         self.mark();
     }
 
-    /// Keeps the bytes around the position, by which another content is recognised.
+    /// Keeps the bytes around the position, which show later whether the file was rewritten.
     pub(crate) fn mark(&mut self) {
         let bytes = self.position.min(COMPARED_BYTES);
         let read = |offset: u64| {

@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer};
 
 use crate::source::read::columns::first::{FirstLines, Look};
 
-/// Maximum columns and members that are inferred.
+/// Maximum number of inferred columns and members.
 pub(crate) const FIELDS_MAX: usize = 4_096;
 
-/// The values of a column that have been seen.
+/// Kind of the values of a column so far.
 #[derive(Debug, Clone, PartialEq)]
 enum Seen {
     Null,
     Flag,
-    /// Whole numbers, of which this is the least and this is the greatest.
+    /// Whole numbers, with the least and the greatest value.
     Whole(i64, u64),
     Number,
     Text,
     List(Box<Seen>),
     Object(Members),
-    /// Values that no type has.
+    /// Values that have no common type.
     Mixed,
 }
 
@@ -34,7 +34,7 @@ struct Members {
 }
 
 impl Seen {
-    /// Takes the values of `other` in.
+    /// Adds the values of `other`.
     fn merge(&mut self, other: Self) {
         let seen = std::mem::replace(self, Self::Null);
         *self = match (seen, other) {
@@ -74,7 +74,8 @@ impl Seen {
         }
     }
 
-    /// The type of a column of these values; the name of the one at fault if there is none.
+    /// The type of a column of these values. The error is the name of the column or member without
+    /// a type.
     fn data_type(&self, name: &str) -> Result<DataType, String> {
         Ok(match self {
             Self::Null | Self::Text => DataType::Utf8,
@@ -83,7 +84,7 @@ impl Seen {
             Self::Whole(0.., _) => DataType::UInt64,
             Self::Whole(..) | Self::Number => DataType::Float64,
             Self::List(items) => DataType::new_list(items.data_type(&format!("{name}[]"))?, true),
-            // JSON tells no columns of an empty object.
+            // An empty object does not show any columns.
             Self::Object(members) if members.fields.is_empty() => return Err(name.to_owned()),
             Self::Object(members) => DataType::Struct(members.columns(&format!("{name}."))?),
             Self::Mixed => return Err(name.to_owned()),
@@ -170,7 +171,7 @@ impl<'de> Deserialize<'de> for Seen {
     }
 }
 
-/// The members of the objects of lines.
+/// The members of the objects of all lines so far.
 pub(crate) struct Objects(Seen);
 
 /// The first rows of a table of JSON.

@@ -4,11 +4,11 @@
 //! {"user": {"id": 7}, "tags": ["a"]} ──► user: struct of id, tags: list of texts
 //! ```
 //!
-//! Of columns without lists and structs, the values are found in a run of lines, and each column is
-//! made of its values. Other columns are decoded by `arrow-json`, a run of lines at once. Only if
-//! that fails is each line decoded alone, so that the bad one is named. The decoder of numbers and
-//! times is ours: the one of `arrow-json` cuts `1.5` to 1 for a whole number, and takes a number
-//! for microseconds.
+//! If no column has lists or structs, one walk over a run of lines finds the values, and each
+//! column is made of its values. Other columns are decoded by `arrow-json`, a run of lines at once.
+//! Only if the run fails is each line decoded alone, so that the error names the bad line. The
+//! decoder of numbers and times is our own: the decoder of `arrow-json` cuts `1.5` to 1 for a whole
+//! number, and takes a number for microseconds.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -42,16 +42,17 @@ use crate::source::read::files::input::{Inputs, Line};
 use crate::source::read::text::encoding::text_of;
 use crate::source::read::text::lines::{LineFormat, Run};
 
-/// Values that are decoded at once; a table of many columns takes fewer lines at once.
+/// Maximum values that are decoded at once; in a table of many columns fewer lines are decoded at
+/// once.
 const CELLS_MAX: usize = 1 << 18;
-/// Lines that are decoded at once.
+/// Maximum lines that are decoded at once.
 const LINES_MAX: usize = 4_096;
 /// Bytes of lines that need no reservation.
 const UNRESERVED_BYTES: usize = 512 << 10;
-/// Bytes of memory for a byte of JSON: a list of digits has an entry of 8 bytes, the place of its
-/// text, and a value for each 2 bytes.
+/// Bytes of memory per byte of JSON. A list of digits has, for each 2 bytes, an entry of 8 bytes,
+/// the place of its text, and a value.
 const EXPANSION: usize = 24;
-/// Items of a list that are tried to find the bad one.
+/// Maximum items of a list that are decoded alone to find the bad item.
 const ITEMS_LOOKED_AT: usize = 1_000;
 /// Characters of a value that a message shows.
 const VALUE_CHARS_SHOWN: usize = 60;
@@ -71,7 +72,7 @@ pub(crate) struct JsonRows {
     room: Reservation,
 }
 
-/// A line, and its text where that is not its bytes.
+/// A line. `text` holds the line if the bytes need a conversion.
 struct Row<'a> {
     line: Line<'a>,
     text: Option<String>,
@@ -121,7 +122,7 @@ impl JsonRows {
         match decode(&mut self.runs, lines) {
             Ok(rows) => self.rows.push(rows),
             Err(_) => {
-                // A decoder that has failed holds a part of the lines.
+                // A decoder that has failed still holds some of the lines.
                 self.runs = self.new_decoder(self.lines_max);
                 for line in lines.iter() {
                     self.take_line(line, inputs)?;
@@ -137,7 +138,8 @@ impl JsonRows {
             Ok(rows) => self.rows.push(rows),
             Err(reason) => {
                 self.single = self.new_decoder(1);
-                // Messages of the decoder are as deep as the value.
+                // A message of the decoder nests as deep as the value, so no decoder looks at a
+                // deep value again.
                 let fault = match is_too_deep(row.bytes()) {
                     true => Fault::Line(reason),
                     false => Fault::of(self.rows.schema().fields(), row.bytes(), &reason),
@@ -153,8 +155,7 @@ impl JsonRows {
         decoder(self.rows.schema(), lines).expect("a decoder of this schema was built before")
     }
 
-    /// Adds the rows of all lines of a run; false if a line has something that is looked at more
-    /// closely.
+    /// Adds the rows of all lines of a run; false if a line needs the decoder.
     fn take_run(&mut self, run: &Run<'_>, text: &str) -> bool {
         let Some(members) = &mut self.members else { return false };
         self.spans.clear();
@@ -189,7 +190,7 @@ impl LineFormat for JsonRows {
         let encoding = inputs.line_encoding();
         let text = Some(run.bytes()).filter(|_| encoding == UTF_8);
         let text = text.and_then(|bytes| simdutf8::basic::from_utf8(bytes).ok());
-        // The values of most runs can be found without a decoder.
+        // In most runs the values can be found without a decoder.
         if let Some(text) = text
             && run.is_accepted()
             && self.take_run(run, text)
@@ -202,7 +203,7 @@ impl LineFormat for JsonRows {
                 continue;
             }
             if !run.is_within(line) {
-                // Errors come in the order of lines.
+                // Errors are reported in the order of the lines.
                 self.take_lines(&mut lines, inputs)?;
                 run.accepts(line, inputs)?;
                 continue;
@@ -261,9 +262,9 @@ fn value<'a>(kind: &DataType, form: Form, text: &'a str) -> Result<Option<&'a st
     if is_of_kind { Ok(Some(text)) } else { Err(NotOfType) }
 }
 
-/// Whether values are nested more than [`DEPTH_MAX`] deep.
+/// Whether values are nested deeper than [`DEPTH_MAX`].
 fn is_too_deep(line: &[u8]) -> bool {
-    // Most lines do not have that many brackets.
+    // Most lines do not have [`DEPTH_MAX`] brackets.
     if memchr2_iter(b'[', b'{', line).nth(DEPTH_MAX).is_none() {
         return false;
     }
@@ -281,7 +282,7 @@ fn is_too_deep(line: &[u8]) -> bool {
     })
 }
 
-/// Decodes an object of each line.
+/// Decodes one object per line.
 fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, String> {
     let said = |error: ArrowError| match error {
         ArrowError::JsonError(reason) => reason,
@@ -289,7 +290,7 @@ fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, Strin
     };
     for (objects, line) in (1..).zip(lines) {
         let bytes = line.bytes();
-        // The decoder takes more than JSON.
+        // The decoder accepts more than JSON.
         if !is_json(bytes) {
             return Err(match is_too_deep(bytes) {
                 true => format!("its values are nested more than {DEPTH_MAX} deep"),
@@ -309,7 +310,7 @@ fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, Strin
 
 /// A decoder of this number of lines.
 fn decoder(schema: &SchemaRef, lines: usize) -> Result<Decoder, ArrowError> {
-    // With room for one more it stops at no line of a run.
+    // With room for one more line the decoder does not stop before the end of a run.
     options(ReaderBuilder::new(Arc::clone(schema))).with_batch_size(lines + 1).build_decoder()
 }
 
@@ -405,7 +406,7 @@ enum Fault {
 type Object<'a> = HashMap<String, &'a RawValue>;
 
 impl Fault {
-    /// The fault of a line, which the decoder found for this `reason`.
+    /// The fault of a line that the decoder refused for this `reason`.
     fn of(fields: &Fields, line: &[u8], reason: &str) -> Self {
         let members = match serde_json::from_slice::<Object<'_>>(line) {
             Ok(members) => members,
@@ -423,7 +424,7 @@ impl Fault {
         })
     }
 
-    /// The fault of a value: that of a member or an item inside of it, if there is one.
+    /// The fault of a value, or of the first member or item inside of the value that does not fit.
     fn of_value(field: &Field, value: &str, column: String) -> Self {
         let inner = match field.data_type() {
             DataType::Struct(fields) => {
@@ -441,7 +442,7 @@ impl Fault {
             }
             _ => None,
         };
-        // Escapes are looked at when the text is asked for.
+        // Escapes are checked when a caller asks for the text.
         if value.starts_with('"')
             && let Err(error) = serde_json::from_str::<String>(value)
         {
@@ -462,7 +463,7 @@ impl Fault {
     }
 }
 
-/// The reason of a parser that has read one line.
+/// The reason that a parser of one line gives.
 fn at_byte(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at byte ")
 }
@@ -471,7 +472,7 @@ fn at_byte(error: &serde_json::Error) -> String {
 fn fits(field: &Field, value: &str) -> bool {
     let decoder = options(ReaderBuilder::new_with_field(Arc::new(field.clone()))).build_decoder();
     decoder.is_ok_and(|mut decoder| {
-        // A number ends at the blank.
+        // The decoder finds the end of a number at the blank.
         let is_decoded = decoder.decode(format!("{value} ").as_bytes()).is_ok();
         is_decoded && decoder.flush().is_ok()
     })

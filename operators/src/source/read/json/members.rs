@@ -1,26 +1,28 @@
-//! Places of members of objects of JSON. The other members are checked and passed over, so that the
-//! cost of an object is about that of its bytes.
+//! Places of members of objects of JSON. Members that are no columns are checked and passed over,
+//! so that the cost of an object is about the cost of its bytes.
 //!
-//! Lines of a table have the same members in the same order, mostly: the member that comes next is
-//! compared with the one that came in this place of the last line, before it is looked up.
+//! The lines of a table mostly have the same members in the same order. The name of a member is
+//! therefore compared with the name at the same place of the last line, before the name is looked
+//! up.
 
 use std::collections::HashMap;
 
 use super::strict::{DEPTH_MAX, Quoted, Walk};
 use crate::source::read::columns::places::{Form, Span, Spans};
 
-/// Maximum members of which the order is remembered.
+/// Maximum members whose order is remembered.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// Finds the members of objects that are columns.
+/// Finds the members of objects that have a column.
 pub(crate) struct Members {
     columns: HashMap<Box<[u8]>, usize>,
-    /// The members of the last object, with the column of each that is one.
+    /// The names of the members of the last object, each with its column, if the member has one.
     remembered: Vec<(Vec<u8>, Option<usize>)>,
 }
 
 impl Members {
-    /// Members that are the columns with these names; `None` if two have one name.
+    /// Finds the members with these names, which are the columns; `None` if two columns have the
+    /// same name.
     pub(crate) fn new<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Option<Self> {
         let count = names.len();
         let columns = names.enumerate().map(|(column, name)| (name.as_bytes().into(), column));
@@ -29,8 +31,8 @@ impl Members {
     }
 
     /// Adds the places of the members of the object in `line` to `spans`, a value for each column;
-    /// false if the line is no object, or has what is looked at more closely elsewhere. `begin` is
-    /// the place of the line.
+    /// false if the line is no object, or if the decoder has to read the line (names with escapes,
+    /// lists and structs). `begin` is the place of the line.
     pub(crate) fn find(&mut self, line: &str, begin: usize, spans: &mut Spans) -> bool {
         let first = spans.spans.len();
         spans.spans.resize(first + self.columns.len(), Span::default());
@@ -53,7 +55,7 @@ impl Members {
         }
         for number in 0.. {
             let key = walk.string()?;
-            // Escapes in a name are rare.
+            // Names with escapes are rare, so the decoder reads such a line.
             if key.has_escapes {
                 return None;
             }
@@ -78,9 +80,9 @@ impl Members {
         None
     }
 
-    /// The column of the member with this number in its object.
+    /// The column of the member at place `number` of its object.
     fn column(&mut self, number: usize, name: &[u8]) -> Option<usize> {
-        // No hash is computed and nothing is allocated where lines are alike.
+        // If the lines are alike, this arm computes no hash and allocates nothing.
         match self.remembered.get_mut(number) {
             Some((last, column)) if last == name => *column,
             Some((last, column)) => {
@@ -100,7 +102,7 @@ impl Members {
     }
 }
 
-/// The place of a value that is no list and no object.
+/// The place of a value that is neither a list nor an object.
 fn scalar(walk: &mut Walk<'_>, line: &str, begin: usize, spans: &mut Spans) -> Option<Span> {
     let first = walk.at;
     match walk.peek()? {
@@ -144,7 +146,7 @@ mod tests {
         Some(spans.spans.iter().map(text).collect())
     }
 
-    /// The same by a parser of JSON.
+    /// The texts of the same members by a parser of JSON.
     fn expected(line: &str) -> Option<Vec<Option<(String, bool)>>> {
         let Ok(Value::Object(object)) = serde_json::from_str::<Value>(line) else { return None };
         let text = |name: &&str| match object.get(*name) {
@@ -263,7 +265,7 @@ mod tests {
                 .collect();
             let line = format!("{{{}}}", members.join(","));
             check(&line);
-            // One byte is another one.
+            // One byte is replaced by another byte.
             let mut bytes = line.into_bytes();
             let place = place.index(bytes.len());
             bytes[place] = byte;
@@ -273,8 +275,8 @@ mod tests {
             {
                 let mut members = Members::new(["a", "b"].into_iter()).unwrap();
                 let (found, expected) = (found(&mut members, &line), expected(&line));
-                // Lone surrogates, escaped names and lists that are replaced by a later value of
-                // the same name are looked at elsewhere.
+                // The decoder reads lone surrogates, names with escapes, and lists that a later
+                // value of the same name replaces.
                 let is_elsewhere = found.is_none() && line[1..].contains(['\\', '[', '{']);
                 prop_assert!(found == expected || is_elsewhere, "{}", line);
             }

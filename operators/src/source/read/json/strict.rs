@@ -5,7 +5,7 @@
 //! value ──► `,` next value, `]` or `}` the end of the list or the object around it ──► …
 //! ```
 //!
-//! Each byte is looked at once, those of texts eight at a time.
+//! Each byte is read once; the bytes of texts are read eight at a time.
 
 /// Maximum depth of lists and objects inside each other.
 pub(crate) const DEPTH_MAX: usize = 128;
@@ -24,7 +24,7 @@ pub(crate) struct Quoted {
     pub(crate) has_escapes: bool,
 }
 
-/// A place in a value of JSON (RFC 8259). `None` of a method is a mistake.
+/// A place in a value of JSON (RFC 8259). Each method returns `None` if the JSON is invalid.
 pub(crate) struct Walk<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
@@ -84,7 +84,7 @@ impl Walk<'_> {
         const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
         while let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk()) {
             let eight = u64::from_le_bytes(*eight);
-            // The lowest bit that is set is exact: a borrow goes upwards.
+            // The lowest set bit is exact, since a borrow only changes higher bits.
             let below =
                 |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & TOPS;
             let equal = |byte: u8| below(eight ^ (ONES * u64::from(byte)), 1);
@@ -96,7 +96,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An escape. One half of a pair of surrogates is no character.
+    /// An escape. A lone surrogate is no character, so only a pair of surrogates is valid.
     fn escape(&mut self) -> Option<()> {
         match *self.bytes.get(self.at + 1)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 2,
@@ -256,7 +256,7 @@ mod tests {
             prop_assert!(is_json(&text));
             let at = at.index(text.len());
             text.splice(at..=at, (!cuts).then_some(byte));
-            // The decoder checks texts before.
+            // Texts that are not UTF-8 are left out, since the decoder refuses such texts earlier.
             if std::str::from_utf8(&text).is_ok() {
                 prop_assert_eq!(is_json(&text), is_json_to_serde(&text));
             }

@@ -1,4 +1,4 @@
-//! Checks of the parameters of logs, and the rows that are made of them.
+//! Checks of the parameters of logs, and the rows of logs.
 
 use arrow_schema::Fields;
 use trommel_engine::error::BindError;
@@ -13,7 +13,8 @@ use crate::source::read::log::{FirstPairs, LogRows, Pattern, Scanner};
 use crate::source::read::text::records::Beginning;
 
 impl Read {
-    /// Rows of a log. The columns of pairs are given or are those of the first lines of `files`.
+    /// Rows of a log. The columns of pairs are given, or are inferred from the first lines of
+    /// `files`.
     pub(in crate::source::read) fn log_rows(
         &self,
         files: &Files,

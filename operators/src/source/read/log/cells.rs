@@ -11,7 +11,8 @@ use crate::shared::columns::{TimeFormat, timestamp, type_name};
 use crate::source::read::columns::values::microseconds;
 use crate::source::read::csv::typed::{Cells, cells};
 
-/// Years in which a day is looked for that has none: eight years have a 29th of February.
+/// Years in which a day without a year is looked for: within eight years there is a 29th of
+/// February.
 const YEARS: i32 = 8;
 
 /// Column of a pattern.
@@ -53,7 +54,7 @@ impl Kind {
         matches!(self, Self::Value(DataType::Utf8))
     }
 
-    /// The values for messages.
+    /// The kind of values, as messages name it.
     pub(super) fn described(&self) -> String {
         match self {
             Self::Value(kind) => type_name(kind),
@@ -64,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// The cells of these values; `None` if a text has no such values.
+    /// The cells that parse values of this kind; `None` if no text has such values.
     pub(super) fn cells(&self) -> Option<Box<dyn Cells>> {
         let parse: Parse = match self {
             Self::Value(kind) => return cells(kind),
@@ -100,7 +101,7 @@ impl Parse {
 struct Times {
     parse: Parse,
     values: TimestampMicrosecondBuilder,
-    /// The last text and its value: lines of a busy log have the second of the line before.
+    /// The last text and its value, since consecutive lines of a busy log have the same second.
     text: String,
     last: Option<i64>,
     /// The value of the next row is null.
@@ -125,7 +126,7 @@ impl Cells for Times {
 
     fn take(&mut self) -> ArrayRef {
         if let Parse::Syslog { today } = &mut self.parse {
-            // A followed file may be read for years: the next batch looks at the clock again.
+            // A followed file may be read for years, so the next batch reads the clock again.
             *today = None;
             self.last = None;
         }
@@ -133,7 +134,8 @@ impl Cells for Times {
     }
 }
 
-/// Microseconds of a time of RFC 3164, in UTC: in the last year in which it is not after tomorrow.
+/// Microseconds of a time of RFC 3164, in UTC. The year is the last one in which the time is not
+/// after tomorrow.
 fn without_year(text: &str, today: NaiveDate) -> Option<i64> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -162,7 +164,7 @@ mod tests {
         for (text, today, expected) in [
             ("Mar  1 12:00:00", day(2026, 3, 1), "2026-03-01T12:00:00Z"),
             ("Dec 31 23:59:59", day(2026, 1, 1), "2025-12-31T23:59:59Z"),
-            // The clock of another machine, or of another zone, may be ahead by a day.
+            // The clock of another machine or another time zone may be a day ahead.
             ("Jan  1 00:00:00", day(2025, 12, 31), "2026-01-01T00:00:00Z"),
             ("Jan  2 00:00:00", day(2025, 12, 31), "2025-01-02T00:00:00Z"),
             ("Feb 29 06:07:08.25", day(2027, 6, 1), "2024-02-29T06:07:08.25Z"),

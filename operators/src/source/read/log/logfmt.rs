@@ -76,7 +76,7 @@ impl<'a> Pairs<'a> {
         Ok(Span::Escaped(text, Escapes::All))
     }
 
-    /// The text in quotes, which passes over the quotes.
+    /// The text between quotes. The place moves past the closing quote.
     fn quoted(&mut self) -> Option<Range<usize>> {
         let (bytes, begin) = (self.line.as_bytes(), self.at + 1);
         let mut from = begin;
@@ -114,7 +114,8 @@ impl Keys {
         &self.columns
     }
 
-    /// Finds the values of a line. A key that is missing is null; the last of equal keys counts.
+    /// Finds the values of a line. The value of a missing key is null; if a key occurs several
+    /// times, the last value counts.
     pub(super) fn scan(&self, line: &str, spans: &mut [Span]) -> Result<(), Mismatch> {
         spans.fill(Span::Null);
         let mut pairs = Pairs::new(line);
@@ -157,7 +158,7 @@ impl FirstPairs {
 
 impl Look for FirstKeys {
     fn add(&mut self, line: &str) {
-        // The keys before a fault are keys.
+        // The keys before a fault count, too.
         drop(self.add_pairs(line));
     }
 }

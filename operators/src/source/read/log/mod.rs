@@ -14,9 +14,9 @@
 //! | `cells` | points in time of the patterns |
 //! | `rows` | rows of typed columns |
 //!
-//! A pattern gives the place of each value in the record. The values that are read are parsed by
-//! the cells that tables of CSV have, too. A field ends at the first occurrence of the literal that
-//! follows it, so that a record is looked at once, whatever it holds.
+//! A pattern gives the place of each value in the record. The cells that parse the fields of CSV
+//! tables parse these values, too. A field ends at the first occurrence of the literal that follows
+//! the field, so that a record is read once, whatever the record holds.
 
 mod bind;
 mod cells;

@@ -12,7 +12,7 @@ use super::template::Template;
 /// An access log up to the size of the answer, as Apache and nginx write it.
 const COMMON: &str = "{ip} {ident} {user} [{time:%d/%b/%Y:%H:%M:%S %z}] \
                       \"{request}\" {status:u16} {bytes:u64}";
-/// The fields that a combined log has after them.
+/// The fields that a combined log has after the fields of a common log.
 const COMBINED_MORE: &str = " \"{referer}\" \"{user_agent}\"";
 
 /// Patterns that have names.
@@ -21,9 +21,9 @@ const NAMES: [&str; 4] = ["combined", "common", "syslog", "logfmt"];
 /// A pattern as it is written in a configuration.
 #[derive(Debug)]
 pub(in super::super) enum Pattern {
-    /// The columns are those of the pattern.
+    /// A pattern that fixes the columns.
     Fixed(Scanner),
-    /// Pairs, whose columns are named elsewhere.
+    /// Pairs; the schema or the first lines name the columns.
     Pairs,
 }
 
@@ -39,7 +39,7 @@ enum Form {
 }
 
 impl Pattern {
-    /// The pattern of this name, or this template.
+    /// The pattern that has `text` as its name, or the template `text`.
     ///
     /// # Errors
     /// A sentence that says what is wrong.

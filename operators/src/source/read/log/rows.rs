@@ -18,8 +18,8 @@ use crate::source::read::text::sets::shorten;
 
 /// Bytes of a record that need no reservation.
 const UNRESERVED_BYTES: usize = 256 << 10;
-/// Copies of a text until it is in its column: without escapes, as the next value, and twice while
-/// the column grows.
+/// Copies of a text until the text is in its column: one without escapes, one as the next value,
+/// and two while the column grows.
 const COPIES: usize = 4;
 
 /// Rows of records that follow a pattern.
@@ -38,7 +38,7 @@ pub(in super::super) struct LogRows {
 
 /// A column that is read.
 struct Column {
-    /// Its place among those of the pattern.
+    /// Place of the column among the columns of the pattern.
     place: usize,
     is_text: bool,
     cells: Box<dyn Cells>,
@@ -91,27 +91,27 @@ impl LogRows {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Parses the values of a record and adds its row, or nothing of it.
+    /// Parses all values of a record and adds its row, or adds nothing.
     fn add(&mut self, record: &str) -> Result<(), Fault> {
         self.scanner.scan(record, &mut self.spans).map_err(Fault::Pattern)?;
         let mut bytes = 0;
         for Column { place, is_text, cells } in &mut self.columns {
             let value = self.spans[*place].text(record, &mut self.text);
-            // Types other than text have no empty values.
+            // Only columns of text have the values `` and `-`; in other columns both are nulls.
             let value = value.filter(|value| *is_text || !matches!(*value, "" | "-"));
             bytes += value.map_or(8, |value| value.len() + 8);
             if !cells.parse(value) {
                 return Err(Fault::Value(*place, shorten(value.unwrap_or_default().as_bytes())));
             }
         }
-        // All values have been parsed: a bad row leaves nothing in the columns.
+        // All values have been parsed, so a bad row leaves no value in any column.
         self.columns.iter_mut().for_each(|column| column.cells.add());
         self.rows += 1;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Reserves memory for a record, unless there is enough.
+    /// Reserves memory for a record, unless the reserved memory suffices.
     fn reserve(&mut self, record: Line<'_>, inputs: &Inputs) -> Result<(), ReadError> {
         let (bytes, wanted) = (record.bytes.len(), record.bytes.len() * COPIES);
         if bytes <= UNRESERVED_BYTES || wanted <= self.room.bytes() {

@@ -5,11 +5,11 @@ use std::ops::Range;
 /// Value of a column in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Span {
-    /// The record has none.
+    /// The record has no value for the column.
     Null,
-    /// The text at these bytes, as it is.
+    /// The text at these bytes, without escapes.
     Plain(Range<usize>),
-    /// The text at these bytes, in which a backslash escapes.
+    /// The text at these bytes, which has escapes.
     Escaped(Range<usize>, Escapes),
     /// A word that is not in the record.
     Word(&'static str),
@@ -18,14 +18,14 @@ pub(super) enum Span {
 /// Escapes of a text in quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Escapes {
-    /// `\"` and `\\`; others stay as they are, such as `\x16` of a request that is no text.
+    /// `\"` and `\\`. Other escapes stay unchanged, such as `\x16` in a request that is no text.
     Quotes,
-    /// Those of JSON and Go.
+    /// The escapes of JSON and Go.
     All,
 }
 
 impl Span {
-    /// The text of the value in `record`, in `room` if it has escapes.
+    /// The text of the value in `record`. A text with escapes is written to `room`.
     pub(super) fn text<'a>(&self, record: &'a str, room: &'a mut String) -> Option<&'a str> {
         match self {
             Self::Null => None,
@@ -47,7 +47,7 @@ impl Span {
 /// Reason why a record does not follow its pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
-    /// The column at whose end or in whose place it fails.
+    /// The column at whose end or in whose place the record fails.
     pub(super) column: Option<String>,
     pub(super) reason: String,
 }
@@ -93,7 +93,7 @@ fn escaped(text: &str, escapes: Escapes) -> Option<(char, usize)> {
             if let Some(value) = char::from_u32(first) {
                 return Some((value, 6));
             }
-            // The two halves of a character beyond 16 bits.
+            // Two surrogates stand for a character beyond 16 bits.
             let second = digits(4, 8).filter(|_| text.get(6..8) == Some("\\u"))?;
             let halves = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
             let mut units = char::decode_utf16(halves);

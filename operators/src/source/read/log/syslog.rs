@@ -5,7 +5,7 @@
 //! <34>Mar  1 12:00:00 host app[123]: text
 //! ```
 //!
-//! A file of a daemon has no priority, and its times may be those of RFC 3339.
+//! The lines of a log file have no priority, and may have times of RFC 3339.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ const MESSAGE_ID: usize = 6;
 const DATA: usize = 7;
 const MESSAGE: usize = 8;
 
-/// Numbers as texts, of which the columns of the priority take theirs.
+/// Numbers as texts, for the columns `facility` and `severity`.
 const NUMBERS: [&str; 24] = [
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16",
     "17", "18", "19", "20", "21", "22", "23",
@@ -71,7 +71,7 @@ pub(super) fn scan(record: &str, spans: &mut [Span]) -> Result<(), Mismatch> {
     }
 }
 
-/// The part of a message that has not been looked at.
+/// The part of a message that has not been parsed.
 struct Rest<'a> {
     record: &'a str,
     at: usize,
@@ -90,7 +90,7 @@ impl<'a> Rest<'a> {
         digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
     }
 
-    /// Passes a version over; false if there is none.
+    /// Passes over a version; false if there is no version.
     fn version(&mut self) -> bool {
         let digits = self.text().bytes().take_while(u8::is_ascii_digit).count();
         let is_version = (1..=3).contains(&digits) && self.text()[digits..].starts_with(' ');
@@ -98,7 +98,7 @@ impl<'a> Rest<'a> {
         is_version
     }
 
-    /// The word up to the next blank or the end, which passes over the blank.
+    /// The word up to the next blank or the end. The place moves past the blank.
     fn word(&mut self) -> Range<usize> {
         let bytes = self.text().len();
         let end = memchr(b' ', self.text().as_bytes());
@@ -107,7 +107,7 @@ impl<'a> Rest<'a> {
         word
     }
 
-    /// The elements of structured data, which passes over the blank that follows.
+    /// The elements of structured data. The place moves past the blank that follows.
     fn data(&mut self) -> Option<Range<usize>> {
         let (begin, text) = (self.at, self.text().as_bytes());
         let (mut is_open, mut is_quoted, mut is_escaped) = (false, false, false);
@@ -157,7 +157,7 @@ fn of_5424(rest: &mut Rest<'_>, spans: &mut [Span]) -> Result<(), Mismatch> {
         })?;
         spans[DATA] = Span::Plain(data);
     }
-    // A message in UTF-8 may begin with a mark.
+    // A message in UTF-8 may begin with a byte order mark.
     rest.at += if rest.text().starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     if !rest.text().is_empty() {
         spans[MESSAGE] = Span::Plain(rest.at..rest.record.len());
@@ -171,7 +171,7 @@ fn of_3164(rest: &mut Rest<'_>, spans: &mut [Span]) -> Result<(), Mismatch> {
     if is_dated {
         spans[TIME] = Span::Plain(rest.word());
     } else {
-        // A time may have a fraction; its blanks are inside of it.
+        // A time may have a fraction after its fixed length.
         let end = rest.text().get(TIME_CHARS..).map(|after| after.find(' ').unwrap_or(after.len()));
         let Some(end) = end else {
             let reason = "it begins with no time such as `Mar  1 12:00:00`";
@@ -191,7 +191,8 @@ fn of_3164(rest: &mut Rest<'_>, spans: &mut [Span]) -> Result<(), Mismatch> {
     Ok(())
 }
 
-/// Takes the name of a program off, as in `app[123]: ` or `app: `, if there is one.
+/// Takes the name of a program, such as `app[123]: ` or `app: `, off the message, if the message
+/// has one.
 fn tag(rest: &mut Rest<'_>, spans: &mut [Span]) {
     let (begin, text) = (rest.at, rest.text());
     let Some(end) = text.find([' ', '[', ':']).filter(|&end| end > 0) else { return };

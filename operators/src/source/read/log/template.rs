@@ -4,9 +4,10 @@
 //! {ip} [{time:%d/%b/%Y}] "{path}"  ──►  ip up to ` [`, time up to `] "`, path up to `"`
 //! ```
 //!
-//! A field ends at the first occurrence of the literal that follows it; a time, after those that
-//! its format has. In quotes, a quote after a backslash is no end. There is no way back, so that
-//! the time is linear in the record.
+//! A field ends at the first occurrence of the literal that follows the field. The end of a time
+//! comes after the occurrences that the format of the time has. Between quotes, a quote after a
+//! backslash does not end the field. The scanner never goes back, so that the time is linear in the
+//! record.
 
 use std::ops::Range;
 
@@ -30,7 +31,8 @@ pub(super) struct Template {
     columns: Vec<LogColumn>,
     /// A text `-` is null in columns of text, too.
     dashes: bool,
-    /// The fields after this place may be missing, all of them, and text may follow the last one.
+    /// If set, the fields after this place may be missing, all together, and text may follow the
+    /// last field.
     optional_after: Option<usize>,
 }
 
@@ -38,11 +40,11 @@ pub(super) struct Template {
 struct Field {
     name: String,
     role: Role,
-    /// The literal that follows; at the end of the template it may be empty.
+    /// The literal that follows the field; at the end of the template the literal may be empty.
     literal: Finder<'static>,
     /// A backslash escapes.
     is_quoted: bool,
-    /// Occurrences of the literal in a time, such as the blank between day and hour.
+    /// Occurrences of the literal inside a time, such as the blank between day and hour.
     inside: usize,
 }
 
@@ -55,7 +57,7 @@ enum Role {
     PassedOver,
 }
 
-/// Reason why a template cannot be used, and its place.
+/// Reason why a template cannot be used, with the place of the fault.
 type Refusal = String;
 
 /// A part of a template as it is written.
@@ -175,7 +177,7 @@ impl Template {
                 }
             }
         }
-        // A single quote is no pair: it is a sign like others.
+        // If the template has an odd number of quotes, a quote is an ordinary character.
         for field in &mut compiled.fields {
             field.is_quoted &= quotes.is_multiple_of(2);
             if let Role::Column(place) = field.role
@@ -311,7 +313,7 @@ impl Field {
             if inside == 0 {
                 return Some(found);
             }
-            // A day of one digit has two blanks before it.
+            // A day of one digit has two blanks before the digit, which count as one.
             let is_padding = literal[0] == b' ' && bytes[begin..found].ends_with(b" ");
             inside -= usize::from(!is_padding);
             from = found + 1;
@@ -319,7 +321,7 @@ impl Field {
     }
 }
 
-/// Method, path and protocol of a request. One that is not of these three is a path.
+/// Method, path and protocol of a request. A request without these three parts is a path.
 fn request(record: &str, text: Range<usize>) -> [Option<Range<usize>>; 3] {
     let whole = [None, Some(text.clone()), None];
     let request = &record[text.clone()];

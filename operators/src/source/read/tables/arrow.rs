@@ -1,8 +1,8 @@
 //! Format `arrow`: the file format and the stream format of Arrow's IPC.
 //!
-//! A stream is a schema and messages one after the other. A file has an index of its messages at
-//! its end, with the schema. Before a message is decoded, memory is asked for its bytes and for
-//! what its buffers say that they are without compression: the decoder allocates what they say.
+//! A stream is a schema, followed by messages. A file has the schema and an index of its messages
+//! at its end. Before a message is decoded, memory is asked for its bytes and for the uncompressed
+//! sizes that its buffers state, since the decoder allocates these sizes.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,11 +24,11 @@ use crate::source::read::error::TableError;
 const MARK: &[u8; 6] = b"ARROW1";
 /// Bytes after the index of a file: its length and a mark.
 const END_BYTES: u64 = 10;
-/// The first bytes of a message; without them it begins with its length, as before Arrow 0.15.
+/// The first bytes of a message. A message of Arrow before 0.15 begins with its length instead.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// Bytes before the data of a compressed buffer: their number without compression.
+/// Bytes before the data of a compressed buffer. These bytes hold the size without compression.
 const LENGTH_BYTES: usize = 8;
-/// The length of a buffer that is not compressed among others that are.
+/// Size that marks a buffer without compression in a compressed message.
 const NOT_COMPRESSED: i64 = -1;
 
 pub(crate) struct ArrowTable {
@@ -36,7 +36,7 @@ pub(crate) struct ArrowTable {
     bytes_total: u64,
     /// Place of the next message of a stream.
     at: u64,
-    /// Places of the messages of a file that are left.
+    /// Places of the messages of a file that have not been read.
     index: Option<VecDeque<u64>>,
     bytes: u64,
     schema: SchemaRef,
@@ -68,7 +68,7 @@ fn wrong(reason: &str) -> TableError {
     failed(ArrowError::IpcError(reason.to_owned()))
 }
 
-/// The description of a message: its bytes after the length.
+/// The description of a message, which follows the length.
 fn parsed(head: &[u8], prefix: usize) -> Result<Message<'_>, TableError> {
     root_as_message(&head[prefix..]).map_err(|error| failed(error.to_string()))
 }
@@ -151,7 +151,7 @@ impl ArrowTable {
         Ok(bytes)
     }
 
-    /// A length that does not reach beyond the file from `at` on.
+    /// A length, checked to end within the file from `at` on.
     fn length(&self, length: i64, at: u64) -> Result<usize, TableError> {
         let left = self.bytes_total.saturating_sub(at);
         let length = u64::try_from(length).ok().filter(|&length| length <= left);
@@ -181,7 +181,7 @@ impl ArrowTable {
         let mut bytes = vec![0; head];
         self.file.read_exact_at(&mut bytes, self.at).map_err(failed)?;
         let body = self.length(parsed(&bytes, prefix)?.bodyLength(), self.at + head as u64)?;
-        // A buffer that is not aligned is copied.
+        // The decoder copies a buffer that is not aligned, so the body counts twice.
         let all = head.saturating_add(body.saturating_mul(2));
         self.room.resize(all).map_err(TableError::Memory)?;
         let mut whole = MutableBuffer::from_len_zeroed(head + body);
@@ -193,7 +193,7 @@ impl ArrowTable {
         Ok(Some(Found { bytes: whole.into(), block: Block::new(0, head, body) }))
     }
 
-    /// Bytes that the buffers of a message have without compression.
+    /// Bytes of the buffers of a message without compression.
     fn unpacked(found: &Found) -> Result<usize, TableError> {
         let (head, body) = found.bytes.split_at(found.head());
         let message = parsed(head, prefix_of(head))?;
@@ -241,7 +241,7 @@ impl Table for ArrowTable {
             let head = &found.bytes[..found.head()];
             let header = parsed(head, prefix_of(head))?.header_type();
             if header == MessageHeader::DictionaryBatch {
-                // A dictionary stays, and a later message may add to it.
+                // Later messages use a dictionary and may extend it, so its memory stays reserved.
                 let kept = self.dictionaries.bytes();
                 let bytes = kept.saturating_add(found.bytes.len()).saturating_add(unpacked);
                 self.dictionaries.resize(bytes).map_err(TableError::Memory)?;

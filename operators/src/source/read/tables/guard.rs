@@ -10,7 +10,7 @@ thread_local! {
     static IS_DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls a decoder; a panic is an error.
+/// Calls a decoder, and turns a panic into an error.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
     keep_panics_quiet();
     let was_decoding = IS_DECODING.replace(true);
@@ -19,8 +19,8 @@ pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T, TableError>) -> Resu
     decoded.unwrap_or(Err(TableError::Damaged))
 }
 
-/// Leaves the messages of panics of decoders out: the error of the file tells them. Those of other
-/// calls and threads are printed as before.
+/// Suppresses the messages of panics of decoders, since the error names the file. Messages of other
+/// panics are printed as before.
 fn keep_panics_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells the test to be the process that panics.
+    /// Environment variable that makes the test the process that panics.
     const PANICS: &str = "TROMMEL_TEST_PANICS";
 
     #[test]

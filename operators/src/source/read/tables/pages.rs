@@ -1,9 +1,9 @@
 //! Headers of the pages of a Parquet file, looked at before its decoder sees them.
 //!
-//! The decoder allocates what a header says. Here the sizes of all pages of a column are added up,
-//! so that memory is asked for first, and a header that is damaged or reaches beyond its column is
-//! an error. A header is a struct of the compact protocol of Thrift, of which three numbers and the
-//! length are needed.
+//! The decoder allocates the size that a header states. The reader therefore adds up the sizes of
+//! all pages of a column first and asks for the memory; a header that is damaged or reaches beyond
+//! its column is an error. A header is a struct of the compact protocol of Thrift. The reader needs
+//! three numbers of the struct, and its length.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 
 /// Bytes that are read at once.
 const WINDOW_BYTES: usize = 1 << 10;
-/// Structs and lists inside each other; a header has three.
+/// Maximum depth of structs and lists inside each other; a header has a depth of three.
 const DEPTH_MAX: usize = 16;
 
 /// Sums over the pages of a column of a row group.
@@ -123,7 +123,7 @@ impl Walk<'_> {
         Ok((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    /// The number and the type of the next field of a struct, of which the last one had `number`.
+    /// The number and the type of the next field of a struct, after the field with this `number`.
     fn field(&mut self, number: i64) -> io::Result<Option<(i64, u8)>> {
         let head = self.byte()?;
         let (delta, kind) = (head >> 4, head & 0xf);
@@ -141,7 +141,7 @@ impl Walk<'_> {
             match field {
                 2 => page.bytes = self.signed()?,
                 3 => page.compressed = self.signed()?,
-                // Of a data page, a dictionary, or a data page of version 2.
+                // The header of a data page, of a dictionary, or of a data page of version 2.
                 5 | 7 | 8 if kind == kind::STRUCT => page.values = self.values()?,
                 _ => self.skip(kind, DEPTH_MAX)?,
             }
@@ -149,7 +149,7 @@ impl Walk<'_> {
         Ok(page)
     }
 
-    /// The first field of a struct, a number of values.
+    /// The first field of a struct, which is a number of values.
     fn values(&mut self) -> io::Result<i64> {
         let (mut values, mut number) = (0, 0);
         while let Some((field, kind)) = self.field(number)? {
@@ -181,7 +181,8 @@ impl Walk<'_> {
                     items => items.into(),
                 };
                 let item = head & 0xf;
-                // An item has at least a byte, so that a false number of them ends with the column.
+                // Each item has at least one byte, so that a wrong number of items ends with the
+                // column.
                 (0..items).try_for_each(|_| match item {
                     kind::TRUE | kind::FALSE => self.pass(1),
                     item => self.skip(item, depth),
@@ -206,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// The sums of pages of these bytes.
+    /// The sums over the pages in `bytes`.
     fn sums(bytes: &[u8]) -> Result<(u64, u64), String> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"before").unwrap();
@@ -216,8 +217,8 @@ mod tests {
         Ok((pages.bytes, pages.values))
     }
 
-    /// A header as the format describes it: type 0, 300 bytes, 2 of them in the file, and a struct
-    /// with 5 values and statistics with a text and a list.
+    /// A header as the format describes it: type 0, 300 bytes without compression, 2 bytes in the
+    /// file, and a struct with 5 values and with statistics, which have a text and a list.
     fn header() -> Vec<u8> {
         let begin = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 4, 0x2c, 0x15, 10];
         let statistics = [0x1c, 0x18, 3, b'm', b'a', b'x', 0x19, 0x28, 1, b'a', 0, 0x11, 0, 0, 0];

@@ -1,9 +1,10 @@
 //! Format `parquet`: row groups one after the other.
 //!
-//! Before a row group is decoded, the pages of its columns are added up, and memory is asked for
-//! all of them without compression and for the values of a batch; so a page that is small in the
-//! file and large in memory is refused. Texts are decoded as views of their pages: a dictionary of
-//! long texts has small numbers for them, and plain texts are made of limited slices.
+//! Before a row group is decoded, the sizes of the pages of its columns are added up, and memory is
+//! asked for all pages without compression and for the values of a batch. A page that is small in
+//! the file and too large in memory is therefore refused. Texts are decoded as views of their
+//! pages: a dictionary of long texts needs a small number per row, and plain texts are made in
+//! limited slices.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,10 +33,10 @@ use super::source::{Opening, Table, TablePart};
 use crate::expressions::Bounds;
 use crate::source::read::error::TableError;
 
-/// Bytes of a value beside its page: a view, levels, and its place among nulls.
+/// Bytes of a value besides its page: a view, levels, and a place in the null mask.
 const VALUE_BYTES: u64 = 24;
 
-/// A file that several threads read, each at places of its own.
+/// A file that several threads read, each with a position of its own.
 #[derive(Clone)]
 struct SharedFile {
     file: Arc<File>,
@@ -89,9 +90,11 @@ pub(crate) struct ParquetTable {
     /// Places of the chosen columns.
     places: Vec<usize>,
     mask: ProjectionMask,
-    /// Places of the chosen columns among the decoded ones, which are in the order of the file.
+    /// Places of the chosen columns among the decoded columns, whose order is the order of the
+    /// file.
     order: Vec<usize>,
-    /// Row groups that are left, in reverse, and their number when the first one was taken.
+    /// Row groups that have not been read, in reverse, and the number of row groups when the first
+    /// was read.
     groups: Vec<usize>,
     groups_all: Option<usize>,
     group: Option<ParquetRecordBatchReader>,
@@ -138,7 +141,7 @@ impl ParquetTable {
     /// Opens the next row group; false if none is left.
     fn open_group(&mut self) -> Result<bool, TableError> {
         let Some(&place) = self.groups.last() else { return Ok(false) };
-        // A part of a table has its memory.
+        // The memory of a part was reserved when the part was made.
         if self.groups_all.is_none() {
             let needed = self.needed_by_group(place)?;
             self.room.resize(needed).map_err(TableError::Memory)?;
@@ -163,7 +166,7 @@ impl ParquetTable {
         columns.filter(|(leaf, _)| self.mask.leaf_included(*leaf)).map(|(_, column)| column)
     }
 
-    /// Bytes that the chosen columns of a row group have in the file.
+    /// Bytes of the chosen columns of a row group in the file.
     fn group_bytes(&self, group: usize) -> u64 {
         self.chunks(group).map(|column| u64::try_from(column.compressed_size()).unwrap_or(0)).sum()
     }
@@ -177,7 +180,7 @@ impl ParquetTable {
         Ok(usize::try_from(needed).unwrap_or(usize::MAX))
     }
 
-    /// This table with some of its columns and one row group.
+    /// A table of one row group with some of the columns of this table.
     fn part(&self, columns: Range<usize>, group: usize) -> Result<Self, TableError> {
         let mut part = Self {
             file: self.file.clone(),
@@ -200,7 +203,7 @@ impl ParquetTable {
         Ok(part)
     }
 
-    /// The chosen columns in at most `parts` ranges of about as many bytes in a row group each.
+    /// At most `parts` ranges of the chosen columns, with about the same number of bytes each.
     fn column_ranges(&self, parts: usize, group: usize) -> Vec<Range<usize>> {
         let all = self.places.len();
         let columns = self.metadata.metadata().row_group(group).columns();
@@ -223,13 +226,13 @@ impl ParquetTable {
                 begin = place + 1;
             }
         }
-        // A table of which no column is read has its rows, too.
+        // A table without chosen columns still has rows.
         ranges.push(begin..all);
         ranges
     }
 
-    /// The least and the greatest value of a column in each row group, null where the file does
-    /// not say it; `None` if it says nothing reliable.
+    /// The least and the greatest value of a column in each row group, null for a row group without
+    /// statistics; `None` if no statistics are reliable.
     fn ends(
         &self,
         name: &str,
@@ -239,7 +242,7 @@ impl ParquetTable {
         let statistics =
             StatisticsConverter::try_new(name, &self.schema, parquet).map_err(decoding)?;
         let Some(leaf) = statistics.parquet_column_index() else { return Ok(None) };
-        // The bounds of old writers are those of another order.
+        // Old writers sorted the bounds in another order.
         let is_old = |group: &RowGroupMetaData| {
             let statistics = group.column(leaf).statistics();
             statistics.is_some_and(Statistics::is_min_max_deprecated)
@@ -260,7 +263,7 @@ impl ParquetTable {
         let range = range.filter(|range| range.end <= self.file.bytes);
         let range = range.ok_or(TableError::Damaged)?;
         let Pages { bytes, values } = pages_of(&self.file.file, range).map_err(decoding)?;
-        // A row has one value of a column without lists.
+        // Without lists, a column has one value per row.
         let is_repeated = column.column_descr().max_rep_level() > 0;
         let values = if is_repeated { values } else { values.min(self.batch as u64) };
         Ok(bytes.saturating_add(values.saturating_mul(VALUE_BYTES)))
@@ -345,7 +348,7 @@ impl Table for ParquetTable {
 
     fn block(&mut self, workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
         let Some(&group) = self.groups.last() else { return Ok(None) };
-        // Columns are divided where there are fewer row groups than workers.
+        // Columns are divided if there are fewer row groups than workers.
         let groups = *self.groups_all.get_or_insert(self.groups.len());
         let ranges = self.column_ranges(workers.div_ceil(groups), group);
         let part = |columns: Range<usize>| {

@@ -4,8 +4,8 @@
 //! file ──► a decoded part ──► slices of limited bytes ──► batch
 //! ```
 //!
-//! Files are read one after the other. The columns are those of the first one; another file has to
-//! have them too.
+//! Files are read one after the other. The first file gives the columns, and each later file has to
+//! have these columns, too.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -38,12 +38,11 @@ const RESERVED_BYTES: usize = 2 << 20;
 
 /// An open table.
 pub(crate) trait Table: Send {
-    /// Its columns.
+    /// The columns of the table.
     fn schema(&self) -> &SchemaRef;
-    /// Decodes the columns at these places, in this order, from now on.
+    /// From now on, decodes only the columns at these places, in this order.
     fn project(&mut self, places: &[usize]) -> Result<(), TableError>;
-    /// Leaves blocks of rows out of which no row makes the conditions true, where their bounds
-    /// show it.
+    /// Leaves out blocks of rows whose bounds show that no row makes all conditions true.
     fn narrow(&mut self, _conditions: &[String]) -> Result<(), TableError> {
         Ok(())
     }
@@ -51,12 +50,12 @@ pub(crate) trait Table: Send {
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError>;
     /// Bytes of the file so far.
     fn bytes(&self) -> u64;
-    /// Number of blocks of rows that are left; 0 if tables of the format are not divided.
+    /// Number of blocks of rows that have not been read; 0 if tables of the format are not divided.
     fn blocks(&self) -> usize {
         0
     }
-    /// The next block of rows as tables of some of the columns each, in the order of the columns,
-    /// for this number of workers. The tables have their memory. `None` if no block is left.
+    /// Takes the next block of rows for this number of workers: tables of some columns each, in the
+    /// order of the columns, whose memory is reserved. `None` if no block is left.
     fn block(&mut self, _workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
         unreachable!("tables of this format are not divided")
     }
@@ -69,7 +68,8 @@ pub(crate) trait Cutter: Send {
     /// Sends the next block of rows of a table.
     ///
     /// # Errors
-    /// If the file is damaged, or if there is no memory for a block although no other is under way.
+    /// If the file is damaged, or if there is no memory for a block although no other block is
+    /// under way.
     fn cut(
         &mut self,
         table: &mut dyn Table,
@@ -82,7 +82,8 @@ pub(crate) trait Cutter: Send {
 pub(crate) enum Cutting {
     /// A block was sent.
     Sent,
-    /// There is no memory for a block until others have been read: call again after this time.
+    /// There is no memory for a block while other blocks are being read: call again after this
+    /// time.
     Wait(Duration),
     /// The table has no rows left.
     End,
@@ -91,7 +92,7 @@ pub(crate) enum Cutting {
 /// Some columns of a block of rows of a table.
 pub(crate) struct TablePart {
     pub(crate) table: Box<dyn Table>,
-    /// Its columns among those that are read.
+    /// The columns of the part, as places among the columns that are read.
     pub(crate) columns: Range<usize>,
 }
 
@@ -129,7 +130,7 @@ pub(crate) fn open_table(
     Ok((FileId::of(&metadata), table))
 }
 
-/// The columns of a table, each of which may have nulls.
+/// The columns of a table. Each column may have nulls.
 pub(crate) fn columns_of(table: &dyn Table) -> Schema {
     let fields = table.schema().fields().iter();
     let nullable = fields.map(|field| Field::new(field.name(), field.data_type().clone(), true));
@@ -144,31 +145,31 @@ pub(crate) struct Columns {
     pub(crate) named: SchemaRef,
     /// Whether a table may have further columns.
     pub(crate) are_chosen: bool,
-    /// Expressions of which a row that is needed makes each one true.
+    /// Expressions; a row is needed only if every expression is true for the row.
     pub(crate) conditions: Vec<String>,
 }
 
-/// Decodes a table into batches, whose texts are plain ones.
+/// Decodes a table into batches of plain texts.
 pub(crate) struct Decoder {
     table: Box<dyn Table>,
     /// The decoded columns.
     schema: SchemaRef,
     /// Maximum rows of a batch.
     batch: usize,
-    /// Rows that have been decoded and are in no batch.
+    /// Decoded rows that are not yet in a batch.
     rows: Option<RecordBatch>,
     /// Memory for the texts of a batch.
     room: Reservation,
 }
 
 impl Decoder {
-    /// Decodes `table`, whose columns in the form of batches are `schema`.
+    /// A decoder of `table`; the batches have the columns `schema`.
     pub(crate) fn new(table: Box<dyn Table>, schema: SchemaRef, opening: &Opening) -> Self {
         let room = opening.memory.reservation();
         Self { table, schema, batch: opening.batch, rows: None, room }
     }
 
-    /// Asks for memory for the texts of some rows beforehand.
+    /// Reserves memory for the texts of some rows before decoding begins.
     pub(crate) fn reserve(&mut self) -> Result<(), TableError> {
         self.room.resize(RESERVED_BYTES).map_err(TableError::Memory)
     }
@@ -196,7 +197,7 @@ impl Decoder {
                 match self.room.resize(bytes) {
                     Ok(()) => break,
                     Err(full) if is_one => return Err(TableError::Memory(full)),
-                    // Fewer rows need less.
+                    // A batch of fewer rows needs less memory, so a smaller batch is tried.
                     Err(_) => {}
                 }
             }
@@ -210,7 +211,7 @@ impl Decoder {
     }
 }
 
-/// The rows with texts in the form that the columns `schema` have.
+/// The rows with texts in the types of `schema`.
 fn plain(rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, TableError> {
     let column = |(column, field): (&ArrayRef, &Arc<Field>)| {
         if column.data_type() == field.data_type() {
@@ -237,7 +238,7 @@ pub(crate) struct TableSource {
     open: Option<Decoder>,
     bytes_closed: u64,
     bytes_total: Option<u64>,
-    /// The workers that decode; `None` if this thread does.
+    /// The part that sends parts of tables to workers; `None` if this thread decodes.
     division: Option<Box<dyn Cutter>>,
 }
 
@@ -307,7 +308,7 @@ impl TableSource {
         };
         let Columns { read, named, are_chosen, .. } = &self.columns;
         let places: Vec<usize> = read.fields().iter().map(&place).collect::<Result<_, _>>()?;
-        // A table that lacks a column is left out even if nobody looks at that column.
+        // A table that lacks a named column is left out, even if no stage needs that column.
         let named: Vec<usize> = named.fields().iter().map(&place).collect::<Result<_, _>>()?;
         let named: HashSet<&String> =
             named.into_iter().map(|place| found.field(place).name()).collect();
@@ -321,8 +322,8 @@ impl TableSource {
         })
     }
 
-    /// Sends the next rows of the open table, or its next parts. Returns the pause before the next
-    /// call, if one is needed.
+    /// Sends the next rows or the next parts of the open table. Returns a pause if the next call
+    /// has to wait.
     fn advance(&mut self, out: &mut Output) -> Result<Option<Duration>, ReadError> {
         let Some(decoder) = &mut self.open else { return Ok(None) };
         let went_on = match &mut self.division {
@@ -354,7 +355,7 @@ impl TableSource {
     }
 }
 
-/// Bytes of the texts of views, which become plain texts.
+/// Bytes of the texts behind views, as plain texts.
 fn text_bytes(rows: &RecordBatch) -> usize {
     rows.columns().iter().map(|column| array_text_bytes(column)).sum()
 }
@@ -395,7 +396,7 @@ impl Source for TableSource {
     }
 
     fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        // Rows that have been decoded are sent.
+        // Rows that were decoded before the stop are still sent.
         let has_rows = self.open.as_ref().is_some_and(|decoder| decoder.rows.is_some());
         if !has_rows {
             self.close();

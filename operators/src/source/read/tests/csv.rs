@@ -167,7 +167,7 @@ fn unusable_records_are_skipped_and_keep_their_numbers() {
     let error =
         read_as(wanted.clone(), &[&file.as_bytes()[..20]], sizes, OnError::Fail).unwrap_err();
     assert!(error.to_string().starts_with("a.txt:3: invalid number `-`"), "{error}");
-    // A file without the columns is left out as a whole.
+    // A file that lacks the columns is left out as a whole.
     let files: [&[u8]; 2] = [b"other\n1\n2\n", b"name,x\na,1\n"];
     let (read, counters) = read_as(wanted, &files, ROOMY, OnError::Skip).unwrap();
     assert_eq!(read, [(0, texts("a"), vec![1.0])]);

@@ -40,7 +40,7 @@ fn check_lines(content: &[u8], expected: &[&str]) {
 fn lines_may_end_with_carriage_returns_alone() {
     check_lines(b"a\rb\r\rc", &["a", "b", "", "c"]);
     check_lines(b"a\rb\r", &["a", "b"]);
-    // A newline in the first line decides.
+    // A newline in the first line decides how lines end.
     check_lines(b"10%\r20%\rdone\nb\rc\n", &["10%\r20%\rdone", "b\rc"]);
     check_lines(b"a\r\nb\r\n", &["a", "b"]);
     check_lines(b"a\r", &["a"]);
@@ -50,12 +50,12 @@ fn lines_may_end_with_carriage_returns_alone() {
 fn a_long_file_of_carriage_returns_is_read_line_by_line() {
     let line = "x".repeat(99);
     let mut content = format!("{line}\r").repeat(20_000);
-    // Both kinds of line ends after the beginning.
+    // The file has both kinds of line ends after its first line.
     content.push_str("y\r\nz\n");
     let (found, counters) = read(lines(&file(content.as_bytes()))).unwrap();
     assert_eq!((found.len(), counter(&counters, "skipped")), (20_002, 0));
     assert_eq!(found[20_000..], ["y", "z"]);
-    // The same through small blocks and short lines.
+    // The same file is read through small blocks and short lines.
     let sizes = Sizes { block: 64, line_bytes_max: 100, ..ROOMY };
     let (found, _) = read_lines(&[content.as_bytes()], sizes, OnError::Fail).unwrap();
     assert_eq!(found.len(), 20_002);
@@ -73,7 +73,7 @@ fn utf16_is_read_by_its_mark_or_its_name() {
         let unmarked = file(&utf16(text, to_bytes));
         assert_eq!(read(lines(&unmarked).encoding(name)).unwrap().0, expected);
     }
-    // Many lines, through several blocks.
+    // The file has many lines in several blocks.
     let long = "abcdefg\n".repeat(50_000);
     let marked = file(&utf16(&format!("\u{feff}{long}"), u16::to_be_bytes));
     let (found, _) = read(lines(&marked)).unwrap();
@@ -112,7 +112,7 @@ fn wrong_bytes_fail_are_left_out_or_replaced() {
     let (found, counters) = read(lines(&latin).encoding("latin-1")).unwrap();
     assert_eq!(found, ["café x", "ok x", "ÿ"]);
     assert_eq!(counter(&counters, "replaced"), 0);
-    // Bytes of windows-1252 that happen to be UTF-8.
+    // These bytes of windows-1252 are valid UTF-8, too.
     let chance = file(b"\xc3\xa9\n");
     assert_eq!(read(lines(&chance).encoding("windows-1252")).unwrap().0, ["Ã©"]);
     let japanese = file(b"\x93\xfa\x96{\n\x80\n");

@@ -12,7 +12,7 @@ use crate::source::read::csv::typed::TypedRows;
 use crate::source::read::following::growing::Growing;
 use crate::source::read::text::records::{Beginning, Joined};
 
-/// Searches for files in every call and waits for nothing.
+/// Intervals that search for files in every call and wait for nothing.
 const AT_ONCE: Times = Times {
     poll: Duration::ZERO,
     look: Duration::ZERO,
@@ -143,8 +143,8 @@ fn files_that_appear_later_are_read_once() {
     assert_eq!(log.read(), [""; 0]);
 }
 
-/// Writers append, rotate and truncate while the files are read in small steps: every line comes
-/// once, lines of a file in order.
+/// Writers append, rotate and truncate while the files are read in small steps. Every line arrives
+/// once, and the lines of a file arrive in order.
 #[test]
 fn no_line_is_lost_or_doubled() {
     let mut log = Log::new("*.log", AT_ONCE, OnError::Fail);
@@ -164,7 +164,7 @@ fn no_line_is_lost_or_doubled() {
         match round % 11 {
             3 => fs::rename(log.path(&file), log.path(&format!("{file}.old"))).unwrap_or(()),
             7 => {
-                // Truncation loses unread lines, so they are read before.
+                // Truncation loses unread lines, so all lines are read before.
                 read.extend(log.read());
                 fs::write(log.path(&file), "").unwrap();
             }
@@ -180,7 +180,7 @@ fn no_line_is_lost_or_doubled() {
 #[test]
 fn long_lines_and_many_blocks_pass() {
     let mut log = Log::new("*.log", AT_ONCE, OnError::Skip);
-    // More than a turn, and a line that is too long in the middle.
+    // The file is longer than a turn, and has a line in the middle that is too long.
     log.append("a.log", &"0123456789abcde\n".repeat(600_000));
     log.append("a.log", &"y".repeat(1_000_000));
     log.append("b.log", "b\n");
@@ -227,14 +227,14 @@ fn what_cannot_be_followed_is_refused() {
         assert_eq!(message(read(&plain, format)).0, "follow");
     }
 
-    // Such files of a pattern are left out and named once.
+    // A pattern leaves such files out, and each file is named once.
     let mut log = Log::new("*", AT_ONCE, OnError::Skip);
     fs::copy(&packed, log.path("a.gz")).unwrap();
     log.append("a.log", "x\n");
     fs::write(log.path("utf16"), b"\xff\xfex\0").unwrap();
     assert_eq!((log.read(), log.read()), (vec!["x".to_owned()], vec![]));
     assert_eq!(log.counter("files_skipped"), 2);
-    // Another file of the same name is followed, even if the last one was left out.
+    // Another file of the same name is followed, even if the earlier file was left out.
     fs::remove_file(log.path("utf16")).unwrap();
     log.append("utf8", "y\n");
     fs::rename(log.path("utf8"), log.path("utf16")).unwrap();
@@ -251,14 +251,14 @@ fn a_file_with_other_content_is_read_from_its_beginning() {
         let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
         log.append("a.log", old);
         assert_eq!(log.read().len(), 2);
-        // Emptied and written at once, so that no look sees the shorter file.
+        // The file is emptied and written at once, so that no look sees the shorter file.
         fs::write(log.path("a.log"), new).unwrap();
         assert_eq!(log.read(), expected);
         assert_eq!(log.counter("files_truncated"), 1);
         log.append("a.log", "more\n");
         assert_eq!(log.read(), ["more"]);
     }
-    // The beginning is the same, and the end of what was read is not.
+    // The beginning is the same; the end of the bytes that were read differs.
     let same = "the same line\n".repeat(100);
     let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
     log.append("a.log", &format!("{same}old\n"));
@@ -271,7 +271,7 @@ fn a_file_with_other_content_is_read_from_its_beginning() {
 fn zeros_that_a_truncation_leaves_are_no_text() {
     use std::os::unix::fs::FileExt as _;
     let mut log = Log::new("a.log", AT_ONCE, OnError::Fail);
-    // A writer that goes on at its old place.
+    // The writer continues at its old place.
     let writer = fs::File::create(log.path("a.log")).unwrap();
     for (round, place) in [9_u64, 300, 3 << 20].into_iter().enumerate() {
         writer.set_len(place).unwrap();
@@ -378,7 +378,7 @@ fn a_file_that_the_system_makes_for_each_reader_is_left_out_with_the_reason() {
     assert_eq!(counter(&left_out.counters(), "files_skipped"), 1);
 }
 
-/// A followed file and the rows of what is written to it.
+/// A followed file, and the rows of the texts that the test appends.
 struct Table<F: Growing> {
     path: PathBuf,
     source: FollowSource<F>,
@@ -395,7 +395,7 @@ impl<F: Growing> Table<F> {
         Self { path, source: source.times(times), _folder: folder }
     }
 
-    /// Appends a text and reads the rows that are complete.
+    /// Appends a text and reads the complete rows.
     fn append(&mut self, text: &str) -> Vec<Value> {
         let mut file = fs::File::options().append(true).create(true).open(&self.path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -437,10 +437,10 @@ fn a_header_is_read_once_and_again_after_a_rotation() {
     assert_eq!(table.append(""), [] as [Value; 0]);
     assert_eq!(table.append(" and\n"), [] as [Value; 0]);
     assert_eq!(table.append("a third\",,4\n"), [row(4, "two\nlines and\na third")]);
-    // Another file of this name has columns of its own.
+    // Another file of this name has its own columns.
     fs::rename(&table.path, table.path.with_extension("1")).unwrap();
     assert_eq!(table.append("a,b\n5,r\n"), [row(5, "r")]);
-    // The file is emptied.
+    // The file is emptied here.
     fs::write(&table.path, "").unwrap();
     assert_eq!(table.rows(), [] as [Value; 0]);
     assert_eq!(table.append("b,a\ns,6\n"), [row(6, "s")]);
@@ -494,10 +494,10 @@ fn a_record_of_several_lines_is_complete_with_the_next_one_or_when_nothing_more_
     assert_eq!(log.append("\n2 b\n"), [line("1 a\n  at x\n  at y")]);
     assert_eq!(log.position(), 18);
     let mut log = Table::new(joined(1 << 16), AT_ONCE);
-    // The search after the first turn finds that nothing more has come.
+    // The search after the first turn finds that the file has not grown.
     assert_eq!(log.append("1 a\n  at x\n"), [line("1 a\n  at x")]);
     assert_eq!(log.position(), 11);
-    // An incomplete line waits for its end, and so does the record before it.
+    // An incomplete line waits for its end, and the record before that line waits, too.
     assert_eq!(log.append("2 b\n  at"), [] as [Value; 0]);
     assert_eq!(log.append(" y\n"), [line("2 b\n  at y")]);
 }

@@ -184,7 +184,7 @@ fn members_come_in_any_order_and_the_last_of_equal_names_counts() {
     assert_eq!(rows_of(&batches), expected);
 }
 
-/// Reads all rows of files, and the rejected ones.
+/// Reads all rows of files, and the rejected rows.
 pub(super) fn drain(read: Read) -> Result<(Vec<Value>, Vec<Value>, Counters), OperatorError> {
     let mut source = bind_source(read);
     let (mut out, mut sent) = (Output::new(), [Vec::new(), Vec::new()]);
@@ -290,7 +290,7 @@ fn files_without_rows_leave_the_columns_to_others() {
         };
         texts.iter().enumerate().map(write).collect()
     };
-    // More than eight of them, and blank lines are no rows.
+    // More than eight files have no rows, since blank lines are no rows.
     let texts = [&["", "\n"][..], &[""; 10], &["{\"a\":1}\n", "{\"a\":2,\"b\":3}\n"]].concat();
     let read = Read::new(files(&texts), ReadFormat::Jsonl);
     assert_eq!(drain(read).unwrap().0, [json!({"a": 1}), json!({"a": 2})]);
@@ -317,7 +317,7 @@ fn a_long_line_takes_memory_of_the_pipeline() {
     assert!(error.to_string().contains("no memory for a long line"), "{error}");
 }
 
-/// Values that fit the columns of [`PROPERTY_COLUMNS`], and some that do not.
+/// Values that fit the columns of [`PROPERTY_COLUMNS`], and values that do not fit.
 fn any_line() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         any::<i16>().prop_map(|value| json!(value)),
@@ -391,7 +391,7 @@ fn any_member() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// With a column of structs, values are found by another parser.
+    /// With a column of structs, another parser finds the values.
     #[test]
     fn values_that_are_found_are_those_that_are_decoded(
         lines in proptest::collection::vec(proptest::collection::vec(any_member(), 0..5), 1..6),

@@ -24,7 +24,7 @@ fn read_rows(rows: LogRows, file: &[u8]) -> Result<Vec<Value>, String> {
     read.map(|(batches, _)| rows_of(&batches)).map_err(|error| error.to_string())
 }
 
-/// The error of the second line, after one that is good.
+/// The error of the second line, after a good first line.
 fn error_of(rows: LogRows, good: &str, line: &str) -> String {
     let file = format!("{good}\n{line}\n");
     let error = read_rows(rows, file.as_bytes()).unwrap_err();
@@ -50,11 +50,11 @@ fn a_combined_line_has_eleven_columns() {
         "referer": "http://a/", "user_agent": "Mozilla/4.08 [en] (Win98; I ;Nav)"
     });
     assert_eq!(access(line), expected);
-    // A mark, line ends of Windows, blank lines, and no line end at the end.
+    // The file has a mark, line ends of Windows, blank lines, and no line end at the end.
     let file = format!("\u{feff}{line}\r\n\r\n \n{line}");
     let rows = read_rows(log_rows("combined"), file.as_bytes());
     assert_eq!(rows, Ok(vec![expected.clone(), expected.clone()]));
-    // A field after the last one is passed over, and a common line lacks the last two.
+    // Text after the last field is passed over, and a common line lacks the last two fields.
     assert_eq!(access(&format!("{line} \"10.0.0.1\" 0.003")), expected);
     let common = line.split_once(" \"http").unwrap().0;
     let row = access(common);
@@ -448,14 +448,14 @@ fn lines_up_to_the_next_beginning_are_a_record() {
     assert_eq!(rows, expected);
     let bytes: Vec<_> = rejected.iter().map(|row| row["bytes"].clone()).collect();
     assert_eq!(bytes, ["15"]);
-    // A record that is too long is refused once, and so is a line.
+    // A record that is too long is refused once, and a line that is too long is refused once.
     let (rows, rejected, _) = drain(read.line_bytes_max(8)).unwrap();
     assert_eq!(rows, expected[..1]);
     let lines: Vec<_> = rejected.iter().map(|row| row["line_number"].clone()).collect();
     assert_eq!(lines, [2, 5, 7]);
 }
 
-/// A line that a naive parser takes apart too: its values, and the line of the template.
+/// A line that a naive parser takes apart, too: its values, and the line that the template gives.
 fn values() -> impl Strategy<Value = (Vec<String>, u64, i64)> {
     let text = proptest::collection::vec("[a-z0-9 \"\\\\=é]{0,6}", 3);
     (text, any::<u64>(), -10_000_000_000_i64..10_000_000_000)
@@ -471,7 +471,7 @@ proptest! {
         let [head, first, second, tail] = &literals[..] else { unreachable!() };
         let template = format!("{head}{{x}}{first}{{y}}{second}{{z}}{tail}");
         let quote = |text: &str| regex::escape(text);
-        // Each field without the literal after it: the shortest one at each step.
+        // Each field ends at the first occurrence of the literal after it.
         let step = |text: &str, literal: &str| {
             let found = Regex::new(&format!("^(?s)(.*?){}(.*)$", quote(literal))).unwrap();
             let parts = found.captures(text)?;
@@ -492,7 +492,7 @@ proptest! {
         }
     }
 
-    /// Values that are written come back.
+    /// The values that were written are read.
     #[test]
     fn values_come_back((texts, number, seconds) in values()) {
         let quoted = texts[0].replace('\\', r"\\").replace('"', "\\\"");
@@ -511,7 +511,7 @@ proptest! {
         }
     }
 
-    /// Bytes of any kind are rows or bad rows, in every pattern, whatever blocks they come in.
+    /// Arbitrary bytes become rows or bad rows, in every pattern and with every size of blocks.
     #[test]
     fn any_bytes_are_rows_or_bad_rows(
         lines in proptest::collection::vec(

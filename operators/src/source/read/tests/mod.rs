@@ -54,7 +54,7 @@ fn sets_of(batches: &[RecordBatch]) -> Rows {
     rows
 }
 
-/// Reader of at most `step` bytes per call; every other call has no data yet.
+/// Reader of at most `step` bytes per call; every other call returns no data yet.
 struct Trickle {
     bytes: io::Cursor<Vec<u8>>,
     step: usize,
@@ -78,7 +78,7 @@ impl io::Read for Trickle {
     }
 }
 
-/// Sizes of reads and batches that put boundaries at every place.
+/// Sizes of reads and batches that put a boundary at every place.
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     batch: usize,
@@ -145,8 +145,8 @@ fn words_of<T: Word>(
     Ok((items.collect(), source.counters()))
 }
 
-/// A file whose lines end with newlines: carriage returns become newlines if they are all that the
-/// first line has, as far as lines may reach.
+/// A file whose lines end with newlines. Carriage returns become newlines if the first line, as far
+/// as a line may reach, has carriage returns and no newline.
 fn with_newlines(file: &[u8], line_bytes_max: usize) -> Vec<u8> {
     let head = &file[..file.len().min(line_bytes_max + 1)];
     let within = &head[..head.len().saturating_sub(1)];
@@ -354,7 +354,7 @@ fn batches_of_long_lines_are_bounded_in_bytes() {
     assert!(batches.len() >= 4);
 }
 
-/// A line of 1 GB without a file of 1 GB.
+/// Reader of a line of 1 GB that needs no file of 1 GB.
 struct EndlessLine {
     left: u64,
     tail: &'static [u8],
@@ -594,7 +594,7 @@ fn a_text_that_cannot_be_used_is_left_out_as_a_whole() {
         let sizes = Sizes { line_bytes_max: bytes_max, ..ROOMY };
         read_with(Texts::new(unit, bytes_max), &files, sizes, on_error)
     };
-    // Each line that is too long counts.
+    // Each line that is too long is counted.
     for (bytes_max, skipped) in [(20, 2), (9, 3), (21, 1)] {
         let (batches, counters) = read(Unit::Paragraph, bytes_max, OnError::Skip).unwrap();
         let mut expected = vec!["a\nb", "e", "f"];

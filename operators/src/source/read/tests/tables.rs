@@ -24,7 +24,7 @@ use trommel_engine::runtime::RunOptions;
 
 use super::*;
 
-/// A table with columns of many types, of which each has nulls.
+/// A table with columns of many types. Each column has nulls.
 pub(super) fn table(rows: i64) -> RecordBatch {
     let every = |step: i64, number: i64| (number % step != 0).then_some(number);
     let numbers = || (0..rows).map(|number| every(3, number));
@@ -125,7 +125,7 @@ pub(super) const WRITERS: [(ReadFormat, WriteTable); 7] = [
     (ReadFormat::Arrow, write_file),
 ];
 
-/// Reads with this much memory.
+/// Reads with a memory budget of this size.
 pub(super) fn read_within(
     read: Read,
     memory: usize,
@@ -251,7 +251,7 @@ fn damaged_files_are_errors_that_name_the_file() {
         for bytes in damaged {
             fs::write(&path, bytes).unwrap();
             tries += 1;
-            // Damage in a value is a value.
+            // Damage in a value gives another value.
             if let Err(error) = read_within(Read::new([&path], format), 64 << 20) {
                 assert!(error.contains(&format!("{}", path.display())), "{error}");
                 errors += 1;
@@ -320,7 +320,7 @@ fn read_divided(read: Read, memory: usize) -> Result<(RecordBatch, Counters), St
     Ok((joined(&rows.batches()), counters.to_vec()))
 }
 
-/// A stage that may have this number of threads.
+/// A stage that is bound with this number of threads.
 struct OnThreads(Read, usize);
 
 impl OperatorSpec for OnThreads {
@@ -342,7 +342,7 @@ fn workers_decode_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let rows = table(40_000);
-    // Many row groups, and one of which columns are divided.
+    // One file has many row groups; another file has one row group, whose columns are divided.
     write_parquet(&path("many"), &rows, Compression::UNCOMPRESSED);
     let plain = WriterProperties::builder().set_dictionary_enabled(false).build();
     let file = File::create(path("one")).unwrap();
@@ -365,7 +365,7 @@ fn workers_decode_the_same_rows() {
             assert_eq!(found, all.project(&places).unwrap(), "{name}");
         }
     }
-    // Parts wait for the memory of others, and a block that never fits is refused.
+    // Parts wait for the memory of other parts, and a block that never fits is refused.
     let four = |name| Read::new([path(&format!("{name}*"))], ReadFormat::Parquet);
     let (found, _) = read_divided(four("many"), 4 << 20).unwrap();
     assert_eq!(found.num_rows(), 160_000);
@@ -381,7 +381,7 @@ fn a_damaged_block_ends_its_file_with_workers_too() {
     write_parquet(&path("b"), &rows, Compression::UNCOMPRESSED);
     let mut bytes = fs::read(path("b")).unwrap();
     fs::write(path("c"), &bytes).unwrap();
-    // Levels of a page in the middle.
+    // The place is among the levels of a page.
     let middle = bytes.len() / 2;
     bytes[middle..middle + 2_000].fill(0xff);
     fs::write(path("a"), &bytes).unwrap();

@@ -41,7 +41,7 @@ fn fields_are_of_the_types_of_the_schema() {
         ("i8", "\"\"", Value::Null),
         ("i8", "NA", Value::Null),
     ] {
-        // The column stands between two others, and the line ends as on Windows.
+        // The column stands between two other columns, and the line ends as on Windows.
         let file = format!("\u{feff}x,a,y\r\n,{field},\"q\"\r\n");
         let rows = typed(json!({ "a": kind }), file.as_bytes());
         assert_eq!(rows, Ok(vec![json!({ "a": expected })]), "{kind} {field}");
@@ -132,7 +132,7 @@ fn columns_are_those_of_the_header_with_the_types_of_the_first_records() {
     assert_eq!(rows[0]["zip"], json!("007"));
     assert_eq!(rows[1]["time"], json!(1_709_208_000_000_000_i64));
     assert_eq!(rows[1]["big"], json!(u64::MAX));
-    // Named columns are texts beside an id, as ever.
+    // Named columns are texts next to an id, as in a reading without a schema.
     let schema = Arc::clone(&bind(read().columns(["zip"]), &[]).unwrap().outputs[0]);
     assert_eq!(schema.field(0).name(), "id");
 }

@@ -43,7 +43,7 @@ fn a_file_is_read_once_however_it_is_named() {
     let names = ["x/a.txt", "x/../x/a.txt", "./x/a.txt", "x/hard.txt", "y/a.txt", "x/soft.txt"];
     assert_eq!(read(&folder, &names), ["x/a.txt"]);
     assert_eq!(read(&folder, &["x/*.txt", "*/*.txt"]), ["x/a.txt", "x/b.txt"]);
-    // The link is found before the folder, but the file goes by its own path.
+    // The walk finds the link before the folder, and still reports the file under its own path.
     symlink("x", folder.path().join("a")).unwrap();
     let pattern = text(&folder.path().join("**/b.txt"));
     let batches = drain_source(&mut *bind_source(Read::new([pattern], ReadFormat::Files))).unwrap();
@@ -130,10 +130,10 @@ fn patterns_mean_what_they_mean_to_glob() {
         found.sort();
         assert_eq!(found, expected, "{pattern}");
     }
-    // Patterns that the crate does not know, as in a shell.
+    // The crate does not know these patterns of a shell.
     assert_eq!(read(&folder, &["s/{a,t/b}.*"]), ["s/a.txt", "s/t/b.log"]);
     assert_eq!(read(&folder, &["[^a].*"]), ["b.log"]);
     assert_eq!(read(&folder, &["[[:lower:]].{txt,log}"]), ["a.txt", "b.log"]);
-    // A dot that is written down matches that of a hidden file, as in a shell.
+    // As in a shell, a dot in the pattern matches the dot of a hidden file.
     assert_eq!(read(&folder, &[".h*", "s/.?/*"]), [".hidden.txt", "s/.h/a.txt"]);
 }

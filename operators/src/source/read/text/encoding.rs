@@ -5,8 +5,9 @@
 //! UTF-16, ISO-2022-JP                             bytes ──► UTF-8 (Transcoder) ──► lines
 //! ```
 //!
-//! In most encodings a byte 10 is a line end wherever it stands, so that lines are cut first, and
-//! positions in a file are those of its bytes. In UTF-16 it may be half of a character.
+//! In most encodings a byte 10 always is a line end, so that lines are cut before the conversion,
+//! and positions are positions in the file. In UTF-16 a byte 10 may be half of a character, so the
+//! file is converted first.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,14 +21,14 @@ use crate::source::read::error::ReadError;
 
 /// Byte order mark with which a text in UTF-8 may begin; not part of its first line.
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Byte order marks of UTF-32. The first one begins with that of UTF-16.
+/// Byte order marks of UTF-32. The first mark begins with a mark of UTF-16.
 const UTF32_MARKS: [&[u8]; 2] = [b"\xff\xfe\0\0", b"\0\0\xfe\xff"];
 const UTF16_MARKS: [(&[u8], &Encoding); 2] = [(b"\xff\xfe", UTF_16LE), (b"\xfe\xff", UTF_16BE)];
-/// Bytes of the longest mark.
+/// Bytes of the longest byte order mark.
 const MARK_BYTES: usize = 4;
-/// Bytes of a text without a mark that are looked at.
+/// Maximum bytes of a text without a mark that a guess reads.
 const GUESS_BYTES: usize = 64;
-/// Bytes that are converted at once.
+/// Maximum bytes that are converted at once.
 const RAW_BYTES: usize = 64 << 10;
 /// The replacement character, U+FFFD, in UTF-8.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
@@ -47,7 +48,7 @@ pub enum Invalid {
 }
 
 impl Invalid {
-    /// The action where only that for other errors is given.
+    /// The action for wrong bytes if only the action for other errors is given.
     pub(crate) fn of(on_error: OnError) -> Self {
         if on_error.goes_on() { Self::Skip } else { Self::Fail }
     }
@@ -66,14 +67,14 @@ impl Decoding {
         Self { encoding: UTF_8, invalid }
     }
 
-    /// Whether lines are cut before they are converted.
+    /// Whether the file is cut into lines before the conversion.
     pub(crate) fn keeps_line_ends(&self) -> bool {
         self.encoding.is_ascii_compatible()
     }
 }
 
-/// The encoding of this name, which is a label of the Encoding Standard, with hyphens and
-/// underscores in other places too.
+/// The encoding with this name. A name is a label of the Encoding Standard, and may have hyphens
+/// and underscores in other places.
 pub(crate) fn named(name: &str) -> Option<&'static Encoding> {
     let hyphens = name.replace('_', "-");
     let none = hyphens.replace('-', "");
@@ -81,7 +82,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Encoding> {
     match none.to_ascii_lowercase().as_str() {
         "utf16le" => Some(UTF_16LE),
         "utf16be" => Some(UTF_16BE),
-        // Without a mark, as the standard has it.
+        // The standard reads UTF-16 without a mark as little-endian.
         "utf16" => Some(UTF_16LE),
         _ => label(name).or_else(|| label(&hyphens)).or_else(|| label(&none)),
     }
@@ -90,9 +91,9 @@ pub(crate) fn named(name: &str) -> Option<&'static Encoding> {
 /// Outcome of a look at the first bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Too few bytes to tell.
+    /// Too few bytes to decide.
     Unknown,
-    /// Text in the encoding of the inputs, after this number of bytes of a mark.
+    /// Text in the encoding of the inputs, after a mark of this number of bytes.
     Text(usize),
     /// Another encoding.
     Wide(Wide),
@@ -103,14 +104,14 @@ pub(crate) enum Start {
 pub(crate) enum Wide {
     /// UTF-16 with a mark.
     Utf16(&'static Encoding),
-    /// It looks as this encoding does, but has no mark.
+    /// Bytes that look like this encoding, without a mark.
     Unmarked(&'static str),
     /// UTF-32.
     Utf32,
 }
 
 impl Wide {
-    /// The error of a file that is not read.
+    /// The error of a file in this encoding that cannot be read.
     pub(crate) fn error(self, path: Arc<str>) -> ReadError {
         match self {
             Self::Utf16(encoding) => ReadError::Encoding { path, encoding: encoding.name() },
@@ -123,7 +124,7 @@ impl Wide {
     }
 }
 
-/// Looks at the first bytes of a file; without a mark too if it `guesses`.
+/// Decides by the first bytes of a file. With `guesses`, text without a mark is recognised, too.
 pub(crate) fn start_of(start: &[u8], guesses: bool) -> Start {
     let may_become = |mark: &[u8]| start.len() < mark.len() && mark.starts_with(start);
     if UTF32_MARKS.iter().any(|mark| start.starts_with(mark)) {
@@ -143,16 +144,17 @@ pub(crate) fn start_of(start: &[u8], guesses: bool) -> Start {
     }
     match guess(start) {
         Some(name) if start.len() >= MARK_BYTES => Start::Wide(Wide::Unmarked(name)),
-        // A byte may be a part of a character, but an empty line is not held back for that.
+        // The bytes may be a part of a character. An empty line is text at once, so that the line
+        // does not wait for more bytes.
         Some(_) if !matches!(start, b"\n" | b"\r\n") => Start::Unknown,
         _ => Start::Text(0),
     }
 }
 
-/// The wide encoding in which these bytes would be ASCII text.
+/// The wide encoding in which the bytes `start` are ASCII text.
 fn guess(start: &[u8]) -> Option<&'static str> {
     let start = &start[..start.len().min(GUESS_BYTES)];
-    // Of each unit, the index of the byte that is not zero.
+    // `place` is the index of the only byte of each unit that is not zero.
     let fits = |unit: usize, place: usize| {
         let is_zero = |(index, &byte): (usize, &u8)| (byte == 0) == (index % unit != place);
         start.iter().enumerate().all(is_zero)
@@ -161,7 +163,7 @@ fn guess(start: &[u8]) -> Option<&'static str> {
     forms.into_iter().find(|&(_, unit, place)| fits(unit, place)).map(|(name, ..)| name)
 }
 
-/// A line as text; without one, its first wrong byte if that is known.
+/// A line as text. The error is the place of the first wrong byte, if the place is known.
 pub(crate) fn text_of<'a>(
     bytes: &'a [u8],
     encoding: &'static Encoding,
@@ -217,7 +219,7 @@ impl Transcoder {
         &mut self.raw
     }
 
-    /// Moves text to `target`; returns its bytes, 0 if there is none.
+    /// Moves text to `target`. Returns the number of bytes, which is 0 if there is no text.
     pub(crate) fn take(&mut self, target: &mut [u8]) -> usize {
         let text = &self.text[self.taken..];
         let bytes = text.len().min(target.len());
@@ -234,16 +236,16 @@ impl Transcoder {
         self.has_ended
     }
 
-    /// Converts bytes that were read elsewhere. Returns the number of replacements.
+    /// Converts bytes that another reader has read. Returns the number of replacements.
     ///
     /// # Errors
-    /// If there are wrong bytes and these are not replaced.
+    /// If there are wrong bytes and `invalid` does not replace wrong bytes.
     pub(crate) fn add_bytes(&mut self, bytes: &[u8], invalid: Invalid) -> Result<u64, Malformed> {
         Self::convert(&mut self.decoder, bytes, &mut self.text, (false, invalid))
     }
 
-    /// Converts the first `bytes` bytes of [`Self::free`], all text being taken; the last ones of
-    /// the file if there are none. Returns the number of replacements.
+    /// Converts the first `bytes` bytes of [`Self::free`]; 0 bytes end the file. The caller has to
+    /// take all text before. Returns the number of replacements.
     ///
     /// # Errors
     /// As [`Self::add_bytes`].

@@ -1,4 +1,4 @@
-//! Source of lines: cuts blocks of bytes into lines and makes text or sets of them.
+//! Source of lines: cuts blocks of bytes into lines and makes text or sets of the lines.
 
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -22,10 +22,10 @@ use crate::source::read::files::input::{Got, Inputs, Line, Opened};
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
 /// cache.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Maximum bytes of a first line that may yet turn out to end with a newline.
+/// Maximum bytes of a first line in which the kind of line ends is searched.
 const FIRST_LINE_BYTES: usize = 64 << 10;
-/// Maximum blocks, files or runs of lines per call, so that a call returns even if it finds
-/// nothing to send.
+/// Maximum blocks, files or runs of lines per call, so that a call returns even if no line becomes
+/// a row.
 pub(crate) const STEPS_MAX: usize = 64;
 
 /// Conversion of lines to rows.
@@ -36,7 +36,7 @@ pub(crate) trait LineFormat: Send {
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
     /// Called for the number of a line that was refused while it was read.
     fn pass_over(&mut self, inputs: &mut Inputs, line: u64) -> Result<(), ReadError>;
-    /// Refuses a line whose bytes are gone, since it has more than `bytes_max` of them.
+    /// Refuses a line of more than `bytes_max` bytes, which are no longer available.
     fn refuse_long(
         &mut self,
         inputs: &mut Inputs,
@@ -50,7 +50,8 @@ pub(crate) trait LineFormat: Send {
     fn end_file(&mut self, _inputs: &mut Inputs) -> Result<(), ReadError> {
         Ok(())
     }
-    /// Called when the open file breaks off: drops an incomplete row and returns its bytes.
+    /// Called when the open file breaks off. Drops an incomplete row and returns the bytes of the
+    /// row.
     fn abandon(&mut self) -> usize {
         0
     }
@@ -60,14 +61,14 @@ pub(crate) trait LineFormat: Send {
     fn bytes(&self) -> usize;
     /// Takes the rows so far.
     fn take(&mut self) -> RecordBatch;
-    /// Sends the rows so far, and the rejected ones.
+    /// Sends the rows so far, and the rejected rows.
     fn send(&mut self, inputs: &mut Inputs, out: &mut Output) {
         if self.rows() > 0 {
             out.send(self.take());
         }
         inputs.send_rejected(out);
     }
-    /// The pause before lines are added, if there has to be one.
+    /// The pause before more lines can be added, if a pause is needed.
     fn wait(&mut self) -> Option<Duration> {
         None
     }
@@ -75,7 +76,7 @@ pub(crate) trait LineFormat: Send {
 
 /// Run of consecutive lines of a file.
 pub(crate) struct Run<'a> {
-    /// Instruction set for its conversion.
+    /// Instruction set of the conversion.
     pub(crate) isa: Isa,
     pub(crate) bytes: &'a [u8],
     /// End of each line in `bytes`: the index of its newline, or the end of the file.
@@ -85,7 +86,7 @@ pub(crate) struct Run<'a> {
     /// First byte of the run in its file.
     pub(crate) offset: u64,
     pub(crate) line_bytes_max: usize,
-    /// Lines of the file end with a carriage return alone, which is a newline in `bytes`.
+    /// The lines of the file end with a carriage return alone, which `bytes` replaces by a newline.
     pub(crate) ends_by_return: bool,
 }
 
@@ -102,7 +103,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The lines, of which some may be too long.
+    /// The lines, including lines that are too long.
     pub(crate) fn each(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
         let (bytes, offset) = (self.bytes, self.offset);
         (self.first_line..).zip(self.ranges()).map(move |(number, range)| Line {
@@ -112,12 +113,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Whether a line is not too long.
+    /// Whether a line is at most as long as the limit.
     pub(crate) fn is_within(&self, line: Line<'_>) -> bool {
         line.bytes.len() <= self.line_bytes_max
     }
 
-    /// Refuses a line that is too long; true if it is not.
+    /// True if the line is at most as long as the limit; otherwise refuses the line.
     pub(crate) fn accepts(&self, line: Line<'_>, inputs: &mut Inputs) -> Result<bool, ReadError> {
         if self.is_within(line) {
             return Ok(true);
@@ -128,8 +129,8 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    /// Gives `then` the first byte of each line in `bytes`, and the first one after it without its
-    /// line end.
+    /// Gives `then` the first byte of each line in `bytes`, and the first byte after the line
+    /// without its line end.
     pub(crate) fn with_places<T>(
         &self,
         Places { begins, ends }: &mut Places,
@@ -154,19 +155,19 @@ impl<'a> Run<'a> {
         line.checked_sub(1).map_or(0, |before| self.ends[before] as usize + 1)
     }
 
-    /// Whether line ends are other ones in the file.
+    /// Whether the line ends in the file differ from the line ends in `bytes`.
     pub(crate) fn has_other_line_ends(&self) -> bool {
         self.ends_by_return
     }
 
-    /// Number of lines.
+    /// Number of lines in the run.
     pub(crate) fn lines(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether no line is too long.
+    /// Whether no line exceeds the limit.
     pub(crate) fn is_accepted(&self) -> bool {
-        // A short run holds no long line: no need to look at each.
+        // A short run cannot hold a long line, so the check of each line is skipped.
         self.bytes.len() <= self.line_bytes_max
             || self.ranges().all(|range| range.len() <= self.line_bytes_max)
     }
@@ -176,8 +177,8 @@ impl<'a> Run<'a> {
         self.bytes
     }
 
-    /// Calls `accept` with the number of each line, and with the line unless it is too long and
-    /// has been refused.
+    /// Calls `accept` for each line, with its number. A line that is too long is refused, and
+    /// `accept` gets the number alone.
     pub(crate) fn for_each_accepted(
         &self,
         inputs: &mut Inputs,
@@ -221,18 +222,19 @@ pub(crate) enum Added {
     Bytes,
     /// The line with this number has just become too long.
     TooLong(u64),
-    /// The file has another encoding. Its bytes are still there.
+    /// The file has another encoding. The buffer still has the bytes of the file.
     Wide(Wide),
 }
 
-/// Byte at which the lines of a file end. A file whose first line has carriage returns and no
-/// newline is one of lines that end with carriage returns, as in old spreadsheets.
+/// Byte at which the lines of a file end. If the first line has carriage returns and no newline,
+/// the lines end with carriage returns, as in old spreadsheets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineEnd {
     /// The first line has not ended.
     Unknown,
     Newline,
-    /// The last byte was a carriage return if `after`, so that a newline belongs to it.
+    /// The last byte was a carriage return if `after`, so that a newline as the next byte belongs
+    /// to the same line end.
     Return {
         after: bool,
     },
@@ -247,7 +249,7 @@ pub(crate) struct Place {
     offset: u64,
     /// True if the byte order mark of the file has been checked.
     has_begun: bool,
-    /// The line is too long: bytes up to the next newline are dropped.
+    /// The line is too long: the bytes up to the next newline are dropped.
     dropping: bool,
     line_end: LineEnd,
 }
@@ -260,13 +262,13 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The place at a line before, and the bytes between.
+    /// The place at an earlier line, and the bytes between the two places.
     pub(crate) fn back_to(self, line: u64, offset: u64) -> (Self, u64) {
         (Self { line, offset, dropping: false, ..self }, self.offset - offset)
     }
 
-    /// The place at byte `offset` after lines that were not read; in the middle of one that is
-    /// passed over if `is_within` it.
+    /// The place at byte `offset` after lines that were not read. If the byte lies within a line
+    /// (`is_within`), the rest of the line is passed over.
     pub(crate) fn after_lines(offset: u64, is_within: bool) -> Self {
         let line_end = LineEnd::Newline;
         Self { line: 1, offset, has_begun: true, dropping: is_within, line_end }
@@ -287,14 +289,14 @@ pub(crate) struct LineBuffer {
     start: usize,
     complete: usize,
     filled: usize,
-    /// Ends of the lines of a run, and room for more.
+    /// Ends of the lines of a run, with room for more lines.
     ends: Vec<u32>,
     /// Number and state of the line at `start`.
     place: Place,
     line_bytes_max: usize,
-    /// Encodings without a mark are recognised.
+    /// Whether encodings without a mark are recognised.
     guesses: bool,
-    /// Zeros before the first line are no text.
+    /// Whether zeros before the first line are skipped.
     skips_zeros: bool,
     block_bytes: usize,
     /// Memory for lines that are longer than a block, and for their rows.
@@ -328,13 +330,13 @@ impl LineBuffer {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Takes the encoding of a file without a mark as it was named.
+    /// Takes the encoding of a file without a mark from the parameter, without a guess.
     pub(crate) fn without_guesses(self) -> Self {
         Self { guesses: false, ..self }
     }
 
-    /// Takes zeros before the first line for the hole that a writer leaves when its file is
-    /// emptied.
+    /// Skips zeros before the first line. Such zeros are the hole that a writer leaves if its file
+    /// is emptied.
     pub(crate) fn skipping_zeros(self) -> Self {
         Self { skips_zeros: true, ..self }
     }
@@ -347,7 +349,7 @@ impl LineBuffer {
         self.line_bytes_max
     }
 
-    /// Takes the bytes of a file in another encoding, of which no line has been taken.
+    /// Takes the bytes of a file in another encoding. No line of the file has been taken before.
     pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
         let bytes = self.buffer[self.start..self.filled].to_vec();
         self.abandon();
@@ -359,19 +361,19 @@ impl LineBuffer {
         self.place
     }
 
-    /// Continues a file from `place` and drops all bytes of another one.
+    /// Continues a file from `place`, and drops all bytes of another file.
     pub(crate) fn resume(&mut self, place: Place) {
         self.abandon();
         self.place = place;
     }
 
-    /// Passes over the bytes up to the index `start`.
+    /// Moves the start of the unread bytes to the index `start`.
     fn pass(&mut self, start: usize) {
         self.place.offset += (start - self.start) as u64;
         self.start = start;
     }
 
-    /// Checks the first bytes of a file once there are enough, and skips a mark.
+    /// Checks the first bytes of a file as soon as enough bytes are there, and skips a mark.
     fn begin(&mut self) -> Start {
         if self.skips_zeros {
             let text = &self.buffer[self.start..self.filled];
@@ -391,7 +393,8 @@ impl LineBuffer {
         start
     }
 
-    /// Ends a file: true if this made whole lines, whose ends are carriage returns.
+    /// Ends a file. Returns true if the end of the file shows that lines end with carriage returns,
+    /// which makes whole lines.
     pub(crate) fn end(&mut self) -> bool {
         let line = &self.buffer[self.start..self.filled];
         let is_unknown = self.place.has_begun && self.place.line_end == LineEnd::Unknown;
@@ -402,14 +405,14 @@ impl LineBuffer {
         self.has_lines()
     }
 
-    /// Decides how lines end once the bytes from `from` on show it, and replaces carriage returns
-    /// at line ends.
+    /// Finds out how lines end, if the bytes from `from` on show the line ends, and replaces
+    /// carriage returns at line ends.
     fn find_line_end(&mut self, from: usize) {
         match self.place.line_end {
             LineEnd::Newline => {}
             LineEnd::Return { .. } => self.end_by_returns(from),
             LineEnd::Unknown => {
-                // The same bytes decide, whatever blocks they come in.
+                // The same number of bytes decides for every size of blocks.
                 let bytes = self.line_bytes_max.min(FIRST_LINE_BYTES);
                 let line = &self.buffer[self.start..self.filled];
                 let head = &line[..line.len().min(bytes + 1)];
@@ -425,7 +428,8 @@ impl LineBuffer {
         }
     }
 
-    /// Makes newlines of the carriage returns from `from` on, with or without newlines after them.
+    /// Replaces each carriage return from `from` on, and a newline after the return, by one
+    /// newline.
     fn end_by_returns(&mut self, from: usize) {
         let mut after = self.place.line_end == LineEnd::Return { after: true };
         let mut to = from;
@@ -461,7 +465,7 @@ impl LineBuffer {
     /// that line fills it.
     ///
     /// # Errors
-    /// If there is no memory for a line as long as that.
+    /// If there is no memory for a line of this length.
     pub(crate) fn free(&mut self) -> Result<&mut [u8], MemoryFull> {
         if self.start > 0 {
             // At most one incomplete line is moved per block: whole lines are taken before the
@@ -472,10 +476,10 @@ impl LineBuffer {
             self.start = 0;
         }
         if self.filled == self.buffer.len() {
-            // A line within the limit has at most this many bytes, with its line end.
+            // A line within the limit has at most this number of bytes, including its line end.
             let longest = self.line_bytes_max + 2;
             let bytes = (self.buffer.len() * 2).min(longest);
-            // The row that is made of the line is as long.
+            // The row that is made of the line has the same length.
             self.room.resize(bytes.saturating_sub(self.block_bytes) * 2)?;
             self.buffer.resize(bytes, 0);
         }
@@ -490,7 +494,7 @@ impl LineBuffer {
             match self.begin() {
                 Start::Unknown => return Added::Bytes,
                 Start::Wide(wide) => return Added::Wide(wide),
-                // Bytes that were too few to tell may have a newline.
+                // The bytes before, which were too few to decide, may have a newline.
                 Start::Text(_) => from = self.start,
             }
         }
@@ -498,18 +502,19 @@ impl LineBuffer {
         if self.place.dropping {
             self.drop_to_newline(from);
         }
-        // Only the last newline is needed now; `run` finds the others in the same cache-warm
-        // bytes.
+        // Only the last newline is needed here; `run` finds the other newlines while the bytes are
+        // in the cache.
         let from = from.max(self.start);
         if let Some(newline) = memrchr(b'\n', &self.buffer[from..self.filled]) {
             self.complete = from + newline + 1;
         }
         let beginning = self.complete.max(self.start);
-        // One more byte may be the carriage return of the line end.
+        // The byte after the limit may be the carriage return of the line end.
         if self.place.dropping || self.filled - beginning <= self.line_bytes_max + 1 {
             return Added::Bytes;
         }
-        // The lines before it come first, so that reports are in the order of lines.
+        // Whole lines before the long line are taken first, so that reports are in the order of the
+        // lines.
         if self.has_lines() {
             return Added::Bytes;
         }
@@ -586,7 +591,7 @@ fn place(index: usize) -> u32 {
     u32::try_from(index).expect("a line has at most 2^30 bytes")
 }
 
-/// Reads lines; a batch may span files.
+/// Reads lines; a batch may have lines of several files.
 pub(crate) struct LineSource<F> {
     inputs: Inputs,
     lines: LineBuffer,
@@ -601,12 +606,12 @@ impl<F: LineFormat> LineSource<F> {
         Self { inputs, lines, format, batch, bytes_max: BATCH_BYTES }
     }
 
-    /// Sends about this number of bytes at once.
+    /// Sends a batch at about this number of bytes.
     pub(crate) fn bytes_max(self, bytes_max: usize) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// The format, with the rows that have not been sent.
+    /// The format, with the rows that have not been sent yet.
     pub(crate) fn into_format(self) -> F {
         self.format
     }
@@ -654,12 +659,13 @@ impl<F: LineFormat> LineSource<F> {
                     self.inputs.close();
                 }
             },
-            // The end of the file comes again after the lines.
+            // The end of the file is reported again after these lines.
             Got::FileEnd if self.lines.end() => {}
             Got::FileEnd => {
                 if let Some(run) = self.lines.last_run() {
                     self.format.append(&run, &mut self.inputs)?;
-                    // The end of the file comes again after the batch, to which it may add a row.
+                    // The end of the file is reported again after the batch; the end may add
+                    // another row.
                     if self.is_full() {
                         return Ok(got);
                     }
@@ -697,7 +703,7 @@ impl<F: LineFormat> Source for LineSource<F> {
             }
             match self.inputs.open_next()? {
                 Opened::Yes if self.read_block()? == Got::Nothing => {
-                    // Rows on hand are sent at once: the input may stay silent for hours.
+                    // Waiting rows are sent at once, since the input may stay silent for hours.
                     if self.inputs.rows_waiting(self.format.rows()) == 0 {
                         return Ok(self.inputs.await_data());
                     }

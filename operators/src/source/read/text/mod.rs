@@ -3,10 +3,10 @@
 //! | file | contents |
 //! |---|---|
 //! | `encoding` | Encodings of text: recognised by the first bytes of a file, and converted to UTF-8 |
-//! | `lines` | Source of lines: cuts blocks of bytes into lines and makes text or sets of them |
+//! | `lines` | Source of lines: cuts blocks of bytes into lines and makes text or sets of the lines |
 //! | `plain` | Format `lines`: one row per line, with its place on request |
-//! | `records` | Records of several lines: a pattern begins each, and the lines up to the next one belong to it |
-//! | `single` | Formats of which each line is a record: nothing of a file has to be kept between two turns |
+//! | `records` | Records of several lines: a pattern begins each record, which has the lines up to the next beginning |
+//! | `single` | Formats whose records are single lines: no state of a file is kept between two turns |
 //! | `texts` | Paragraphs and whole files as rows |
 //! | `sets` | Format `sets`: lines of integers |
 

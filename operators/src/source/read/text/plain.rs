@@ -28,13 +28,13 @@ pub(crate) struct TextLines {
 }
 
 impl TextLines {
-    /// Lines alone.
+    /// Lines without further columns.
     #[cfg(test)]
     pub(crate) fn new() -> Self {
         Self::with_columns(&[])
     }
 
-    /// Lines with these [`PLACE_COLUMNS`].
+    /// Lines with these columns of [`PLACE_COLUMNS`].
     pub(crate) fn with_columns(columns: &[String]) -> Self {
         let has = |name: &str| columns.iter().any(|column| column == name);
         let [path, number] = PLACE_COLUMNS.map(has);
@@ -53,7 +53,7 @@ impl TextLines {
         }
     }
 
-    /// Adds the places of lines from this number on.
+    /// Adds the places of consecutive lines, the first of which has the number `first_line`.
     fn add_places(&mut self, inputs: &Inputs, first_line: u64, lines: usize) {
         if let Some(paths) = &mut self.paths {
             let path = inputs.path();

@@ -1,10 +1,11 @@
-//! Records of several lines: a pattern begins each, and the lines up to the next one belong to it.
+//! Records of several lines: a pattern begins each record, which has the lines up to the next
+//! beginning.
 //!
 //! ```text
 //! 12:00 failed         ─┐
 //!   at main.rs:7        ├──► one record, with newlines inside
 //!   at lib.rs:9        ─┘
-//! 12:01 works          ────► the next one
+//! 12:01 works          ────► the next record
 //! ```
 
 use arrow_array::RecordBatch;
@@ -26,7 +27,7 @@ const UNRESERVED_BYTES: usize = 256 << 10;
 
 /// Conversion of records to rows.
 pub(crate) trait Records: LineFormat {
-    /// Adds the row of a record, or refuses it. The lines of `record` have newlines between them.
+    /// Adds the row of a record, or refuses the record. Newlines separate the lines of `record`.
     fn push(&mut self, record: Line<'_>, inputs: &mut Inputs) -> Result<(), ReadError>;
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Joined<R> {
     beginning: Beginning,
     open: Option<Open>,
     bytes_max: usize,
-    /// Memory of long records.
+    /// Memory for long records.
     room: Reservation,
 }
 
@@ -76,7 +77,7 @@ struct Open {
     /// First byte of this line in the file.
     offset: u64,
     bytes: Vec<u8>,
-    /// The record cannot be used, which has been reported.
+    /// The record was refused, and the refusal has been reported.
     is_refused: bool,
 }
 
@@ -91,8 +92,8 @@ impl<R: Records> Joined<R> {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Adds a line. Without it the line with this `number` cannot be used, and the lines up to the
-    /// next beginning are passed over.
+    /// Adds a line. `None` stands for a line with this `number` that cannot be used: the lines up
+    /// to the next beginning are then passed over.
     fn add(
         &mut self,
         inputs: &mut Inputs,
@@ -100,7 +101,8 @@ impl<R: Records> Joined<R> {
         line: Option<Line<'_>>,
     ) -> Result<(), ReadError> {
         let Some(line) = line else {
-            // It may have begun a record, of which the next lines are a part.
+            // The line may have begun a record, so the next lines are passed over as a part of that
+            // record.
             self.close(inputs)?;
             self.open = Some(Open { line: number, offset: 0, bytes: Vec::new(), is_refused: true });
             return Ok(());
@@ -127,7 +129,7 @@ impl<R: Records> Joined<R> {
             open.bytes = Vec::new();
             return Ok(());
         }
-        // The record doubles its room.
+        // The bytes of a record grow by doubling.
         let wanted = bytes.next_power_of_two() * 2;
         if bytes > UNRESERVED_BYTES && wanted > self.room.bytes() {
             self.room.resize(wanted).map_err(|full| inputs.no_memory(open.line, full))?;
@@ -149,7 +151,7 @@ impl<R: Records> Joined<R> {
 }
 
 impl<R: Records> Growing for Joined<R> {
-    /// The first line of a record that is refused and has not ended.
+    /// Number of the first line of a refused record that has not ended.
     type File = Option<u64>;
     const COMPLETES: bool = true;
 

@@ -1,7 +1,7 @@
 //! Format `sets`: lines of integers.
 //!
-//! A run of lines is converted at once. If it has a line that cannot be, all of its lines are
-//! looked at one by one, so that each of the wrong ones is named.
+//! A run of lines is converted at once. If a line of the run is invalid, each line is converted
+//! alone, so that each invalid line is named.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -14,7 +14,7 @@ use crate::source::read::divided::Divided;
 use crate::source::read::error::ReadError;
 use crate::source::read::files::input::Inputs;
 
-/// Bytes of an invalid token that a message repeats.
+/// Maximum bytes of an invalid token in a message.
 const TOKEN_BYTES_SHOWN: usize = 40;
 
 /// Bytes of lines whose tokens need no reservation.
@@ -43,7 +43,7 @@ impl SetLines {
         Self { next_id, ..Self::new() }
     }
 
-    /// Appends all lines of `run`, or none of them.
+    /// Appends all lines of `run`, or no line.
     fn append_all(&mut self, run: &Run<'_>) -> bool {
         let next = self.next_id + run.lines() as u64;
         let (Ok(first), true) = (u32::try_from(self.next_id), next <= 1 << 32) else {
@@ -57,7 +57,7 @@ impl SetLines {
         is_whole
     }
 
-    /// Makes room for the tokens of `run`, if it has a long line.
+    /// Reserves memory for the tokens of `run` if the run has a long line.
     fn reserve(&mut self, run: &Run<'_>, inputs: &Inputs) -> Result<(), ReadError> {
         if run.bytes().len() <= UNRESERVED_BYTES {
             return Ok(());
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The tokens by the standard library, or the first one that is invalid.
+    /// The tokens by the standard library, or the first invalid token.
     fn naive(line: &[u8]) -> Result<Vec<u32>, &[u8]> {
         let tokens = line.split(|&byte| is_blank(byte)).filter(|token| !token.is_empty());
         let parse = |token: &'_ [u8]| -> Option<u32> {

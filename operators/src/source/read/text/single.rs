@@ -1,4 +1,4 @@
-//! Formats of which each line is a record: nothing of a file has to be kept between two turns.
+//! Formats whose records are single lines: no state of a file is kept between two turns.
 
 use super::plain::TextLines;
 use super::sets::SetLines;
@@ -6,7 +6,7 @@ use crate::source::read::following::growing::Growing;
 use crate::source::read::json::jsonl::JsonRows;
 use crate::source::read::log::LogRows;
 
-/// Formats whose records are single lines.
+/// Implements `Growing` for formats whose records are single lines.
 macro_rules! of_lines {
     ($($format:ty),*) => {$(
         impl Growing for $format {

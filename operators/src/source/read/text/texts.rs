@@ -29,12 +29,12 @@ struct Open {
     /// Number of its first line, from 1.
     line: u64,
     text: String,
-    /// The text cannot be used, which has been reported.
+    /// The text was refused, and the refusal has been reported.
     is_refused: bool,
 }
 
-/// Format of texts of several lines, with the path of their file. Lines are joined by `\n`; the
-/// last one has no line end.
+/// Format of texts of several lines, with the path of their file. Lines are joined by `
+/// `; the last line has no line end.
 pub(crate) struct Texts {
     unit: Unit,
     schema: SchemaRef,
@@ -44,7 +44,7 @@ pub(crate) struct Texts {
     lines: UInt64Builder,
     texts: StringBuilder,
     rows: usize,
-    /// Memory of long texts.
+    /// Memory for long texts.
     room: Reservation,
 }
 
@@ -74,8 +74,8 @@ impl Texts {
         Self { room: memory.reservation(), ..self }
     }
 
-    /// Adds a line. Without it the line with this `number` cannot be used, and the text that
-    /// contains it is dropped.
+    /// Adds a line. `None` stands for a line with this `number` that cannot be used: the text with
+    /// this line is then dropped.
     fn add(
         &mut self,
         inputs: &mut Inputs,
@@ -90,7 +90,7 @@ impl Texts {
         let is_first = self.open.is_none();
         let new = || Open { line: number, text: String::new(), is_refused: false };
         let open = self.open.get_or_insert_with(new);
-        // The rest of an unusable text is passed over up to its end.
+        // The lines of an unusable text are passed over up to its end.
         if open.is_refused {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Texts {
             open.is_refused = true;
             return Ok(());
         };
-        // The newline before this line counts too.
+        // The newline before this line counts, too.
         let breaks = usize::from(!is_first);
         if open.text.len() + breaks + added.bytes.len() > self.bytes_max {
             open.is_refused = true;
@@ -120,14 +120,14 @@ impl Texts {
         Ok(())
     }
 
-    /// Reserves memory for this number of bytes more of the open text, and for its row.
+    /// Reserves memory for this number of further bytes of the open text, and for its row.
     fn reserve(&mut self, inputs: &Inputs, bytes: usize) -> Result<(), ReadError> {
         let Some(open) = &self.open else { return Ok(()) };
         let bytes = open.text.len() + bytes;
         if bytes <= UNRESERVED_BYTES {
             return Ok(());
         }
-        // The text doubles its room, and so does the column.
+        // The bytes of the text and the column grow by doubling.
         let wanted = bytes.next_power_of_two() * 2;
         match wanted > self.room.bytes() {
             true => self.room.resize(wanted).map_err(|full| inputs.no_memory(open.line, full)),
@@ -135,7 +135,7 @@ impl Texts {
         }
     }
 
-    /// Closes the open text, if any, and makes a row of it unless it is refused.
+    /// Closes the open text, if any. The text becomes a row unless the text was refused.
     fn close(&mut self, inputs: &Inputs) {
         if let Some(Open { line, text, .. }) = self.open.take().filter(|open| !open.is_refused) {
             self.paths.append_value(inputs.path());

@@ -6,7 +6,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Reads one stream of this name, about one byte at a time, with pauses.
+/// Reads one stream of this name, about one byte per read, with pauses.
 fn read_named(
     name: &'static str,
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! Files of each format that are changed at random places: each is rows, bad rows or an error that
-//! names the file, within the memory that the pipeline has.
+//! Files of each format that are changed at random places. Each file gives rows, bad rows, or an
+//! error that names the file, within the memory of the pipeline.
 
 use std::collections::HashMap;
 
@@ -57,13 +57,13 @@ fn mutated(file: &[u8], random: &mut Pcg64Mcg) -> Vec<u8> {
     bytes
 }
 
-/// Reads changed files; the rows do not depend on sizes, and a file with a bad line fails.
+/// Reads changed files. The rows do not depend on sizes, and a file with a bad line fails.
 #[track_caller]
 fn check<F: LineFormat>(file: &str, new: impl Fn() -> F, files: usize) {
     let mut random = Pcg64Mcg::new(7);
     for _ in 0..files {
         let bytes = mutated(file.as_bytes(), &mut random);
-        // Such bytes tell another encoding or a compression.
+        // Such bytes look like another encoding or a compression.
         if bytes.contains(&0) || bytes.starts_with(b"\xff") {
             continue;
         }

@@ -25,7 +25,7 @@ fn rejected_of(batch: &RecordBatch) -> Vec<Rejected> {
         .collect()
 }
 
-/// Number of rows, and the rejected ones, with the path shortened to its last part.
+/// Number of rows, and the rejected rows, with the path shortened to its last part.
 fn drain(read: Read) -> (usize, Vec<Rejected>, Counters, Vec<String>) {
     let mut source = bind_source(read);
     let (mut out, mut rows, mut rejected) = (Output::new(), 0, Vec::new());

@@ -4,7 +4,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
 
-/// Stops a source and takes all of its remaining output; each call is bounded.
+/// Stops a source and takes all of its remaining output in a bounded number of calls.
 fn stop(source: &mut dyn Source, batch: usize) -> Vec<RecordBatch> {
     let (mut out, mut batches) = (Output::new(), Vec::new());
     loop {
@@ -24,7 +24,7 @@ fn rows(batches: &[RecordBatch]) -> usize {
     batches.iter().map(RecordBatch::num_rows).sum()
 }
 
-/// Whether a source waits for its pipe, of which nothing or something has come.
+/// Whether a source waits for its pipe, which has sent no bytes or some bytes.
 fn is_wait(flow: SourceFlow) -> bool {
     matches!(flow, SourceFlow::AwaitReadable(_))
 }
@@ -35,8 +35,8 @@ fn fifo(folder: &tempfile::TempDir, name: &str) -> String {
     path
 }
 
-/// Items that one call took from a pipe are sent by `stop`; unread ones stay in the pipe. None is
-/// lost between the two.
+/// `stop` sends the items that one call took from a pipe. Unread items stay in the pipe, and no
+/// item is lost between the two.
 #[test]
 fn a_stop_sends_what_was_taken_and_takes_nothing() {
     // Format, bytes an item, an item that is not complete.
@@ -85,7 +85,7 @@ fn compressed_bytes_that_were_read_are_decoded_by_a_stop() {
     for (name, archive) in archives {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        // All of it is in the buffer of the decompressor after a few reads.
+        // After a few reads the buffer of the decompressor holds all bytes.
         let archive = &archive[..archive.len().min(120_000)];
         fs::write(&path, archive).unwrap();
         let mut source = bind_source(Read::new([text(&path)], ReadFormat::Lines).batch(100));
@@ -101,7 +101,7 @@ fn compressed_bytes_that_were_read_are_decoded_by_a_stop() {
             "a.gz" => &mut flate2::read::MultiGzDecoder::new(archive),
             _ => &mut zstd::stream::read::Decoder::new(archive).unwrap(),
         };
-        // An error where the archive was cut off.
+        // The archive is cut off here, which gives an error.
         let _ = reader.read_to_end(&mut decoded);
         assert!(before < 1000 && after.len() > 10_000, "{name}: {before} and {}", after.len());
         assert_eq!((before + after.len()) * 7 + unfinished, decoded.len(), "{name}");
