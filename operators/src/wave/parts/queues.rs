@@ -61,7 +61,8 @@ impl<C> Queues<C> {
         first.chain(later).for_each(|held| self.push(held));
     }
 
-    /// Takes the first chunk of the kernel `own`, or else of the next kernel that has one.
+    /// Takes the first chunk of the kernel `own`, or else the first chunk of the next kernel that
+    /// has a chunk.
     pub(crate) fn pop(&self) -> Option<Held<C>> {
         let kernels = self.all.len();
         let order = (self.own..self.own + kernels).map(|kernel| kernel % kernels);
@@ -94,7 +95,7 @@ mod tests {
         queues[0].push_first([held('a', 0)].into_iter());
         queues[2].push(held('d', 2));
         assert_eq!((queues[0].len(), queues[1].len(), queues[1].are_empty()), (3, 0, false));
-        // The next kernel that has any is the last one, then the first one.
+        // The next kernel that has a chunk is kernel 2, then kernel 0.
         assert_eq!([pop(1), pop(1), pop(0)], [Some(('d', 1)), Some(('a', 1)), Some(('b', 0))]);
         assert_eq!(
             queues[2].pop().map(|held| (workers.least_busy(), held.chunk.worker)),
