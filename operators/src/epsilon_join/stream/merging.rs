@@ -1,4 +1,4 @@
-//! Merges of the panes of a stream, beside the join of its micro-batches.
+//! Merges of the panes of a stream during the join of its micro-batches.
 //!
 //! ```text
 //! panes   [     a     ][   b   ][ c ][d]     all are searched while b, c and d are merged
