@@ -58,7 +58,7 @@ impl TilesFlights {
         self.flights.has_room() && self.sets.has_room(&[wanted(sets)])
     }
 
-    /// The sets of a chunk on the device, and the bytes that were sent for them.
+    /// The sets of a chunk on the device, and the bytes that were sent.
     fn send_sets(
         &mut self,
         tiles: Tiles<'_>,

@@ -14,7 +14,7 @@ use crate::set_similarity_join::postings::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::shared::sets::SetCollection;
 
-/// Sampled sets on one side of a pair: a bit each of a word.
+/// Sampled sets on one side of a pair; each set is a bit of a word.
 const PROBES: usize = 64;
 
 /// Sampled sets on the other side.
@@ -40,7 +40,7 @@ pub(crate) fn saved_posting(collection: &SetCollection, bounds: Bounds) -> f64 {
     SAVED_TEST + hit * passed as f64 / pairs.max(1) as f64 * NEAR
 }
 
-/// Pairs of postings of one list, whose sizes fit.
+/// Number of pairs of postings of one list whose sizes fit.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Met {
     pairs: u64,
@@ -49,7 +49,7 @@ struct Met {
 }
 
 impl Met {
-    /// Pairs of sets at equal distances in the order of sizes.
+    /// The pairs among sampled sets, which are at equal distances in the order of sizes.
     fn sample(collection: &SetCollection, bounds: Bounds, words: usize) -> Self {
         let prefix = |set: u32| {
             let prefix = bounds.probe_prefix(collection.size(set)) as usize;
