@@ -23,7 +23,7 @@ use crate::wave::{Consumer, Taken};
 const NAMES_BYTES_MAX: usize = i32::MAX as usize;
 /// Longest latency that is recorded, an hour; a longer latency counts as an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
-/// Names of a batch take about this many bytes.
+/// Approximate bytes of the names of a batch.
 const NAMES_BYTES: usize = 1 << 20;
 
 /// The names of the documents of one query are too long for a column.

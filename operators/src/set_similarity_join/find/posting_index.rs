@@ -127,10 +127,10 @@ pub(crate) struct PostingOptions<'a> {
 
 /// Data that all slices of a join share: bounds, signatures, and the lengths of the lists.
 ///
-/// The posting lists of all tokens that can be common to a pair are built one slice of the tokens
-/// at a time, each in a [`Slice`](super::slice::Slice). All slices that are searched at once take
-/// at most 3/4 of the memory of the sets' tokens, unless the minimum of a slice or a single list
-/// needs more.
+/// The posting lists of all tokens that can be common to a pair are built slice by slice of the
+/// tokens, each slice in a [`Slice`](super::slice::Slice). All slices that are searched at once
+/// take at most 3/4 of the memory of the sets' tokens, unless the minimum of a slice or a single
+/// list needs more.
 pub(crate) struct PostingIndex {
     pub(super) collection: Arc<SetCollection>,
     pub(super) bounds: Bounds,

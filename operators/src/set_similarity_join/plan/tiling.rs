@@ -1,8 +1,9 @@
 //! Choice between postings and tiles, per size of the probes: the cost model of `auto` when there
 //! may be a device.
 //!
-//! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass over
-//! the sets works like the join, with the lengths of posting lists in place of the lists.
+//! A bucket is the sets of one size as probes. The postings of a bucket are counted, not estimated:
+//! a pass over the sets works like the join, with the lengths of posting lists in place of the
+//! lists.
 
 use std::ops::Range;
 
@@ -203,7 +204,7 @@ mod tests {
         Bounds::new(Similarity::Jaccard, Threshold::new(numerator, denominator).unwrap()).unwrap()
     }
 
-    /// Sets of 1 to 12 tokens, of which some are frequent.
+    /// Sets of 1 to 12 tokens; some tokens are frequent.
     fn sets(is_two_sided: bool) -> SetCollection {
         let mut sets = SetCollector::new(1 << 20);
         for id in 0..60_u32 {

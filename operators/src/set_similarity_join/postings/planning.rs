@@ -30,7 +30,7 @@ const TOKENS_PER_PLACE: usize = 4;
 /// core.
 const TASKS_PER_CORE: usize = 2;
 
-/// Sets that are signed at a time.
+/// Number of sets that are signed in one call of the kernel.
 const SIGNED_SETS: usize = 1 << 10;
 
 /// Division of an index into slices.

@@ -340,7 +340,7 @@ fn tokens_may_come_and_go() {
 
 #[test]
 fn a_common_token_far_behind_in_a_large_set_is_found() {
-    // Positions beyond those that postings know, on both sides.
+    // Positions that exceed the largest position of a posting, on both sides.
     let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
     let sets = [large(0), large(100_000), (900_000..902_999).collect(), large(200_000)];
     let question = Question::jaccard(2);

@@ -26,7 +26,7 @@ pub(super) const TOKENS_NUMBERED_MAX: usize = NUMBER_MAX as usize;
 /// Bytes per slot that renumbering needs while it runs.
 pub(super) const RENUMBERING_BYTES: usize = 4 * size_of::<u32>();
 
-/// Growth does not call for renumbering before there are twice this many tokens.
+/// Growth calls for renumbering only from twice this number of tokens on.
 const NUMBERED_MIN: usize = 8;
 
 /// The number of a slot; also the slot of a number.
