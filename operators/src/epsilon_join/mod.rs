@@ -24,7 +24,7 @@
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009. Departures from the paper: a kd order over all dimensions and boxes at all levels in
 //! place of three levels of quantiles (§5); the distance of a pair is decided in float64; results
-//! leave while the join goes on.
+//! are sent while the join still runs.
 //!
 //! | folder or file | contents |
 //! |---|---|

@@ -36,7 +36,7 @@ use crate::shared::columns::pairs::warn_of_copies;
 use crate::shared::rejected::BadRows;
 use crate::wave::{DeviceChoice, Filled, Producer};
 
-/// Use of the memory to find equal vectors, as messages say it.
+/// Name of the memory for finding equal vectors, in errors.
 const COPIES: &str = "the copies";
 
 /// Progress of the join.
@@ -77,7 +77,7 @@ pub(super) struct EpsilonProducer {
     /// After the loss of a device: the pairs that the device has not found, and the partners that
     /// the device has counted.
     rest: (Kept, Option<PartnerCounts>),
-    /// Whether each vector is looked up until it has an earlier partner.
+    /// Whether each vector is looked up until a first earlier partner is found.
     are_looked_up: bool,
     vectors: u64,
     /// Number of pairs of equal vectors, if the producer has counted these pairs.
@@ -237,6 +237,7 @@ impl EpsilonProducer {
     /// The next work of the join; none if no work is left, or if the device has enough blocks.
     fn next_task(&mut self) -> Option<Task> {
         match &mut self.phase {
+            // Blocks under way return first; `leave_device` then continues on the CPU.
             Phase::OnDevice { is_lost: true, .. } => None,
             // One block more than the device can hold waits in the wave, so that the device never
             // waits for a block.

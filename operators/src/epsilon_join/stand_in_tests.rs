@@ -1,5 +1,5 @@
-//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
-//! the kernels on a CPU and fails when it is told to.
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: that
+//! driver runs the kernels on a CPU and fails when a test says so.
 
 use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;

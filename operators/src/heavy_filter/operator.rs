@@ -70,7 +70,7 @@ impl<K: Column> Filtering<K> {
         }
     }
 
-    /// Counts one row in [`SAMPLED`]; true if it is time to choose.
+    /// Counts one row in [`SAMPLED`]; true if the next choice is due.
     ///
     /// The sample takes one row of each block, at a pseudo-random place, so that a periodic stream
     /// cannot hide items from the sample or show the same items each time.
@@ -139,7 +139,7 @@ impl<K: Column> Filtering<K> {
         }
     }
 
-    /// The items that are not hot, if they are integers.
+    /// The items that are not hot; `None` if the items are not integers.
     fn sift(&mut self, items: &dyn Array) -> Option<ArrayRef> {
         if !K::CODE_IS_ITEM {
             return None;

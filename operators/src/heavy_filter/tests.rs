@@ -136,7 +136,8 @@ fn a_period_of_the_stream_hides_nothing_from_the_sample() {
     }
 }
 
-/// Two of three rows have one of `hot` items, which change in mid-stream.
+/// Two of three rows have an item out of `hot` items; these items change in the middle of the
+/// stream.
 fn skewed(rows: u32, hot: u32) -> Vec<Option<u32>> {
     let phase = |row| if row < rows / 2 { 0 } else { 1000 };
     let row =

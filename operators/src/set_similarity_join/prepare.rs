@@ -231,6 +231,7 @@ impl CollectionProducer {
         loop {
             match &mut self.phase {
                 Some(Phase::Gathering(gathering)) => {
+                    // A small task takes less time here than on the way to a kernel and back.
                     while gathering.is_small()
                         && let Some(mut task) = gathering.task(self.has_ended)
                     {
@@ -278,7 +279,7 @@ impl CollectionProducer {
         Ok(())
     }
 
-    /// Begins to plan the join of `collection`, or to join it.
+    /// Begins to plan the join of `collection`, or begins the join if a plan does not pay.
     fn plan(&mut self, mut collection: SetCollection) -> Result<(), OperatorError> {
         if let Some(carrier) = self.carrier.take() {
             let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;

@@ -27,8 +27,8 @@ pub trait Kernel: Send + 'static {
     /// Answers `chunk` on the CPU before it returns.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Returns `chunk` without an answer if the producer may have a better plan for the CPU than
-    /// this chunk, which was made for a device that is missing; true if the chunk is returned.
+    /// Returns `chunk` without an answer, if the chunk was made for a device that is missing and
+    /// the producer may have a better plan for the CPU; true if the chunk is returned.
     ///
     /// All items of the chunk become unfinished. [`Producer::landed`](super::Producer::landed)
     /// reads the chunk first: if that method leaves the items in the chunk, the chunk is

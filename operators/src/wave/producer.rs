@@ -22,7 +22,7 @@ use crate::shared::rejected::PORT;
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
 /// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
 /// [`landed`](Self::landed) can come between two calls of `fill`. A producer keeps no chunk, and
-/// sends nothing but [rows that it cannot use](Self::take_rejected).
+/// sends nothing but [unusable rows](Self::take_rejected).
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
@@ -170,6 +170,7 @@ impl<P: Producer> PreparePart<P> {
         } else {
             self.feeder.keep(chunk);
         }
+        // The next call of `resume` asks the producer whether such work is left.
         Ok(Flow::HaveOutput)
     }
 }

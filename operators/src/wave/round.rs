@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The tasks of a round.
 pub(crate) struct Round<S, T> {
     shared: Arc<S>,
-    /// Tasks that no worker has yet, the next one last.
+    /// Tasks that no worker has yet; the next task is at the end.
     waiting: Vec<Numbered<S, T>>,
     /// Tasks that have returned, by number.
     done: Vec<Option<T>>,
@@ -73,7 +73,7 @@ impl<S, T> Round<S, T> {
     }
 
     /// Takes back a task that has been done. Returns all tasks of the round in their order if this
-    /// task was the last one.
+    /// task was the last task.
     pub(crate) fn landed(
         &mut self,
         Numbered { number, task, .. }: Numbered<S, T>,

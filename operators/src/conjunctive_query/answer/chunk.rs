@@ -26,7 +26,7 @@ pub(crate) enum Work {
     Built(Arc<IndexSegment>, DocumentBlock),
     Merge(Vec<Arc<IndexSegment>>),
     Merged(Arc<IndexSegment>),
-    /// Opens the device and sends it the index, while other kernels answer queries.
+    /// Opens the device and sends the index to the device, while other kernels answer queries.
     Open(Arc<Index>),
     Answer(Arc<Index>),
 }

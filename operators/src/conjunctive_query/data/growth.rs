@@ -14,9 +14,9 @@
 //! the segment before the merge was heavier. A posting is merged at most about 2 log2(index /
 //! block) times.
 //!
-//! One merge runs at a time, and replaces its segments when it has landed. Segments that are added
-//! meanwhile follow the merged segment. At the end of the documents, all segments are merged to one
-//! segment.
+//! One merge runs at a time. The merged segment replaces its parts when the merge has landed.
+//! Segments that are added meanwhile follow the merged segment. At the end of the documents, all
+//! segments are merged to one segment.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -41,7 +41,7 @@ enum Phase {
     Whole,
 }
 
-/// The index, and documents that are not in it yet.
+/// The index, and the documents that are not in the index yet.
 #[derive(Debug)]
 pub(crate) struct GrowingIndex {
     tuning: Tuning,

@@ -20,8 +20,9 @@
 //!
 //! All numbers are little-endian. Every byte is under a checksum, and the length of the file is
 //! compared with the header before anything is allocated. The whole file is read into memory and
-//! checked there. A map of the file would be no cheaper, since the check reads every byte anyway,
-//! and a program that overwrites the file would change or end the process that serves from it.
+//! checked there. Mapping the file would not be cheaper, because the check reads every byte anyway;
+//! and a program that overwrites a mapped file would change the answers of the process or end the
+//! process.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

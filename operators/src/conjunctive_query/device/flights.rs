@@ -33,8 +33,8 @@ use crate::wave::{Landed, OnDevice};
 /// Batches in flight, whose answers are counts or documents.
 pub(crate) type QueryFlights = Box<dyn OnDevice<Chunk = QueryChunk>>;
 
-/// Opens a device for queries, for the kernel that has it. Clones share the device: another kernel
-/// may open the device ahead.
+/// Opens a device for queries, for the kernel to which the device belongs. Clones share the device:
+/// another kernel may open the device ahead.
 #[derive(Clone)]
 pub(crate) struct OpenFlights {
     output: QueryOutput,
@@ -270,11 +270,13 @@ impl<P: Answers> OnDevice for SegmentFlights<P> {
     type Chunk = QueryChunk;
 
     fn has_room(&self, chunk: &QueryChunk) -> bool {
+        // All slots are free, and all segments can be evicted.
         if self.flying.is_empty() {
             return true;
         }
         let has_slots =
             self.resident.has_room() && self.streamed.as_ref().is_none_or(Flights::has_room);
+        // A batch whose flights wait for slots comes first.
         let all_have_started = self.flying.iter().all(Flying::has_started);
         has_slots && all_have_started && self.residents.have_room(index_of(chunk))
     }

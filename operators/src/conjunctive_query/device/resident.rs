@@ -81,6 +81,7 @@ impl ResidentSegments {
         self.segments.retain(|SegmentKey(segment)| segment.strong_count() > 0);
         let (wanted, memory) = (self.wanted(index), &self.memory);
         let (held, bytes) = self.segments.hold(wanted, |SegmentKey(segment), used| {
+            // Frees the memory of the evicted segment first.
             drop(used);
             let segment = segment.upgrade().expect("the index names it");
             let lists = DeviceIndex::upload(memory, &segment.lists)?;

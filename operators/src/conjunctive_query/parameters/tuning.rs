@@ -24,7 +24,8 @@ pub(crate) struct Tuning {
     pub(crate) batch_documents: usize,
     /// Rows of a batch.
     pub(crate) batch_rows: usize,
-    /// Batches of queries that wait for the segments of the documents before them.
+    /// Number of batches of queries that wait for the segments of earlier documents, from which on
+    /// no input is taken until segments land.
     pub(crate) waiting_batches: usize,
 }
 

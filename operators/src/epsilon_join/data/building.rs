@@ -113,7 +113,7 @@ impl Progress {
         if let Self::Building(building) = self { building.round.task() } else { None }
     }
 
-    /// Takes a task back, which has been done.
+    /// Takes back a task that has been done.
     pub(crate) fn landed(&mut self, task: InputTask) {
         let Self::Building(building) = self else { return };
         if let Some(directory) = building.landed(task) {
@@ -121,7 +121,7 @@ impl Progress {
         }
     }
 
-    /// The vectors, if they are ready.
+    /// The vectors; `None` until the vectors are ready.
     pub(crate) fn built(&self) -> Option<&Arc<Built>> {
         if let Self::Built(built) = self { Some(built) } else { None }
     }

@@ -97,9 +97,9 @@ impl Copies {
     }
 
     /// The copies among the rows of `parts`, one part after the other; `None` unless a part has
-    /// copies or a sample has enough copies. A part is given by its copies, if it has any, and its
-    /// number of rows. `coordinates` has the joined vectors of all parts, and afterwards each
-    /// distinct vector once.
+    /// copies or a sample has enough copies. A part is given by its copies, if the part has copies,
+    /// and its number of rows. `coordinates` has the joined vectors of all parts, and afterwards
+    /// each distinct vector once.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = (Option<&'a Self>, usize)> + Clone,
         coordinates: &mut Vec<f32>,

@@ -20,7 +20,7 @@ use crate::shared::rejected::BadRows;
 /// Maximum vectors of an input.
 pub(crate) const VECTORS_MAX: usize = Directory::POINTS_MAX;
 
-/// Uses of the memory, as messages say them.
+/// Names of the memory in errors.
 const VECTORS: &str = "the vectors";
 const CARRIED: &str = "the carried columns";
 

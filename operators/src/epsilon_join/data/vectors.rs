@@ -378,7 +378,7 @@ mod tests {
         assert!(error.contains("a number for each coordinate"), "{error}");
         let error = read("y", Some(3), OnError::Skip).unwrap_err();
         assert!(error.contains("vectors of 2 coordinates, beside 3"), "{error}");
-        // An expression without a value is a fault, and no value is taken for it.
+        // An expression without a value is a fault, and no value replaces the missing value.
         let (found, bad, _) =
             read("(case y > 0 when true then 'a' else '7' end)::float", None, OnError::Skip)
                 .unwrap();

@@ -100,7 +100,7 @@ impl Merging {
         self.credit = if self.is_running() { self.credit.saturating_add(pay) } else { pay };
     }
 
-    /// The next task, if it has been paid for.
+    /// The next task, if arriving vectors have paid for the task.
     pub(crate) fn paid_task(&mut self) -> Option<Task> {
         if self.credit == 0 { None } else { self.task() }
     }

@@ -43,7 +43,7 @@ use crate::shared::window::clock::StreamClock;
 use crate::shared::window::panes::{Pane, Panes};
 use crate::wave::{Filled, Producer};
 
-/// Use of the memory for the copy of panes that are merged, as messages say it.
+/// Name of the memory for the copy of merged panes, in errors.
 const MERGE: &str = "the merge";
 
 /// Consecutive vectors of one cell.

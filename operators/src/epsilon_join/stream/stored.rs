@@ -6,7 +6,7 @@
 //!         8  length of the window
 //!         8  vectors so far
 //!         8  nanoseconds so far
-//!         8  number of vectors that a later one may join with, and of these
+//!         8  number of vectors that a later vector may join with; of these vectors
 //!         …  the id of each (4)
 //!         …  the stamp of each (8), if the window is one of time, ascending
 //!         …  their coordinates (4 each)
@@ -118,7 +118,7 @@ impl StoredVectors {
         Ok(stored)
     }
 
-    /// Refuses stamps that do not ascend, and vectors that no later one joins with.
+    /// Refuses stamps that do not ascend, and vectors that no later vector joins with.
     fn check_stamps(&self, reader: &Reader<'_>, window: Extent) -> Result<(), RestoreError> {
         let next = self.next(window);
         let (first, last) = match self.stamps[..] {

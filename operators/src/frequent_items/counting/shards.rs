@@ -95,6 +95,7 @@ pub(crate) fn shards<K: Column, S: Stored<K>>(
 impl<K: Column, S: Summary<K>> Shard<K, S> {
     /// Keeps the batch, or sends the batch on.
     fn share(&mut self, observations: Observations, out: &mut Output) -> Result<(), StateFull> {
+        // A shard keeps one of `later + 1` batches, so that all shards get the same share.
         if self.passed < self.later {
             self.passed += 1;
             self.send(Message::Batch(observations), out);

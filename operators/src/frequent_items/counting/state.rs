@@ -28,7 +28,7 @@ pub(crate) trait Tally<K: Column>: Counts<K> {
     /// The queries that are answered.
     const QUERIES: &'static [&'static str] = QUERIES;
 
-    /// The state as bytes, if it has a format.
+    /// The state as bytes, if the state has a format.
     fn snapshot(&self) -> Option<Vec<u8>> {
         None
     }

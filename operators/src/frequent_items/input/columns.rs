@@ -32,7 +32,7 @@ pub(crate) struct Input {
     /// Type of the items in results.
     item_type: DataType,
     weight: Option<ColumnInput>,
-    /// Maximum bytes of a text item that is kept as it is.
+    /// Maximum bytes of a text item that is kept without shortening.
     item_bytes_max: usize,
     /// The sum of all weights; `None` if counts fade.
     total: Option<u64>,

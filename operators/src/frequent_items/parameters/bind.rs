@@ -108,7 +108,7 @@ fn has_all(item: &str) -> bool {
     item.trim_start().starts_with('*')
 }
 
-/// The type of items in results, if they can be counted.
+/// The type of items in results, if items of that type can be counted.
 fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
     let kind = result_type(&found);
     if native_type(&kind).is_some() {

@@ -151,6 +151,7 @@ impl<K: Column> FilterPart<K> {
         }
         self.forwarded += missed as u64;
         let missed = self.missed[..missed].to_vec();
+        // An exchange is due: X travels to the counter, and the batch waits for the return of X.
         if position < len {
             self.round_trips += 1;
             (self.observed, self.state_bytes) = (front.observed(), front.state_bytes());

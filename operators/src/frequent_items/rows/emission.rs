@@ -28,6 +28,7 @@ impl Emission {
     /// Counts `items`; true when rows are due.
     pub(crate) fn is_due(&mut self, items: usize) -> bool {
         self.has_news |= items > 0;
+        // Called even if items alone make rows due: the first call begins the period.
         let has_passed = self.period.is_some() && self.has_passed(Instant::now());
         let Some(every) = self.items else { return has_passed };
         self.left = self.left.saturating_sub(items as u64);

@@ -61,8 +61,8 @@ impl StoredItems {
 }
 
 impl FrequentItems {
-    /// The items that a state in a file counts, which [`snapshot`](Self::snapshot) wrote. With an
-    /// empty input of these columns, a stage can begin with the state and emit its rows.
+    /// The items of a state in a file that [`snapshot`](Self::snapshot) wrote. With an empty input
+    /// of these columns, a stage can begin with the state and emit its rows.
     ///
     /// # Errors
     /// If the file cannot be read, is not the state of counters, or does not say the type.

@@ -212,7 +212,8 @@ fn second() -> Instant {
     now - Duration::from_nanos(clock.subsec_nanos().into())
 }
 
-/// Start and end of the window of these rows, in milliseconds since 1970, and whether it is whole.
+/// Start and end of the window of these rows, in milliseconds since 1970, and whether the window is
+/// complete.
 fn times(records: &RecordBatch) -> (i64, i64, bool) {
     let border = |name| {
         let column = records.column_by_name(name).unwrap();

@@ -56,7 +56,7 @@ impl Columns {
         }
     }
 
-    /// Counts items as rows until `found` is full; returns the row after the last one counted.
+    /// Counts items as rows until `found` is full; returns the row after the last counted row.
     pub(crate) fn count(
         &mut self,
         isa: Isa,

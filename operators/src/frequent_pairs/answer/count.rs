@@ -47,7 +47,8 @@ impl PairKernel {
         }
     }
 
-    /// Makes the columns of a task the present columns, unless they are already.
+    /// Makes the columns of a task the present columns, unless the task has the same columns as the
+    /// task before.
     fn prepare(&mut self, data: &VerticalData, task: &Task) {
         let Task { form, columns: range, .. } = task;
         let version = data.version();

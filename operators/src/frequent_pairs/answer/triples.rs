@@ -51,8 +51,8 @@ impl TripleCounter {
         }
     }
 
-    /// Finds the frequent triples of the pairs `rows` with the items of `columns`, which are
-    /// `range`, until `found` is full. Returns the pair after the last counted pair.
+    /// Finds the frequent triples of the pairs `rows` with the items `range` of `columns`, until
+    /// `found` is full. Returns the pair after the last counted pair.
     pub(crate) fn count(
         &mut self,
         pairs: &PairRows,

@@ -30,7 +30,7 @@ const NO_RANK: u32 = u32::MAX;
 /// blocks.
 const TASKS_PER_KERNEL: usize = 2;
 
-/// Use of the memory, as messages say it.
+/// Name of the memory in errors.
 const LISTS: &str = "the joined lists";
 
 /// Bytes of a frequent item while lists are joined: the item's number, once sorted and once by

@@ -121,8 +121,8 @@ impl PairRows {
     }
 }
 
-/// Sorts pairs by the item that `item` selects, which is below `items`. Returns the offsets of the
-/// pairs of each item, and the pairs. The counting sort is stable: pairs of an equal item keep
+/// Sorts pairs by the item that `item` selects; that item is below `items`. Returns the offsets of
+/// the pairs of each item, and the pairs. The counting sort is stable: pairs of an equal item keep
 /// their order.
 fn by_item(items: usize, pairs: Vec<Pair>, item: impl Fn(&Pair) -> u32) -> (Vec<u32>, Vec<Pair>) {
     let mut offsets = vec![0_u32; items + 1];

@@ -116,8 +116,8 @@ impl TransposedBlock {
     pub(crate) fn bytes_max(block: &TransactionBlock, items: usize) -> usize {
         let occurrences = block.items.len();
         let lists = occurrences.min(items);
-        // A vector that grows has up to twice the bytes of its items, and up to three times while
-        // it is copied.
+        // A vector that grows has up to twice the bytes of its items, and up to three times during
+        // a copy.
         let of_lists = lists * (3 * size_of::<u32>() + size_of::<[u32; 2]>());
         let tids = (occurrences + lists) * size_of::<u16>();
         of_lists + tids + items * size_of::<u32>()

@@ -102,7 +102,7 @@ mod tests {
         Joining::new(blocks, &names, support, window, (1, 1), budget).unwrap().run()
     }
 
-    /// The tasks of a CPU, which take a core `cpu_ns`.
+    /// The tasks of a CPU; all tasks together take a core `cpu_ns`.
     fn on_cpu(data: &VerticalData, cpu_ns: f64) -> Vec<Task> {
         let mut tasks = tasks(data, Layout::Sliced, 1, f64::MAX);
         tasks.truncate(1);

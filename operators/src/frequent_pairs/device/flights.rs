@@ -386,6 +386,7 @@ impl MapFlights {
         let wanted = DeviceMaps::bytes_of(maps) as u64;
         self.window.check(wanted, MAP_BYTES_MAX)?;
         let (maps, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            // Frees the memory of the previous data first.
             drop(used);
             Ok((DeviceMaps::upload(memory, maps)?, wanted))
         })?;
@@ -411,6 +412,7 @@ impl SparseFlights {
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
         let (rows, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            // Frees the memory of the previous data first.
             drop(used);
             let rows = SparseRows::upload(memory, data.lists(), data.transactions())?;
             let bytes = rows.bytes() as u64;

@@ -74,6 +74,7 @@ pub(crate) fn tasks(
         Task { form, columns, rows: of_columns, tiles: Vec::new(), cpu_ns }
     };
     let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
+    // The last item is the first item of no pair.
     if dense + 1 < items {
         let form = if form == Form::Triangle { form } else { Form::Sparse };
         tasks.push(task(form, dense..items));

@@ -160,7 +160,7 @@ fn other_states_are_refused() {
     }
 }
 
-/// Runs with a state of any content, which must be refused or give pairs.
+/// Runs with a state of any content. The run must refuse the state or give pairs.
 fn run_forged(state: &Path, mut bytes: Vec<u8>, windows: Option<PairWindow>) {
     let end = bytes.len() - 4;
     let checksum = crc32fast::hash(&bytes[..end]);

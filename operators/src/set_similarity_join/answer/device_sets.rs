@@ -73,6 +73,7 @@ impl DeviceSetCache {
         let (words, isa) = (self.words(stores), self.isa);
         self.words = Some(words);
         let (sets, bytes) = self.sets.hold(self.wanted(stores), |version, used| {
+            // Frees the memory of the evicted sets first.
             drop(used);
             let store = stores.into_iter().find(|store| store.version() == *version);
             let store = store.expect("the version of one of them");

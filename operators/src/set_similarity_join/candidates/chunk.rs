@@ -121,7 +121,7 @@ impl CandidateChunk {
         self.similar(&overlaps).map(|(probe, candidate, _)| count(probe) * count(candidate)).sum()
     }
 
-    /// Verifies the pairs. Per pair: its overlap, or `REJECTED` if it is not similar.
+    /// Verifies the pairs. Per pair: its overlap, or `REJECTED` if the pair is not similar.
     pub(crate) fn verify(&self, isa: Isa, sets: &JoinedSets) -> Vec<u32> {
         let mut overlaps = vec![0; self.len()];
         overlap::verify(isa, self.pairs(sets), &mut overlaps);

@@ -234,7 +234,7 @@ impl Tiler {
         of_run.sum()
     }
 
-    /// Adds tiles to `list` until it is full or no tile is left; false in the second case.
+    /// Adds tiles to `list` until the list is full or no tile is left; false if no tile is left.
     pub(crate) fn fill(&mut self, list: &mut TileList) -> bool {
         let sets = Arc::clone(&self.sets);
         while let Some(&run) = sets.list.get(self.run) {
@@ -295,7 +295,7 @@ impl Tiler {
         }));
         while self.probe < run.end {
             let probe_end = run.end.min(self.probe + PROBES_MAX);
-            // A probe is compared with the sets before it. In a tile on the diagonal, the kernel
+            // A probe is compared with the earlier sets. In a tile on the diagonal, the kernel
             // skips the candidates from the probe on.
             let candidate_end = candidate_end.min(probe_end);
             if candidate_begin < candidate_end {

@@ -96,7 +96,7 @@ pub(crate) fn auto_join(
     Ok(AutoJoin::Postings(Box::new(index)))
 }
 
-/// PPJoin, if it fits the memory.
+/// PPJoin; `None` if its index does not fit the memory.
 fn prefix_join<F: Filters>(
     collection: &Arc<SetCollection>,
     bounds: Bounds,

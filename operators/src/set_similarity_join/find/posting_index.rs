@@ -102,7 +102,7 @@ fn slice_bytes(postings_max: usize, lists_max: usize, len_max: usize, run_pairs:
     let (postings, pairs) = (postings_max as u64, (postings_max * len_max) as u64 / 2);
     let runs_max = 1 + PostingCounts { postings, pairs }.weight() / run_pairs.max(1);
     let runs_max = usize::try_from(runs_max).unwrap_or(usize::MAX).min(postings_max);
-    // A vector that grows can be twice as long as it needs to be.
+    // A vector that grows can be twice as long as needed.
     postings_max * size_of::<Posting>() + (lists_max + 2 * runs_max) * size_of::<u32>()
 }
 

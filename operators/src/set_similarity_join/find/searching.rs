@@ -1,5 +1,5 @@
-//! Parallel search of an index: each task builds a slice and searches it. When no slice is left, a
-//! task takes runs of a slice that another task has built.
+//! Parallel search of an index: each task builds a slice and searches the slice. When no slice is
+//! left, a task takes runs of a slice that another task has built.
 
 use std::iter;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Sizes of a join that are no parameters: they change its speed and its limits, not its results.
 
-/// Sizes and limits of a join. Tests make them small to reach each limit with little data.
+/// Sizes and limits of a join. Tests make these sizes small to reach each limit with little data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tuning {
     /// Bytes of a batch of carried columns.

@@ -20,8 +20,8 @@ const PROBES: usize = 64;
 /// Sampled sets on the other side.
 const PARTNERS: usize = 1024;
 
-/// Maximum number of tokens of a prefix that are compared: the last ones, which are the most
-/// frequent.
+/// Maximum number of tokens of a prefix that are compared: the last tokens, which are the most
+/// frequent tokens.
 const TOKENS: usize = 1024;
 
 /// Share of the pairs passing the test by signatures that pass the test by positions, too.
@@ -122,7 +122,7 @@ mod tests {
                     expected.passed += 2 * common * u64::from(is_similar);
                 }
             }
-            // Signatures of 512 bits rule nearly all others out.
+            // Signatures of 512 bits rule out nearly all pairs that are not similar.
             let found = Met::sample(&sets, bounds, 8);
             assert_eq!(found.pairs, expected.pairs);
             let passed = expected.passed..=expected.passed + expected.pairs / 20;

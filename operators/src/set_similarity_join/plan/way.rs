@@ -191,7 +191,8 @@ fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> f64 {
             survivors += u32::from(probe.passes(other, bounds));
         }
     }
-    // A few survivors do not count: they may be similar pairs, which each way has to verify.
+    // A few survivors do not count: such survivors may be similar pairs, which each way has to
+    // verify.
     f64::from(survivors.saturating_sub(1 + sample / 128)) / f64::from(sample.max(1))
 }
 

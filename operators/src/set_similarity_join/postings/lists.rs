@@ -68,7 +68,8 @@ impl PostingCounts {
         self.postings.saturating_mul(PAIRS_PER_POSTING).saturating_add(self.pairs)
     }
 
-    /// Estimates the numbers: counts the postings of 1 in 4 to 1 in 64 sets, and scales them up.
+    /// Estimates the numbers: counts the postings of 1 in 4 to 1 in 64 sets, and scales the counts
+    /// up.
     ///
     /// # Errors
     /// If the counts do not fit the memory.

@@ -196,7 +196,7 @@ impl Planning {
         let Some(Slicing { cores, slice_min }) = self.slicing else { return Vec::new() };
         let slices = lists.slices(collection, slice_min, cores).slices;
         let postings = usize::try_from(lists.counts.postings).unwrap_or(usize::MAX);
-        // A vector that grows can be twice as long as it needs to be.
+        // A vector that grows can be twice as long as needed.
         let bytes = postings.saturating_mul(2 * size_of::<u32>())
             + ListLengths::lists(collection) * size_of::<u16>();
         let is_range = (2..usize::from(u16::MAX)).contains(&slices.len());

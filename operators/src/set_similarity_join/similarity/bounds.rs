@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn sums_on_the_border_are_exact() {
-        // Here the bound is a whole number, and in floating point it is more than that.
+        // For these sums, the exact bound is a whole number, and floating point makes the bound
+        // larger.
         for (percent, sum, required) in
             [(80, 63, 28), (80, 126, 56), (90, 19, 9), (90, 38, 18), (50, 3, 1), (75, 7, 3)]
         {

@@ -341,7 +341,7 @@ impl StreamJoin {
     /// the numbers stay as they are.
     ///
     /// # Cost
-    /// Sorts all sets of the window and adds them to the index.
+    /// Sorts all sets of the window and adds all sets to the index.
     fn renumber(&mut self, slots: &mut [u32], held: usize) -> Result<(), JoinError> {
         if held.saturating_add(self.renumbering_bytes()) > self.room() {
             return Ok(());
@@ -508,7 +508,7 @@ impl MicroBatch {
                 break;
             }
             *handed_over += 1;
-            // Chunks found before this one can have marked the probe in the meantime.
+            // An earlier chunk can have marked the probe in the meantime.
             if self.firsts.as_ref().is_none_or(|firsts| firsts.may_be_first(probe)) {
                 pane = Some(of);
                 chunk.push(probe, set, required, start);

@@ -49,7 +49,7 @@ struct PositionBounds {
     end: u32,
     size_min: u16,
     size_max: u16,
-    /// Maximum number of tokens that only one of the two sets has.
+    /// Maximum number of tokens that occur in only one of the two sets.
     distance_max: u32,
 }
 
@@ -93,7 +93,7 @@ impl BoundsBySize {
 /// A few steps per size of a partner below 2^16, however large `size` is.
 fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
     let (size_min, prefix) = (bounds.size_min(size), bounds.probe_prefix(size));
-    // Maximum number of tokens that only one of two similar sets has.
+    // Maximum number of tokens that occur in only one of two similar sets.
     let distance = |other: u32| {
         let required = u64::from(bounds.required(size, other));
         (u64::from(size) + u64::from(other)).saturating_sub(2 * required)
@@ -374,8 +374,8 @@ impl StreamFinder {
                     [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
                 let posting = Posting { set, size, position: at, signature };
                 // A list that holds no earlier posting needs no look-up: most tokens of a prefix
-                // are rare. The look-up tests the `len` postings before this one, so no set meets
-                // itself or a later set.
+                // are rare. The look-up tests the `len` earlier postings, so no set meets itself or
+                // a later set.
                 let len = index.push(slot, posting).ok_or(IndexFull)?;
                 if len > 0 {
                     // `begin` is filled in at the end of the round, because the list can move until

@@ -1,5 +1,5 @@
 //! The operator in pipelines: every way to verify, on the CPU and on the stand-in driver, which
-//! runs the CUDA kernels on a CPU and fails when it is told to. Chunks stay few when nobody reads
+//! runs the CUDA kernels on a CPU and fails when a test says so. Chunks stay few when nobody reads
 //! rows.
 
 use std::collections::VecDeque;

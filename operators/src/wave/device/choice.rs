@@ -31,8 +31,8 @@ const LOADING_SHARE: f64 = 0.125;
 /// whole way*).
 pub(crate) const SEND_NS_PER_BYTE: f64 = 1.0 / 6.0;
 
-/// A modelled number, rounded down to a whole one: 0 if it is negative, and the largest number if it
-/// is larger.
+/// A modelled number, rounded down to a whole number. A negative number becomes 0, and a number
+/// beyond the range becomes the largest number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
 pub(crate) fn whole(number: f64) -> usize {
     number as usize
@@ -81,7 +81,7 @@ pub struct DevicePrice {
 }
 
 impl DevicePrice {
-    /// The costs as they are.
+    /// The measured costs.
     pub const MEASURED: Self = Self { opening_ns: OPENING_NS, factor: 1.0 };
 
     /// The price of a device that is taken for all work that it can do.
@@ -145,7 +145,7 @@ impl DeviceChoice {
         matches!(self.session.device(), Device::Cuda(_))
     }
 
-    /// Leaves the device: it is missing, full or lost. The CPU answers from now on.
+    /// Leaves a device that is missing, full or lost. The CPU answers from now on.
     pub(crate) fn leave(&mut self) {
         self.is_gone = true;
     }
@@ -219,7 +219,7 @@ impl DeviceChoice {
         work.cpu_ns - self.price.factor * work.device_ns
     }
 
-    /// Nanoseconds to open the device, as far as they have not been paid.
+    /// Nanoseconds to open the device that have not been paid yet.
     fn opening_ns(&self) -> f64 {
         match (self.is_paid, self.session.is_open()) {
             (true, _) => 0.0,

@@ -106,6 +106,7 @@ impl<C: WaveChunk> Feeder<C> {
             Target::Cheaper => self.choice.pays(&self.shared(work)),
         };
         if chunk.device_pays {
+            // A device belongs to the first kernel.
             chunk.worker = 0;
         } else {
             self.assign(&mut chunk, self.workers.least_busy(), &work);

@@ -13,9 +13,9 @@ pub(crate) struct Held<C> {
     pub(crate) origin: Option<Origin>,
 }
 
-/// Queues of waiting chunks, one for each kernel, as the kernel `own` sees them. A kernel without
-/// chunks takes chunks from the queues of other kernels, whose threads may have other work or whose
-/// chunks may take longer than modelled.
+/// Queues of waiting chunks, one queue for each kernel, from the point of view of the kernel `own`.
+/// A kernel without chunks takes chunks from the queues of other kernels, whose threads may have
+/// other work or whose chunks may take longer than modelled.
 pub(crate) struct Queues<C> {
     all: Arc<[Queue<C>]>,
     /// Number of the kernel that has this value.
@@ -26,7 +26,8 @@ pub(crate) struct Queues<C> {
 type Queue<C> = (Sender<Held<C>>, Receiver<Held<C>>);
 
 impl<C> Queues<C> {
-    /// Makes `kernels` queues with room for `chunks` chunks each, and gives them to each kernel.
+    /// Makes `kernels` queues with room for `chunks` chunks each. Each kernel gets a value with all
+    /// queues.
     pub(crate) fn of(kernels: usize, chunks: usize) -> impl Iterator<Item = Self> {
         let all: Arc<[Queue<C>]> = (0..kernels).map(|_| bounded(chunks)).collect();
         (0..kernels).map(move |own| Self { all: Arc::clone(&all), own })

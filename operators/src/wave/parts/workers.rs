@@ -14,7 +14,7 @@ pub(crate) struct Workers {
     left_ns: Arc<[AtomicU64]>,
 }
 
-/// Work of a kernel, until it is dropped.
+/// Work of a kernel. The drop of this value ends the work.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     left_ns: Arc<[AtomicU64]>,

@@ -1,4 +1,4 @@
-//! Waves over a device that exists in the tests only, and fails when it is told to.
+//! Waves over a device that exists in the tests only, and fails when a test says so.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -403,7 +403,7 @@ fn a_device_is_asked_for_although_the_stream_is_empty() {
 #[test]
 fn the_report_tells_how_much_of_the_flights_was_hidden() {
     let slow = Script { flight: Duration::from_millis(2), slots: 1, ..script() };
-    // With one chunk, prepare can never work while it flies.
+    // With one chunk, prepare can never work while the chunk is in flight.
     let counters = run(slow.clone(), Device::Auto, [1, 500], Cores::ByLoad);
     assert_eq!(counter(&counters, "overlap_ppm"), 0);
     assert_eq!(counter(&counters, "kernel_ns"), 6 * 2_000_000);

@@ -30,8 +30,8 @@ struct PostingList {
 /// Number of room sizes.
 const CLASSES: usize = 32;
 
-/// The index is rebuilt when it has more than `WASTE` places for each posting in use, and more
-/// than `WASTE * POSTINGS_MIN` in all.
+/// The index is rebuilt when the index has more than `WASTE` places for each posting in use, and
+/// more than `WASTE * POSTINGS_MIN` places in all.
 const WASTE: usize = 4;
 const POSTINGS_MIN: usize = 16;
 
@@ -68,7 +68,7 @@ impl StreamIndex {
         }
     }
 
-    /// All postings; lists are ranges of them.
+    /// All postings; a list is a range of the postings.
     pub(super) fn postings(&self) -> &[Posting] {
         &self.postings
     }
