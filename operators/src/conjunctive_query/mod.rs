@@ -6,23 +6,26 @@
 //! queries ──► buckets by shortest list ──► batch ───────┴──► answer ──► documents or counts
 //! ```
 //!
-//! **Index.** Terms are numbered in the order of their first occurrence. Documents are collected
-//! in blocks, which kernels make [segments](trommel_kernels::inverted) of and merge. An index is an
-//! immutable list of segments, replaced as a whole: queries run on the segments that they began
-//! with. The terms of a block are numbered within it, so that a segment of few documents has no
-//! rows for all other terms.
+//! **Index.** Terms are numbered in the order of their first occurrence. Documents are collected in
+//! blocks. Kernels make [segments](trommel_kernels::inverted) of the blocks and merge the segments.
+//! An index is an immutable list of segments that is replaced as a whole: a query runs on the
+//! segments with which it began. The terms of a block are numbered within the block, so that a
+//! segment of few documents has no rows for terms that occur only in other segments.
 //!
 //! **Queries.** A query is put in the bucket of its shortest list. A bucket is sent to a kernel
-//! when it is full, when the oldest query in it would miss its deadline, or when no input waits and
-//! a kernel has nothing to do. So batches grow with the load, and a query alone does not wait.
+//! when the bucket is full, when the oldest query in the bucket would otherwise miss its deadline,
+//! or when no input waits and a kernel has nothing to do. So batches grow with the load, and a
+//! single query does not wait.
 //!
-//! **Device.** A GPU answers the batches that cost less there. Segments stay in its memory while an
-//! index names them, or batches bring the lists along that they name.
+//! **Device.** A GPU answers the batches that cost less on the GPU than on the CPU. A segment stays
+//! in the memory of the GPU while an index has the segment. If a segment does not fit, each batch
+//! sends the lists that its queries name.
 //!
 //! Source: Wu, Zhang, Ao, Wang, Liu, Wang, *A Batched GPU Algorithm for Set Intersection*, ISPAN
-//! 2009: §III (batches of queries, semi-sorted by length). Departures: batches are formed online,
-//! under a deadline, which the paper leaves open; a segment orders the queries of a batch by their
-//! lists. An index that exceeds the memory of a GPU is streamed, which the paper leaves open (§V).
+//! 2009: §III (batches of queries, semi-sorted by length). Departures from the paper: batches are
+//! formed online, under a deadline (the paper leaves this open); a segment orders the queries of a
+//! batch by their lists; an index that exceeds the memory of a GPU is streamed (the paper leaves
+//! this open, §V).
 //!
 //! | folder or file | contents |
 //! |---|---|

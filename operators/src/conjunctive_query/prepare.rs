@@ -33,7 +33,7 @@ use crate::wave::{Filled, Producer};
 /// The columns of the inputs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
-    /// The input of documents, if there is one: the sets and the names.
+    /// The sets and the names of documents, if there is an input of documents.
     pub(super) documents: Option<(SetInput, Option<ColumnInput>)>,
     /// The sets of queries.
     pub(super) queries: SetInput,
@@ -49,7 +49,8 @@ pub(super) struct Rules {
     pub(super) buckets: BucketRules,
     pub(super) kernels: usize,
     pub(super) memory: Allowance,
-    /// Whether documents of the input are dropped, since the index is that of a file.
+    /// Whether documents of the input are dropped, because the index of a file is used in place of
+    /// these documents.
     pub(super) is_reused: bool,
     pub(super) isa: Isa,
     pub(super) tuning: Tuning,
@@ -67,14 +68,14 @@ pub(super) struct QueryProducer {
     destinations: Destinations,
     /// The numbers of the terms of a batch of documents.
     numbers: Vec<u32>,
-    /// Chunks in the wave.
+    /// Number of chunks in the wave.
     in_flight: usize,
     /// Whether the last batch of queries went to the device.
     is_on_device: bool,
-    /// The time of the last call that has one.
+    /// The time of the last call with a time or with input.
     now: Instant,
-    /// Whether no input waits: queries are sent to kernels that have nothing to do, since waiting
-    /// for more queries would gain nothing.
+    /// Whether no input waits: queries are sent to kernels that have nothing to do, because no
+    /// further query is about to arrive.
     is_woken: bool,
     has_finished: bool,
     counters: QueryCounters,
@@ -119,7 +120,7 @@ impl QueryProducer {
         }
     }
 
-    /// Begins with the terms `names` and their lists.
+    /// Begins with the terms `names` and the lists of `segment`.
     pub(super) fn begin_with(
         &mut self,
         names: ItemNames,
@@ -187,7 +188,8 @@ impl QueryProducer {
         let documents = match self.rules.over {
             AnswerOver::All => None,
             AnswerOver::Arrived => {
-                // Segments end where queries begin, so that some index has exactly these documents.
+                // The block is closed here, so that an index with exactly the documents before
+                // these queries exists later.
                 self.index.close();
                 Some(self.index.documents())
             }
@@ -199,7 +201,7 @@ impl QueryProducer {
         Ok(())
     }
 
-    /// The index of these documents, if it is there.
+    /// The index of exactly these documents, if that index exists now.
     fn index_of(&self, documents: Option<u32>) -> Option<Arc<Index>> {
         let index = self.index.index();
         let is_there = match documents {
@@ -209,7 +211,7 @@ impl QueryProducer {
         is_there.then(|| Arc::clone(index))
     }
 
-    /// The memory, of which all but the terms is taken.
+    /// The budget that is left after all data except the terms.
     fn budget(&self) -> Result<Budget, BudgetFull> {
         let mut budget = self.rules.memory.budget();
         budget.take("the index", self.index.index_bytes())?;
@@ -218,7 +220,7 @@ impl QueryProducer {
         Ok(budget)
     }
 
-    /// The memory, of which all that there is has been taken: documents and waiting queries too.
+    /// The budget that is left after all data, including documents and waiting queries.
     fn budget_with_terms(&self) -> Result<Budget, BudgetFull> {
         let numbers = self.numbers.capacity() * size_of::<u32>();
         let mut budget = self.budget()?;
@@ -226,13 +228,14 @@ impl QueryProducer {
         Ok(budget)
     }
 
-    /// The documents have ended, once.
+    /// Notes that the documents have ended; later calls change nothing.
     fn end_documents(&mut self) {
         self.index.end();
         self.settle();
     }
 
-    /// Does what waits for the end of the index: writes its files, and lets queries begin.
+    /// When the index is whole: writes the files of the index, and lets the queries over all
+    /// documents begin.
     fn settle(&mut self) {
         if self.index.is_whole() {
             self.destinations.write(&self.names, self.index.index());
@@ -240,9 +243,9 @@ impl QueryProducer {
         }
     }
 
-    /// The next work, if there is any to be sent now.
+    /// The next work, if there is work to be sent now.
     fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<Work> {
-        // Segments before answers: queries may wait for them.
+        // Segments come before answers, because queries may wait for segments.
         if let Some(work) = self.index.next_work() {
             return Some(work);
         }
@@ -306,7 +309,7 @@ impl Producer for QueryProducer {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        // A time that has passed: the call comes as soon as no input waits.
+        // This time has passed, so the call comes as soon as no input waits.
         if self.index.has_work() || self.waiting.is_ready() {
             return Some(self.now);
         }
@@ -324,14 +327,14 @@ impl Producer for QueryProducer {
 
     fn fill(&mut self, chunk: &mut QueryChunk) -> Result<Filled, OperatorError> {
         let mut budget = self.budget_with_terms()?;
-        // Segments are there until their merge has landed.
+        // The merged segment needs room next to its parts, which stay until the merge has landed.
         budget.reserve("the merge of the index", self.index.next_merge_bytes())?;
         if let Some(work) = self.next_work(chunk) {
             chunk.work = work;
             self.in_flight += 1;
             return Ok(Filled::Chunk);
         }
-        // The next batch may find more input after it.
+        // More input may follow the next batch, so it is not known any more whether input waits.
         self.is_woken = false;
         let waits = self.waiting.len() >= self.rules.tuning.waiting_batches;
         let waits_for_segments = self.rules.over == AnswerOver::Arrived && waits;
@@ -349,7 +352,7 @@ impl Producer for QueryProducer {
         if chunk.fell_back {
             self.device.fell_back();
         }
-        // It is sent again, with its index.
+        // An unfinished chunk is sent again, with its index.
         if chunk.is_unfinished() {
             return;
         }
@@ -371,7 +374,8 @@ impl Producer for QueryProducer {
         self.settle();
     }
 
-    /// The index is always that of the documents which have been taken and put into segments.
+    /// An answer is possible at any time: the index always has the documents whose segments have
+    /// been built.
     fn can_answer(&self) -> bool {
         true
     }

@@ -5,26 +5,26 @@
 //!  PREPARE                  KERNELS, in rounds of tasks    KERNELS, side by side    COLLECT
 //! ```
 //!
-//! When the inputs have ended, kernels put the vectors into a
-//! [directory](trommel_kernels::vectors) for each input, together; `auto` leaves it if a sample of
-//! many dimensions shows that it does not pay. Vectors of up to three dimensions of a single input
-//! are in strips, a form of a directory that is only joined with itself. The join is cut into
-//! parts of up to 256 vectors, which kernels search side by side. A chunk whose list of pairs is
-//! full goes back to its kernel when the rows have been sent, so memory does not depend on the
-//! number of pairs.
+//! When the inputs have ended, all kernels together put the vectors of each input into a
+//! [directory](trommel_kernels::vectors). With `auto`, the join drops the directories of vectors
+//! with many dimensions if a sample shows that a directory does not pay. Vectors of up to three
+//! dimensions of a single input are in strips, a form of a directory that is joined only with
+//! itself. The join is cut into parts of up to 256 vectors, which kernels search side by side. A
+//! chunk whose list of pairs is full returns to its kernel when the rows have been sent, so memory
+//! does not depend on the number of pairs.
 //!
-//! On a device, the rows are put into square blocks, as large as its memory allows, and each block
-//! is joined by the [CUDA kernels](trommel_kernels::cuda::vectors). A block is found as a whole or
-//! not at all: when a device fails, the CPU joins all vectors and leaves out the pairs of the
-//! blocks that were found.
+//! On a device, the rows are divided into square blocks, as large as the memory of the device
+//! allows, and the [CUDA kernels](trommel_kernels::cuda::vectors) join each block. The pairs of a
+//! block are found as a whole or not at all: when a device fails, the CPU joins all vectors and
+//! leaves out the pairs of the blocks that the device has completed.
 //!
-//! In a [stream](VectorWindow), each micro-batch is joined with itself and with the blocks of
-//! earlier vectors of the window, which kernels merge beside that.
+//! In a [stream](VectorWindow), each micro-batch is joined with itself and with the panes of
+//! earlier vectors of the window. Meanwhile, kernels merge these panes.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
-//! BTW 2009. Departures: a kd order over all dimensions and boxes at all levels in place of three
-//! levels of quantiles (§5); the distance of a pair is decided in float64; results leave while the
-//! join goes on.
+//! BTW 2009. Departures from the paper: a kd order over all dimensions and boxes at all levels in
+//! place of three levels of quantiles (§5); the distance of a pair is decided in float64; results
+//! are sent while the join still runs.
 //!
 //! | folder or file | contents |
 //! |---|---|

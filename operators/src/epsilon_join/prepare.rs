@@ -36,16 +36,16 @@ use crate::shared::columns::pairs::warn_of_copies;
 use crate::shared::rejected::BadRows;
 use crate::wave::{DeviceChoice, Filled, Producer};
 
-/// Use of the memory to find equal vectors, as messages say it.
+/// Name of the memory for finding equal vectors, in errors.
 const COPIES: &str = "the copies";
 
 /// Progress of the join.
 enum Phase {
     /// Before the inputs have ended.
     Collecting,
-    /// The inputs are made ready.
+    /// Kernels make the inputs ready.
     Building(Vec<Progress>),
-    /// Blocks of the join that are left for a device, which may be lost.
+    /// The device joins blocks; `blocks` has the blocks that are left.
     OnDevice {
         sides: Sides,
         partners: Option<PartnerCounts>,
@@ -53,7 +53,7 @@ enum Phase {
         plan: DevicePlan,
         is_lost: bool,
     },
-    /// Parts of the join that are left.
+    /// Kernels search parts; `parts` are the parts that are left.
     Joining {
         sides: Sides,
         partners: Option<PartnerCounts>,
@@ -64,7 +64,7 @@ enum Phase {
     Done,
 }
 
-/// Collects the vectors of one or two inputs, then makes chunks of their join.
+/// Collects the vectors of one or two inputs, then cuts their join into chunks.
 pub(super) struct EpsilonProducer {
     rules: Rules,
     sides: Vec<Side>,
@@ -72,14 +72,15 @@ pub(super) struct EpsilonProducer {
     budget: Budget,
     device: DeviceChoice,
     phase: Phase,
-    /// Chunks of the join in the wave.
+    /// Number of chunks of the join in the wave.
     joining: usize,
-    /// Pairs that a lost device has not found, and the partners that it has counted.
+    /// After the loss of a device: the pairs that the device has not found, and the partners that
+    /// the device has counted.
     rest: (Kept, Option<PartnerCounts>),
-    /// Whether each vector is looked up until it has an earlier partner.
+    /// Whether each vector is looked up until a first earlier partner is found.
     are_looked_up: bool,
     vectors: u64,
-    /// Pairs of equal vectors, as far as they were looked for.
+    /// Number of pairs of equal vectors, if the producer has counted these pairs.
     pairs_of_copies: u64,
 }
 
@@ -105,8 +106,8 @@ impl EpsilonProducer {
         }
     }
 
-    /// Lets equal vectors be joined once, where that pays and each pair is not asked for. Returns
-    /// whether pairs have weights then.
+    /// Groups equal vectors so that each group is joined once, if that pays and the output does not
+    /// list each pair. Returns whether pairs then have weights.
     fn join_copies_once(&mut self, collected: &mut [Collected]) -> Result<bool, OperatorError> {
         if !self.rules.may_join_copies_once() {
             self.tell_copies(collected);
@@ -131,8 +132,8 @@ impl EpsilonProducer {
         Ok(needs_weights && collected.iter().any(|one| one.copies.is_some()))
     }
 
-    /// Counts the pairs of equal vectors of one input, if a sample has some and there is memory to
-    /// do so, and warns of them if they are many.
+    /// Counts the pairs of equal vectors of one input, if a sample has enough copies and there is
+    /// memory for the count, and warns if there are many such pairs.
     fn tell_copies(&mut self, collected: &[Collected]) {
         let [one] = collected else { return };
         if !Copies::pay(&one.coordinates, one.dims, &self.rules.tuning) {
@@ -144,7 +145,8 @@ impl EpsilonProducer {
         }
     }
 
-    /// Begins to build directories, if there are to be some.
+    /// Begins to make the inputs ready, with directories if the rules or the look-ups need
+    /// directories.
     fn begin_building(&mut self, mut collected: Vec<Collected>) -> Result<(), OperatorError> {
         let shape = shape_of(&collected);
         if self.are_looked_up || self.rules.has_directory(shape.pairs(), shape.dims) {
@@ -160,7 +162,7 @@ impl EpsilonProducer {
         Ok(())
     }
 
-    /// Begins with the join on a device.
+    /// Begins the join on a device.
     fn begin_blocks(
         &mut self,
         collected: Vec<Collected>,
@@ -175,7 +177,7 @@ impl EpsilonProducer {
         Ok(())
     }
 
-    /// Goes on on the CPU when all blocks have come back from a device that is lost.
+    /// Continues on the CPU when all blocks have returned from a device that is lost.
     fn leave_device(&mut self) -> Result<(), OperatorError> {
         let is_left =
             self.joining == 0 && matches!(self.phase, Phase::OnDevice { is_lost: true, .. });
@@ -192,10 +194,10 @@ impl EpsilonProducer {
         self.begin_building(collected)
     }
 
-    /// Counts of partners, if they are wanted.
+    /// Counts of partners, if the output needs counts.
     ///
     /// # Errors
-    /// If there is no room for those of all kernels, and their sum.
+    /// If there is no room for the counts of all kernels and for their sum.
     fn partners(&mut self, sides: &Sides) -> Result<Option<PartnerCounts>, BudgetFull> {
         if self.rules.output != EpsilonOutput::Partners {
             return Ok(None);
@@ -211,7 +213,7 @@ impl EpsilonProducer {
         Ok(Some(PartnerCounts::new(kernels, empty)))
     }
 
-    /// Begins with the join when all directories are there.
+    /// Begins the join when all inputs are ready.
     fn begin_join(&mut self) -> Result<(), BudgetFull> {
         let Phase::Building(inputs) = &self.phase else { return Ok(()) };
         let built: Option<Vec<_>> = inputs.iter().map(|input| input.built().cloned()).collect();
@@ -226,17 +228,19 @@ impl EpsilonProducer {
             Some(counted) => Some(counted),
             None => self.partners(&sides)?,
         };
-        // Some dozens of chunks a kernel, so that all end at about the same time.
+        // Each kernel gets some dozens of chunks, so that all kernels end at about the same time.
         let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
         self.phase = Phase::Joining { sides, partners, parts: 0..parts, step, kept };
         Ok(())
     }
 
-    /// The next work of the join; none if that is all.
+    /// The next work of the join; none if no work is left, or if the device has enough blocks.
     fn next_task(&mut self) -> Option<Task> {
         match &mut self.phase {
+            // Blocks under way return first; `leave_device` then continues on the CPU.
             Phase::OnDevice { is_lost: true, .. } => None,
-            // One more than are under way waits for them.
+            // One block more than the device can hold waits in the wave, so that the device never
+            // waits for a block.
             Phase::OnDevice { .. } if self.joining > BLOCKS => None,
             Phase::OnDevice { sides, partners, blocks, plan, .. } => {
                 let block = blocks.next()?;
@@ -260,19 +264,20 @@ impl EpsilonProducer {
         }
     }
 
-    /// Takes a block that has come back.
+    /// Takes a block that has returned.
     fn block_landed(&mut self, job: &DeviceJob) {
         self.joining -= 1;
         let Phase::OnDevice { blocks, is_lost, .. } = &mut self.phase else { return };
         match job.outcome {
-            // A kernel had it in place of the device.
+            // A kernel got the block in place of the device.
             Outcome::Undone => *is_lost = true,
             Outcome::Full => blocks.split(job.block),
             _ => blocks.complete(job.block),
         }
     }
 
-    /// The chunk that follows the last one of the join.
+    /// The task of the chunk that follows the last chunk of the join; none if the output needs no
+    /// such chunk.
     fn report(&mut self) -> Option<Task> {
         let phase = std::mem::replace(&mut self.phase, Phase::Done);
         let (Phase::Joining { sides, partners, .. } | Phase::OnDevice { sides, partners, .. }) =
@@ -316,7 +321,7 @@ impl Producer for EpsilonProducer {
         self.are_looked_up = self.rules.output == EpsilonOutput::First
             && self.rules.algorithm != EpsilonAlgorithm::NestedLoop
             && collected.iter().any(|one| are_crowded(&self.rules, &one.coordinates, one.dims));
-        // A device does not weigh pairs, and finds all of them.
+        // A device cannot weigh pairs, and always searches for all pairs.
         let plan = match has_weights || self.are_looked_up {
             true => None,
             false => choice::choose(&mut self.device, &self.rules, &shape_of(&collected)),
@@ -338,7 +343,7 @@ impl Producer for EpsilonProducer {
         chunk.task = match &mut self.phase {
             Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
             Phase::Building(inputs) => {
-                // No input goes on before it is known for all whether a directory pays.
+                // No input continues before all inputs know whether a directory pays.
                 let is_choosing = inputs.iter().any(Progress::is_choosing);
                 let mut inputs = inputs.iter_mut().enumerate();
                 let task = inputs.find_map(|(input, progress)| {
@@ -378,7 +383,8 @@ impl Producer for EpsilonProducer {
             }
             Task::Join { parts, .. } if parts.start == parts.end => self.joining -= 1,
             Task::Device(_) => {
-                // The chunk gives up its share of the vectors, which the CPU may take over.
+                // The chunk drops its share of the vectors, because the CPU may take over the
+                // vectors as their only owner.
                 if let Task::Device(job) = std::mem::take(&mut chunk.task) {
                     self.block_landed(&job);
                 }
@@ -399,7 +405,8 @@ impl Producer for EpsilonProducer {
     }
 }
 
-/// Refuses inputs whose vectors differ in length. An input without vectors has any.
+/// Refuses inputs whose vectors differ in length. An input without vectors takes the length of the
+/// other input.
 fn match_lengths(collected: &mut [Collected]) -> Result<(), EpsilonJoinError> {
     let [left, right] = collected else { return Ok(()) };
     match (left.len(), right.len()) {

@@ -1,5 +1,5 @@
-//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
-//! the kernels on a CPU and fails when it is told to.
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: that
+//! driver runs the kernels on a CPU and fails when a test says so.
 
 use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
@@ -38,7 +38,7 @@ fn check_output(output: usize, inputs: &[&[Row]], epsilon: f64, device: Device, 
     check(join(epsilon, device), inputs, i32::try_from(dims).unwrap(), &expected, how);
 }
 
-/// Checks pairs, with a few counts.
+/// Checks pairs, and for some inputs also counts.
 fn check(inputs: &[&[Row]], epsilon: f64, device: Device, how: Run) {
     check_output(0, inputs, epsilon, device, how);
     if inputs[0].len().is_multiple_of(3) {
@@ -58,7 +58,7 @@ fn dims(device: Device) {
     }
 }
 
-/// Numbers of rows, and epsilons at the distance of a pair and beside it.
+/// Numbers of rows, and epsilons equal to the distance of a pair, just below it and just above it.
 fn borders(device: Device) {
     for len in [0, 1, 2, 15, 16, 17, 33] {
         check(&[&clusters(len, 3)], 0.7, device, Run::small());
@@ -84,7 +84,7 @@ fn borders(device: Device) {
     }
 }
 
-/// Blocks smaller than the inputs: by a small memory, and by too many pairs.
+/// Blocks that are smaller than the inputs, because of a small memory or of too many pairs.
 fn blocks(device: Device) {
     let tuning = Tuning { block_shift_max: 5, ..Run::SMALL };
     let how = Run { tuning, ..Run::small() };

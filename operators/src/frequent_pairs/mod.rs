@@ -6,33 +6,36 @@
 //! ```
 //!
 //! **Collection.** Items are numbered in the order of their first occurrence. A block of about a
-//! million items is transposed while the next one is collected: for each item of the block, the
-//! transactions that hold it. When the stream or a window ends, the lists of all blocks are joined
-//! to one *tid list* for each frequent item, ordered by descending support; several cores join
-//! some items each.
+//! million items is transposed while the next block is collected: the transposed block has, for
+//! each item of the block, the transactions that hold that item. When the stream or a window ends,
+//! the lists of all blocks are joined to one *tid list* for each frequent item, ordered by
+//! descending support; each core joins the lists of a part of the items.
 //!
 //! **Windows.** No block crosses the border of a *pane*, the distance between the beginnings of two
-//! windows. A window is counted when all blocks of its panes are transposed; panes that no later
-//! window has are dropped. Items that no block has any more are forgotten from time to time.
+//! windows. A window is counted when all blocks of its panes are transposed; a pane that belongs to
+//! no later window is dropped. Items that occur in no block any more are forgotten from time to
+//! time.
 //!
 //! **Counting.** The pairs of items form a triangle, which is divided into tasks: a block of
 //! columns in one [layout](Layout) and a range of rows. Tasks are independent, so several cores
-//! count them. Only pairs that reach the support leave a task: memory is that of the input and
-//! of a block.
+//! count them. Only pairs that reach the support leave a task, so the memory is that of the input
+//! and of one block.
 //!
-//! **Triples.** When the pairs of a window have been counted, each frequent pair is a row: its
-//! common transactions are counted with the items before both. Only items that are frequent with
-//! both are candidates, and a pair without a candidate in a block of columns is not counted there
-//! (Agrawal, Srikant, *Fast Algorithms for Mining Association Rules*, VLDB 1994, §2.1.1).
+//! **Triples.** When the pairs of a window have been counted, each frequent pair is a row: the
+//! transactions that hold both items are counted with the items that come before both items. Only
+//! an item that is frequent with both items of the pair is a candidate, and a pair without a
+//! candidate in a block of columns is not counted in that block (Agrawal, Srikant, *Fast Algorithms
+//! for Mining Association Rules*, VLDB 1994, §2.1.1).
 //!
-//! **GPU.** A device counts tiles of 128 by 128 items, some hundreds a task, over rows of bits or
-//! batmaps that it has received once a window. Pairs of tiles that do not fit the answer come when
-//! these are asked again. `auto` chooses the device or the CPU for a whole window, by modelled
-//! cost; a CPU answers the same tasks when the device is lost. Triples are counted on the CPU.
+//! **GPU.** A device counts tiles of 128 by 128 items, some hundreds of tiles in a task, over rows
+//! of bits or batmaps that the device receives once for each window. When the pairs of a tile do
+//! not fit the answer, the tile is submitted again. `auto` chooses the device or the CPU for a
+//! whole window, by modelled cost; a CPU answers the same tasks when the device is lost. Triples
+//! are counted on the CPU.
 //!
-//! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure:
-//! the layout `sliced`, which is ours, counts 512 columns at once
-//! (see [`supports`](trommel_kernels::supports)).
+//! Source: Amossen, Pagh, *A New Data Layout For Set Intersection on GPUs*, IPDPS 2011. Departure
+//! from the paper: the additional layout `sliced` counts 512 columns at once (see
+//! [`supports`](trommel_kernels::supports)).
 //!
 //! | folder or file | contents |
 //! |---|---|

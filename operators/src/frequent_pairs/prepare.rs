@@ -43,7 +43,7 @@ pub(super) struct Rules {
     pub(super) tuning: Tuning,
 }
 
-/// A window that is counted, with the tasks that are left.
+/// The work on the window that is counted, with the tasks that are left.
 enum Mining {
     Nothing,
     Lists(Joining),
@@ -70,25 +70,26 @@ pub(super) struct PairProducer {
     set: SetInput,
     bad: BadRows,
     names: ItemNames,
-    /// Items that were known when the others were forgotten last.
+    /// Number of items that were left when items were last forgotten.
     retained: usize,
-    /// The items of a batch by number.
+    /// Numbers of the items of a batch.
     numbers: Vec<u32>,
     collector: Collector,
     panes: PaneBlocks,
     device: DeviceChoice,
-    /// Forms of the data on the device.
+    /// Forms that the data can have on the device.
     forms: &'static [DeviceForm],
     /// The window that is counted.
     mining: Mining,
-    /// Pairs of the window, if their triples are counted next.
+    /// Pairs of the window, if triples are counted next.
     found: Vec<Pair>,
-    /// The file of the state, until that is written.
+    /// The file for the state, until the state is written.
     snapshot: Option<SnapshotFile>,
-    /// Whether the file could be written when the stream began.
+    /// Whether the operator has checked, at the beginning of the stream, that the file can be
+    /// written.
     is_checked: bool,
     not_saved: Option<SnapshotFileError>,
-    /// Number of tasks that have not come back.
+    /// Number of tasks that have not returned.
     away: usize,
     counters: PairCounters,
 }
@@ -142,7 +143,7 @@ impl PairProducer {
             .map(|&end| usize::try_from(end).expect("offsets are not negative"))
             .collect();
         let (first, last) = (ends[0], ends[records.num_rows()]);
-        // A batch may be a part of a larger one, whose values it has.
+        // A batch may be a slice of a larger batch, and then has all values of that batch.
         let items = sets.values().slice(first, last - first);
         let budget = self.budget()?;
         self.names.number(&items, &mut self.numbers, budget)?;
@@ -176,12 +177,12 @@ impl PairProducer {
         }
     }
 
-    /// The memory, of which all but the items is taken.
+    /// The budget that is left after all data except the items.
     fn budget(&self) -> Result<Budget, BudgetFull> {
         self.budget_beside(0)
     }
 
-    /// The memory, of which all that there is has been taken.
+    /// The budget that is left after all data.
     fn budget_with_items(&self) -> Result<Budget, BudgetFull> {
         self.budget_beside(self.names.bytes() + self.numbers.capacity() * size_of::<u32>())
     }
@@ -200,14 +201,15 @@ impl PairProducer {
         let Some(bytes) = self.panes.next_bytes(self.names.len()) else { return Ok(None) };
         let has_room = self.budget_with_items()?.take("the transactions", bytes);
         match has_room {
-            // The blocks that are away come back smaller than they might have been.
+            // Blocks that are away are charged with their maximum; the budget grows when a smaller
+            // block returns.
             Err(_) if self.panes.are_away() => Ok(None),
             Err(full) => Err(full),
             Ok(()) => Ok(self.panes.next_block(bytes)),
         }
     }
 
-    /// Goes on from the state of an earlier stream. Nothing has been taken yet.
+    /// Continues from the state of an earlier stream. The stream has no batch yet.
     pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
         stored::restore(bytes, &mut self.names, self.rules.slides, &mut self.panes)?;
         self.retained = self.names.len();
@@ -215,7 +217,7 @@ impl PairProducer {
         Ok(())
     }
 
-    /// Writes the state, once. All blocks of the last window are here.
+    /// Writes the state, once. All blocks of the last window have returned.
     fn save(&mut self) {
         if let Some(file) = self.snapshot.take() {
             let state = stored::snapshot(&self.names, self.rules.slides, &self.panes);
@@ -223,13 +225,13 @@ impl PairProducer {
         }
     }
 
-    /// Whether most items may be of transactions that are gone.
+    /// Whether most items may belong only to transactions that are gone.
     fn has_old_items(&self) -> bool {
         let many = 2 * self.retained + self.rules.tuning.items_min;
         self.rules.slides.is_some() && self.names.len() > many
     }
 
-    /// Forgets the items that no block has.
+    /// Forgets the items that occur in no block.
     fn forget_old_items(&mut self) {
         let mut used = vec![false; self.names.len()];
         let collected = self.collector.items_mut();
@@ -242,7 +244,7 @@ impl PairProducer {
         self.retained = self.names.len();
     }
 
-    /// Ranks the items of a window, all blocks of which have come back, and joins their lists.
+    /// Ranks the items of a window whose blocks have all returned, and begins to join their lists.
     fn begin_joining(&mut self, closed: Closed) -> Result<(), OperatorError> {
         let Rules { support, kernels, tuning, .. } = self.rules;
         let (blocks, names, budget) =
@@ -250,7 +252,8 @@ impl PairProducer {
         let tasks = (kernels, tuning.join_tids);
         let mut joining = Joining::new(blocks, names, support, closed.span, tasks, budget)?;
         if closed.is_last {
-            // Before the last rows, for which a reader may take its time.
+            // The state is written before the last rows, because a slow reader can delay these
+            // rows.
             self.save();
         }
         joining.keep(self.panes.drop_before(closed));
@@ -273,13 +276,13 @@ impl PairProducer {
         Ok(())
     }
 
-    /// Plans the tasks for the triples of `data`, all pairs of which have come back.
+    /// Plans the tasks for the triples of `data`, whose pairs have all returned.
     fn begin_triples(&mut self, data: Arc<VerticalData>) -> Result<(), TooMany> {
         let Rules { layout, kernels, tuning, .. } = self.rules;
         let found = std::mem::take(&mut self.found);
         TooMany::check("frequent pairs", found.len() as u64)?;
         let pairs = PairRows::new(data, found);
-        // A triangle has counters of pairs.
+        // The counters of a triangle count pairs, so a triangle cannot count triples.
         let layout = if layout == Layout::Triangle { Layout::Sparse } else { layout };
         let tasks = tasks(&pairs, layout, kernels, tuning.task_ns_min);
         self.counters.frequent_pairs += u64::from(pairs.len());
@@ -287,7 +290,7 @@ impl PairProducer {
         Ok(())
     }
 
-    /// The next task, of this window or of the next one that can be counted.
+    /// The next task, of this window or of the next window that can be counted.
     fn next_task(&mut self) -> Result<Option<Work>, OperatorError> {
         loop {
             let work = match &mut self.mining {
@@ -305,7 +308,8 @@ impl PairProducer {
                 self.counters.tasks += u64::from(!matches!(work, Work::Join(_)));
                 return Ok(Some(work));
             }
-            // An unfinished task comes again, and must come before the tasks of the next window.
+            // An unfinished task returns for a second turn, and that turn must come before the
+            // tasks of the next window.
             if self.away > 0 {
                 return Ok(None);
             }
@@ -334,7 +338,8 @@ impl Producer for PairProducer {
         self.close_until(entered);
         self.collect(&batch.into_records())?;
         if self.numbers.capacity() > self.rules.tuning.block_items {
-            // Of a few large transactions, which the next batches need not have.
+            // A few large transactions have made the buffer grow; later batches need not have such
+            // transactions.
             self.numbers = Vec::new();
         }
         self.budget_with_items()?;
@@ -350,7 +355,7 @@ impl Producer for PairProducer {
     }
 
     fn finish(&mut self) -> Result<(), OperatorError> {
-        // The last window is not counted twice.
+        // A window that has closed at the end of a pane is not counted twice.
         if self.panes.is_live() {
             self.panes.close(self.collector.close(), false);
         }
@@ -368,14 +373,15 @@ impl Producer for PairProducer {
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
         self.budget_with_items()?;
-        // Lists are joined by the old numbers, which blocks that are away have, too.
+        // New numbers wait until no list is joined and no block is away, because lists and such
+        // blocks still use the old numbers.
         if self.has_old_items() && !matches!(self.mining, Mining::Lists(_)) {
             if self.panes.are_away() {
                 return Ok(Filled::Nothing);
             }
             self.forget_old_items();
         }
-        // Blocks before tasks: other kernels transpose while this thread goes on to read.
+        // Blocks come before tasks: other kernels transpose while this thread reads more input.
         let block = self.next_block()?.map(Work::Transpose);
         let work = match block {
             Some(block) => Some(block),
@@ -415,7 +421,7 @@ impl Producer for PairProducer {
             Work::CountTriples(pairs, task) if !task.is_done() => {
                 chunk.work = Work::CountTriples(pairs, task);
             }
-            // The data goes with its last task.
+            // The drop of the last task also drops the data of the window.
             Work::Count(..) | Work::CountTriples(..) => self.away -= 1,
             Work::Nothing | Work::Transpose(_) => {}
         }

@@ -1,5 +1,5 @@
-//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
-//! the kernels on a CPU and fails when it is told to.
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: that
+//! driver runs the kernels on a CPU and fails when a test says so.
 
 use arrow_array::RecordBatch;
 use trommel_engine::metrics::Metrics;
@@ -16,7 +16,7 @@ use crate::wave::Device;
 
 const CHILD: Child = Child { module: module_path!() };
 
-/// Layouts that a device has.
+/// Layouts that a device can count.
 const LAYOUTS: [Layout; 5] =
     [Layout::Auto, Layout::Tensor, Layout::Bitmap, Layout::Batmap, Layout::Sparse];
 
@@ -50,8 +50,8 @@ fn check(
     metrics
 }
 
-/// Items around the side of a tile. All of them are in one transaction, so there are more pairs
-/// than a task has room for.
+/// Numbers of items around the side of a tile. One transaction holds all items, so a task has room
+/// for only a part of the pairs.
 fn sizes(device: Device) {
     for items in [0, 1, 2, 127, 128, 129, 257] {
         let mut transactions = vec![Some((0..items).collect::<Vec<u32>>())];
@@ -68,10 +68,10 @@ fn sizes(device: Device) {
             let tasks = counted(&metrics, "tasks");
             let [on_device, lost] =
                 ["waves_on_device", "device_lost"].map(|name| counted(&metrics, name));
-            // `auto` has some of them in another form.
+            // With `auto`, some windows have another form.
             if layout != Layout::Auto {
                 assert_eq!(tasks, if items > 1 { tiles.div_ceil(2) } else { 0 });
-                // Tiles without room came again; there is room for a strip.
+                // Tiles without room were submitted again; a strip always has room.
                 let is_large = items == 257 && layout != Layout::Sparse
                     || layout == Layout::Batmap && items > 2;
                 assert_eq!(on_device > tasks, is_large, "{layout:?} {items}: {on_device}");
@@ -84,7 +84,7 @@ fn sizes(device: Device) {
     }
 }
 
-/// Transactions around a block of the device.
+/// Numbers of transactions around the size of a block of the device.
 fn transactions(device: Device) {
     for count in [0, 1, 511, 513, 65_536, 65_537] {
         let items =
@@ -113,7 +113,7 @@ fn windows(device: Device) {
                 run(&transactions, pairs(2, layout, device).window(windows), 33, kernels);
             assert_eq!(windows_of(&rows), expected, "{window} {slide} {layout:?} {kernels}");
             let metrics = ended.unwrap();
-            // Tasks of a lost device, and of the windows after it, are counted on the CPU.
+            // Tasks of a lost device, and of the windows after the loss, are counted on the CPU.
             let is_lost = counted(&metrics, "device_lost") > 0;
             let [tasks, on_device] =
                 ["tasks", "waves_on_device"].map(|name| counted(&metrics, name));
@@ -122,8 +122,8 @@ fn windows(device: Device) {
     }
 }
 
-/// Windows of many empty transactions: few items, then many in two transactions each, for which
-/// counters cost less than bits.
+/// Windows of many empty transactions: first few items; then many items in two transactions each,
+/// for which counters cost less than bits.
 fn forms(device: Device) {
     const WINDOW: u32 = 200_000;
     let few = |t: u32| if t < 100 { (0..5).filter(|i| t & 1 << i > 0).collect() } else { vec![] };
@@ -140,7 +140,7 @@ fn forms(device: Device) {
     let metrics = ended.unwrap();
     assert_eq!(windows_of(&rows), expected);
     let [tasks, on_device] = ["tasks", "waves_on_device"].map(|name| counted(&metrics, name));
-    // One tile of bits each, 1,299 strips each.
+    // Each window of bits has one tile; each window of strips has 1,299 strips.
     assert_eq!((tasks, on_device), (2 + 2 * 3, 2 + 2 * 3));
 }
 
@@ -273,8 +273,8 @@ fn windows_after_a_lost_device_are_counted_on_the_cpu() {
 
 #[test]
 fn a_device_without_enough_memory_is_not_used() {
-    // Room for the tasks' buffers, but not for the rows; for the rows alone; for neither, which is
-    // known before.
+    // Room for the tasks' buffers, but not for the rows; room for the rows alone; room for neither,
+    // which the choice knows before any task.
     for (bytes, full, reason) in [
         (600_000, 1, "of device memory exceed the budget"),
         (100_000, 1, "cuMemAlloc"),

@@ -7,15 +7,15 @@
 //!                               └─► `counts`: an item and how often it was taken out
 //! ```
 //!
-//! In a skewed stream a handful of items make up most of it. Counted where they pass by, they
-//! cost a compare and an addition in a register, and operators after the filter see only the
-//! rest. This is the filter that stands in front of [`frequent_items`](crate::frequent_items), by
-//! the same rule and the same kernel (Roy, Teubner, Alonso: *Efficient Frequent Item Counting in
-//! Multi-Core Hardware*, KDD 2012, §3: a filter in front of any counting algorithm). Hot items
-//! are found by counting a sample, one row in [`SAMPLED`], and chosen again as the stream
-//! changes. The choice decides only the speed: nothing is lost or counted twice.
+//! In a skewed stream, a handful of items make up most rows. The filter counts these items for the
+//! cost of a comparison and an addition in a register, and operators after the filter see only the
+//! remaining rows. The filter in front of [`frequent_items`](crate::frequent_items) has the same
+//! rule and the same kernel (Roy, Teubner, Alonso: *Efficient Frequent Item Counting in Multi-Core
+//! Hardware*, KDD 2012, §3: a filter in front of any counting algorithm). The filter finds hot
+//! items by counting a sample, one row in [`SAMPLED`], and chooses hot items again as the stream
+//! changes. The choice decides only the speed: no row is lost or counted twice.
 //!
-//! Left out: weights; a row counts once.
+//! There are no weights: a row counts once.
 
 mod operator;
 #[cfg(test)]
@@ -126,7 +126,8 @@ impl OperatorSpec for HeavyFilter {
     }
 
     fn demand(&self, _: usize, output: &Demand) -> Demand {
-        // The counts are those of all rows.
+        // The counts need all rows, even if the reader of `rest` needs only the rows of a
+        // condition.
         let read = ColumnInput::demand(&self.item, output.clone().unconditional());
         OnError::demand(self.on_error, read)
     }

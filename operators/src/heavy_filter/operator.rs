@@ -19,10 +19,11 @@ use crate::shared::names::secret::random_seed;
 use crate::shared::rejected::BadRows;
 use crate::summary::{NARROW_SHARE, SpaceSaving, Summary, hottest};
 
-/// Counters of the sample: an item that is worth a place in the filter has a share of a 64th.
+/// Number of counters of the sample; an item that is worth a place in the filter has a share of at
+/// least 1/64.
 const SAMPLE_COUNTERS: usize = 128;
 
-/// Sampled rows before the first choice, and the most between two.
+/// Number of sampled rows before the first choice, and maximum number between two choices.
 const WINDOW_MIN: u64 = 1 << 8;
 const WINDOW_MAX: u64 = 1 << 15;
 
@@ -32,15 +33,15 @@ pub(super) struct Filtering<K: Column> {
     counts: SchemaRef,
     item: ColumnInput,
     bad: BadRows,
-    /// The hot items, at most [`KEYS_MAX`], with their codes and the rows taken out.
+    /// The hot items, at most [`KEYS_MAX`], with their codes and the numbers of rows taken out.
     hot: Vec<K>,
     codes: Vec<K::Code>,
     hits: Vec<u64>,
     sample: SpaceSaving<K>,
     places: Places,
-    /// The sampled rows of the batch in hand.
+    /// The sampled rows of the present batch.
     sampled: Vec<u32>,
-    /// Sampled rows until the next choice.
+    /// Number of sampled rows at which the next choice follows.
     window: u64,
     taken_out: u64,
 }
@@ -69,10 +70,10 @@ impl<K: Column> Filtering<K> {
         }
     }
 
-    /// Counts one row in [`SAMPLED`]; true if it is time to choose.
+    /// Counts one row in [`SAMPLED`]; true if the next choice is due.
     ///
-    /// Each block of rows gives one at a pseudo-random place, so that no period of the stream hides
-    /// its items or shows only some of them.
+    /// The sample takes one row of each block, at a pseudo-random place, so that a periodic stream
+    /// cannot hide items from the sample or show the same items each time.
     fn sample(&mut self, items: &dyn Array) -> bool {
         self.sampled.clear();
         for block in (0..items.len()).step_by(SAMPLED) {
@@ -85,12 +86,12 @@ impl<K: Column> Filtering<K> {
         self.sample.observed() >= self.window
     }
 
-    /// Reports the counts of the hot items, and chooses others by the sample.
+    /// Reports the counts of the hot items, and chooses new hot items by the sample.
     fn choose(&mut self, out: &mut Output) {
         self.report(out);
         let window = self.sample.observed();
-        // The least that an item was seen: with many items, the counts of cold ones are mostly
-        // error.
+        // The choice takes the lower bound of each count: with many items, the counts of cold items
+        // are mostly error.
         let seen = self.sample.iter().map(|counted| (counted.count - counted.error, counted.item));
         self.hot.clear();
         self.hot.extend(hottest(window, NARROW_SHARE, seen).cloned());
@@ -115,7 +116,7 @@ impl<K: Column> Filtering<K> {
         self.hits.fill(0);
     }
 
-    /// The rows that are not hot, of those with these `items`.
+    /// The rows of `records` that are not hot; `items` are the items of `records`.
     fn filter(
         &mut self,
         records: RecordBatch,
@@ -124,7 +125,7 @@ impl<K: Column> Filtering<K> {
         if self.hot.is_empty() {
             return Ok(records);
         }
-        // The items are all that the rows have.
+        // If the item is the only column, the missed items are the remaining rows.
         let is_plain = records.num_columns() == 1
             && items.null_count() == 0
             && self.item.column().is_some()
@@ -138,7 +139,7 @@ impl<K: Column> Filtering<K> {
         }
     }
 
-    /// The items that are not hot, if they are integers.
+    /// The items that are not hot; `None` if the items are not integers.
     fn sift(&mut self, items: &dyn Array) -> Option<ArrayRef> {
         if !K::CODE_IS_ITEM {
             return None;
@@ -153,7 +154,7 @@ impl<K: Column> Filtering<K> {
         K::from_codes(missed)
     }
 
-    /// Which rows are not hot; counts the others.
+    /// Marks the rows that are not hot, and counts the hot rows.
     fn look_up(&mut self, items: &dyn Array) -> BooleanArray {
         let batch = K::lend(items);
         let is_kept = BooleanBuffer::collect_bool(items.len(), |row| {

@@ -13,7 +13,7 @@ use trommel_engine::operator::{Body, Output};
 use super::*;
 use crate::testing::bind;
 
-/// How often each item is in a stream; items as text, so that all types compare.
+/// Number of occurrences of each item in a stream. Items are texts, so that all types compare.
 type Counts = BTreeMap<String, u64>;
 
 fn text_of(items: &dyn Array, row: usize) -> String {
@@ -63,8 +63,8 @@ fn run(batches: &[RecordBatch]) -> (Vec<RecordBatch>, Counts) {
     (rest, counts)
 }
 
-/// Checks conservation, and that the rest keeps the rows and their order; returns how many rows
-/// were taken out.
+/// Checks conservation, and that the rest keeps the rows and their order; returns the number of
+/// rows that were taken out.
 fn check(batches: &[RecordBatch]) -> u64 {
     let mut expected = Counts::new();
     batches.iter().for_each(|records| count_rows(records, &mut expected));
@@ -97,7 +97,7 @@ fn column(items: &[Option<u32>], item_type: &DataType) -> ArrayRef {
     }
 }
 
-/// Batches of the items, beside their positions in the stream if `is_wide`.
+/// Batches of the items; if `is_wide`, with a column of their positions in the stream.
 fn batches(
     items: &[Option<u32>],
     batch: usize,
@@ -125,7 +125,7 @@ fn batches(
 
 const TYPES: [DataType; 3] = [DataType::UInt32, DataType::UInt64, DataType::Utf8];
 
-/// 31 of 32 rows are one item, and each 32nd is an item of its own.
+/// 31 of 32 rows have one item, and each 32nd row has an item that occurs once.
 #[test]
 fn a_period_of_the_stream_hides_nothing_from_the_sample() {
     for first in [0, 1, 31] {
@@ -136,7 +136,8 @@ fn a_period_of_the_stream_hides_nothing_from_the_sample() {
     }
 }
 
-/// Two of three rows have one of `hot` items, which change in mid-stream.
+/// Two of three rows have an item out of `hot` items; these items change in the middle of the
+/// stream.
 fn skewed(rows: u32, hot: u32) -> Vec<Option<u32>> {
     let phase = |row| if row < rows / 2 { 0 } else { 1000 };
     let row =

@@ -25,7 +25,7 @@ use super::postings::planning::{Planning, Slicing};
 use super::similarity::{Bounds, Similarity, Threshold};
 use crate::shared::sets::{SetCollection, Shares};
 
-/// The question of a join, and how it is answered.
+/// The question of a join, and the means to answer the question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinQuestion {
     pub(crate) similarity: Similarity,
@@ -34,13 +34,13 @@ pub(crate) struct JoinQuestion {
     pub(crate) isa: Isa,
     /// Number of cores that share the work on the sets, in tasks.
     pub(crate) cores: usize,
-    /// Number of cores that search the index, in tasks that verify what they find.
+    /// Number of cores that search the index, in tasks that also verify their candidates.
     pub(crate) search_cores: usize,
     pub(crate) tuning: Tuning,
 }
 
 impl JoinQuestion {
-    /// Tasks that prepare the index of a join of `collection`, if they are worth it.
+    /// Tasks that prepare the index of a join of `collection`, if such tasks pay.
     pub(super) fn planning(self, collection: &Arc<SetCollection>) -> Option<Planning> {
         let bounds = Bounds::new(self.similarity, self.threshold).ok()?;
         let is_by_postings = self.algorithm == JoinAlgorithm::Auto;
@@ -50,7 +50,7 @@ impl JoinQuestion {
         is_by_postings.then(plan)?
     }
 
-    /// Pairs of equal sets that are results.
+    /// Number of pairs of equal sets that are results.
     pub(super) fn pairs_of_copies(self, collection: &SetCollection) -> Result<u64, JoinError> {
         let bounds = Bounds::new(self.similarity, self.threshold)?;
         Ok(collection.pairs_of_copies(|size| bounds.required(size, size) <= size))
@@ -62,7 +62,7 @@ impl JoinQuestion {
     }
 }
 
-/// The sizes whose probes are tiles for a device, by rank.
+/// The sizes whose probes are joined by tiles on a device, by rank.
 struct PlannedTiles {
     question: JoinQuestion,
     ranks: Vec<bool>,
@@ -71,7 +71,7 @@ struct PlannedTiles {
 /// A join of a collection of sets to itself, or of its two sides.
 ///
 /// # Cost
-/// One thread does all of it: it builds the index, finds candidates and verifies them.
+/// One thread does all work: building the index, finding candidates and verifying candidates.
 ///
 /// # Examples
 /// ```
@@ -102,11 +102,11 @@ pub struct SetJoin {
     finder: Box<dyn Find>,
     /// Slices of the index that several cores search.
     searching: Option<Searching>,
-    /// Makes the tiles of the probes that are joined by tiles.
+    /// Source of the tiles, if some probes are joined by tiles.
     tiler: Option<Tiler>,
     /// The sizes whose probes `auto` has planned as tiles for a device.
     planned_for_device: Option<PlannedTiles>,
-    /// Finds what is left when `finder` is exhausted.
+    /// Finds the remaining pairs when `finder` is exhausted.
     rest: Option<Box<dyn Find>>,
     counters: JoinCounters,
 }
@@ -118,8 +118,8 @@ impl std::fmt::Debug for SetJoin {
 }
 
 impl SetJoin {
-    /// Bytes of a chunk that is verified on the core that made it: it stays in the second-level
-    /// cache.
+    /// Bytes of a chunk that is verified on the core that made the chunk, so that the chunk stays
+    /// in the second-level cache.
     pub const CHUNK_BYTES: usize = 1 << 16;
 
     /// A join of `collection`; builds the index of `algorithm`. [`Self::next_chunk`] finds the
@@ -211,9 +211,9 @@ impl SetJoin {
         Self::with_plan(collection, &mut Planned::default(), question)
     }
 
-    /// As [`Self::new`], but the probes that are compared with all partners by signatures come as
-    /// tiles, from [`Self::next_tiles`]: with `gpu_signatures` all probes, with `auto` the probes
-    /// of the sizes for which `tiling` finds that it pays on a device.
+    /// As [`Self::new`], but [`Self::next_tiles`] gives the probes that are compared with all
+    /// partners by signatures as tiles: with `gpu_signatures` all probes, with `auto` the probes of
+    /// the sizes for which `tiling` finds that tiles on a device pay.
     ///
     /// # Errors
     /// As for [`Self::new`].
@@ -237,8 +237,8 @@ impl SetJoin {
         }
     }
 
-    /// A join whose probes of the sizes `tiled` come as tiles, and whose other probes are looked
-    /// up in an index.
+    /// A join that compares the probes of the sizes `tiled` in tiles, and looks up all other probes
+    /// in an index.
     ///
     /// # Errors
     /// As for [`Self::new`].
@@ -280,8 +280,8 @@ impl SetJoin {
         })
     }
 
-    /// Finds the probes of all tiles on the CPU; none has been answered. False if it stays as it
-    /// is: tiles were asked for, or the index does not fit the memory.
+    /// Replaces all tiles, none of which has been answered, by a finder for the CPU. False if the
+    /// tiles stay: the question asks for tiles, or the index does not fit the memory.
     pub(super) fn plan_for_cpu(&mut self) -> bool {
         let (Some(planned), JoinedSets::Collection(sets)) = (&self.planned_for_device, &self.sets)
         else {
@@ -311,13 +311,14 @@ impl SetJoin {
         (!list.tiles.is_empty()).then(|| Arc::clone(tiler.sets()))
     }
 
-    /// The next part of the index to be searched; none until one comes back, or if there is none
-    /// left.
+    /// The next part of the index to be searched; none while all searches are under way, or if no
+    /// part is left.
     pub(super) fn next_search(&mut self) -> Option<SearchTask> {
         self.searching.as_mut()?.task()
     }
 
-    /// Counts the work of a search since it came back last; others can share its slice now.
+    /// Counts the work of a search since its last return. From now on, other searches can share its
+    /// slice.
     pub(super) fn search_returned(&mut self, task: &mut SearchTask) {
         self.counters.add(task.take_counters());
         if let Some(searching) = &mut self.searching {
@@ -343,7 +344,7 @@ impl SetJoin {
         self.counters.candidates += pairs;
     }
 
-    /// The source of its tiles; `None` for a join without tiles.
+    /// The source of the tiles; `None` for a join without tiles.
     pub(super) fn tiler(&self) -> Option<&Tiler> {
         self.tiler.as_ref()
     }
@@ -392,7 +393,7 @@ impl SetJoin {
         self.counters
     }
 
-    /// The sets that the numbers in its chunks refer to.
+    /// The sets to which the numbers in the chunks refer.
     #[must_use]
     pub fn sets(&self) -> &JoinedSets {
         &self.sets
@@ -443,7 +444,7 @@ impl SetJoin {
     }
 }
 
-/// A finder for one core, or slices for several.
+/// A finder for one core. For several cores, the result is empty and `searching` gets the slices.
 fn on_cores(found: AutoJoin, cores: usize, searching: &mut Option<Searching>) -> Box<dyn Find> {
     match found {
         AutoJoin::Postings(index) if cores > 1 && index.is_divisible() => {

@@ -5,22 +5,22 @@
 //!            └─► prepare: index, candidates ──► chunk ──► verify ──► chunk, overlaps ──► pairs
 //! ```
 //!
-//! **Collection.** When the inputs have ended, tokens are numbered by ascending frequency, so
-//! that rare tokens come first in each set. In the published joins, each set looks the tokens of
-//! its prefix up in an index of the sets before it, which are not larger. `auto` takes what costs
-//! least by its model: the posting list of each token joined to itself, the signatures of all
-//! pairs, or PPJoin. `gpu_signatures` has no index. The candidate pairs that pass the filters are
-//! verified in chunks of bounded size. A chunk needs nothing but its
-//! sets, so another part, or a device, can verify it while the next one is filled.
+//! **Collection.** When the inputs have ended, tokens are numbered by ascending frequency, so that
+//! rare tokens come first in each set. In the published joins, each set looks up the tokens of its
+//! prefix in an index of the earlier sets, which are not larger. `auto` takes the way that costs
+//! least by its model: the posting list of each token is joined to itself, the signatures of all
+//! pairs are compared, or PPJoin is used. `gpu_signatures` has no index. The candidate pairs that
+//! pass the filters are verified in chunks of bounded size. A chunk needs nothing but its sets, so
+//! another part or a device can verify the chunk while the next chunk is filled.
 //!
-//! **Stream.** With a `window`, or to deduplicate, each set is joined on arrival to the sets
-//! before it.
+//! **Stream.** With a `window`, or to deduplicate, each set is joined on arrival to the earlier
+//! sets.
 //!
 //! Sources: Mann, Augsten, Bouros, *An Empirical Evaluation of Set Similarity Join Techniques*,
-//! PVLDB 9(9), 2016, for the filters; Bellas, Gounaris, *Speeding-up the Verification Phase of
-//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures: bounds are
-//! exact integers ([`Threshold`]), and an entry of a chunk has both ends of its range. `auto` is
-//! ours.
+//! PVLDB 9(9), 2016, for the filters; Bellas, Gounaris, *Speeding-up the Verification Phase of Set
+//! Similarity Joins in the GPGPU paradigm*, 2018, §3, for the chunks. Departures from the papers:
+//! bounds are exact integers ([`Threshold`]), an entry of a chunk has both ends of its range, and
+//! the algorithm `auto` is new.
 //!
 //! | folder or file | contents |
 //! |---|---|

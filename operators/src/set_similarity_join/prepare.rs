@@ -26,7 +26,7 @@ use crate::shared::sets::{
 };
 use crate::wave::{Estimate, Filled, Producer};
 
-/// Pairs of copies for each set from which on copies are joined once.
+/// Number of pairs of copies per set from which on copies are joined once.
 const COPY_PAIRS_MIN: u64 = 16;
 
 /// Names of memory in errors: of carried columns, and of the numbers of items.
@@ -37,9 +37,9 @@ const ITEMS: &str = "the items of the sets";
 enum Phase {
     /// Before the inputs have ended.
     Collecting(SetCollector),
-    /// As that, in tasks.
+    /// Before the inputs have ended, in tasks.
     Gathering(Box<Gathering>),
-    /// After that, in tasks.
+    /// After the inputs have ended, in tasks.
     Sorting(Box<Sorting>),
     Planning(Arc<SetCollection>, Box<Planning>),
     Joining(Box<SetJoin>),
@@ -47,11 +47,11 @@ enum Phase {
 
 /// Collects the sets of one or two inputs, then makes chunks of their candidates.
 pub(super) struct CollectionProducer {
-    /// `None` only while one follows another.
+    /// `None` only during the change from a phase to the next phase.
     phase: Option<Phase>,
     sources: Vec<SetSource>,
     bad: BadRows,
-    /// Numbers of the items of all sources, and their bytes that are taken.
+    /// Numbers of the items of all sources, and the bytes taken for these numbers.
     tokens: TokenNumbers,
     token_bytes: usize,
     /// Carried columns, if there are any.
@@ -64,19 +64,19 @@ pub(super) struct CollectionProducer {
     may_merge_copies: bool,
     /// Whether each pair is a row.
     is_each_pair: bool,
-    /// Pairs of equal sets, once all sets are here.
+    /// Number of pairs of equal sets, once all sets have arrived.
     pairs_of_copies: u64,
-    /// Pairs of copies that wait to be counted.
+    /// Number of pairs of copies that no chunk has counted yet.
     copied_pairs: u64,
     has_ended: bool,
-    /// An error of work that has come back.
+    /// The error of work that has returned.
     failed: Option<OperatorError>,
-    /// Whether a chunk of tiles has come back.
+    /// Whether a chunk of tiles has returned.
     has_answered_tiles: bool,
     /// Whether tiles were planned for a device that is lost, and have been dropped.
     is_planned_anew: bool,
     rows: RowCounts,
-    /// Chunks of work that is neither pairs nor tiles.
+    /// Number of chunks of tasks, which hold neither pairs nor tiles of `fill`.
     tasks: u64,
     times: StepTimes,
 }
@@ -84,7 +84,7 @@ pub(super) struct CollectionProducer {
 /// Time of each step of a join, for the report.
 #[derive(Debug)]
 struct StepTimes {
-    /// The end of the step before.
+    /// The end of the previous step.
     since: Instant,
     /// Steps that have ended.
     steps: Counters,
@@ -105,7 +105,7 @@ impl StepTimes {
 
 impl CollectionProducer {
     /// A producer that adds all sets of at least `size_min` tokens to `collector`, and then joins
-    /// them.
+    /// the sets.
     pub(super) fn new(
         collector: SetCollector,
         sources: Vec<SetSource>,
@@ -126,13 +126,13 @@ impl CollectionProducer {
         Self { carrier, sources, bad, tokens, size_min, tiling, opening, ..begun }
     }
 
-    /// Joins copies once where they are many, for a question for the number of pairs.
+    /// Joins copies once if there are many copies; for an output that is the number of pairs.
     pub(super) fn merging_copies(mut self) -> Self {
         self.may_merge_copies = true;
         self
     }
 
-    /// Says how many pairs are copies if they are many, since each is a row.
+    /// Warns of the number of pairs of copies if there are many, because each pair is a row.
     pub(super) fn telling_copies(mut self) -> Self {
         self.is_each_pair = true;
         self
@@ -178,7 +178,8 @@ impl CollectionProducer {
         let mut first_row = None;
         if let Some(mut carrier) = self.carrier.take() {
             let bytes = carrier.add(side, self.sources[port].carried().of(records, &ids)?);
-            // Rows are numbered instead of ids, null rows too; ids follow at the end.
+            // The sets get row numbers in place of ids, and null rows count, too; the ids replace
+            // the row numbers at the end.
             first_row = Some(carrier.number_rows(side, ids.numbers.values())?);
             self.carrier = Some(carrier);
             self.collector().reserve(COLUMNS, bytes)?;
@@ -216,7 +217,8 @@ impl CollectionProducer {
         }
     }
 
-    /// The next task of collecting or sorting. Goes on to the next phase when all are done.
+    /// The next task of collecting, sorting or planning. Moves on from collecting to sorting when
+    /// all tasks of collecting are done.
     fn task(&mut self) -> Result<Option<JoinWork>, OperatorError> {
         let tokens = match &self.phase {
             Some(Phase::Collecting(collector)) => collector.tokens(),
@@ -229,6 +231,7 @@ impl CollectionProducer {
         loop {
             match &mut self.phase {
                 Some(Phase::Gathering(gathering)) => {
+                    // A small task takes less time here than on the way to a kernel and back.
                     while gathering.is_small()
                         && let Some(mut task) = gathering.task(self.has_ended)
                     {
@@ -254,10 +257,10 @@ impl CollectionProducer {
         }
     }
 
-    /// Begins to sort the sets, or sorts few of them here.
+    /// Begins to sort the sets, or sorts the sets here if there are few.
     fn sort(&mut self) -> Result<(), OperatorError> {
         self.times.ended("collecting_ns");
-        // No item comes any more, and pairs do not name the items.
+        // No further item arrives, and pairs do not name the items.
         self.tokens = TokenNumbers::Own;
         let token_bytes = mem::take(&mut self.token_bytes);
         self.collector().give_back(token_bytes);
@@ -276,7 +279,7 @@ impl CollectionProducer {
         Ok(())
     }
 
-    /// Begins to plan the join of `collection`, or to join it.
+    /// Begins to plan the join of `collection`, or begins the join if a plan does not pay.
     fn plan(&mut self, mut collection: SetCollection) -> Result<(), OperatorError> {
         if let Some(carrier) = self.carrier.take() {
             let (ids, columns) = carrier.finish(self.question.tuning.carried_batch_bytes)?;
@@ -287,10 +290,10 @@ impl CollectionProducer {
             warn_of_copies(self.pairs_of_copies, "sets");
         }
         if self.may_merge_copies && collection.merge_copies(COPY_PAIRS_MIN) {
-            // Copies of both sides are partners that the join finds.
+            // With two sides, the join itself finds the pairs of copies.
             let is_known = !collection.is_two_sided();
             self.copied_pairs = if is_known { self.pairs_of_copies } else { 0 };
-            // Tiles are for devices, which do not know copies.
+            // Tiles are for devices, and a device does not know the number of copies.
             self.tiling = Tiling::never();
         }
         let collection = Arc::new(collection);
@@ -315,7 +318,7 @@ impl CollectionProducer {
         Ok(())
     }
 
-    /// Takes back work that a kernel has done, or a part of it.
+    /// Takes back work that a kernel has done completely or in part.
     fn work_landed(&mut self, chunk: &mut JoinChunk) -> Result<(), OperatorError> {
         if let (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) =
             (&mut self.phase, chunk.work_mut())
@@ -371,7 +374,7 @@ impl Producer for CollectionProducer {
         let tiler = join.tiler()?;
         let data = verification::of_data(join.sets());
         Some(match self.question.algorithm {
-            // Its plan has tiles only if a device pays.
+            // The plan of `auto` has tiles only if a device pays.
             JoinAlgorithm::Auto => Estimate { cpu_ns: f64::INFINITY, ..data },
             _ => {
                 let (pairs, words) = (tiler.pairs(), tiler.sets().words());
@@ -426,8 +429,9 @@ impl Producer for CollectionProducer {
         let Some(Phase::Joining(join)) = &mut self.phase else { return };
         join.count_survivors(chunk.survivors());
         if chunk.has_tiles() {
-            // Chunks land in the order in which they were sent. If the first one is given back,
-            // its device has answered none, and each later chunk of tiles is given back, too.
+            // Chunks land in the order in which they were sent. If the first chunk of tiles is
+            // given back, the device has answered no chunk of tiles, and each later chunk of tiles
+            // is given back, too.
             self.is_planned_anew |=
                 chunk.is_given_back() && !self.has_answered_tiles && join.plan_for_cpu();
             if self.is_planned_anew {

@@ -18,8 +18,8 @@ pub trait WaveChunk: Send + 'static {
     /// memory is kept.
     fn clear(&mut self, bytes_max: usize);
 
-    /// Modelled cost of this chunk on one core and on a device, asked when it has been filled. The
-    /// wave divides chunks among kernels by it, and [`Device::Auto`] decides by it.
+    /// Modelled cost of this chunk on one core and on a device, asked when the chunk has been
+    /// filled. By this cost, the wave divides chunks among kernels, and [`Device::Auto`] decides.
     ///
     /// The provided method returns a cost of 0, with which `auto` never opens a device.
     ///
@@ -28,26 +28,26 @@ pub trait WaveChunk: Send + 'static {
         Estimate::default()
     }
 
-    /// Where it is to be answered, asked when it has been filled.
+    /// The place where the chunk is to be answered, asked when the chunk has been filled.
     fn target(&self) -> Target {
         Target::Cheaper
     }
 
-    /// Whether collect reads it in its order, asked when it has been filled. Other chunks, such as
-    /// work for later chunks, have no rows: they come back as soon as they have been answered, and
-    /// rows do not wait for them.
+    /// Whether collect reads the chunk in the order of the stream, asked when the chunk has been
+    /// filled. Other chunks, such as work for later chunks, have no rows: such a chunk returns to
+    /// prepare as soon as it has been answered, and no row waits for such a chunk.
     fn has_rows(&self) -> bool {
         true
     }
 
-    /// Whether the kernel can leave items unfinished, asked when the chunk has been filled.
-    /// Prepare ends only after all such chunks have come back.
+    /// Whether the kernel can leave items unfinished, asked when the chunk has been filled. Prepare
+    /// ends only after all such chunks have returned.
     fn may_be_unfinished(&self) -> bool {
         false
     }
 
-    /// Keeps only the items that the kernel has left unfinished, because their answers did not
-    /// fit the chunk; true if there are any. The chunk is then resubmitted to the kernel.
+    /// Keeps only the items that the kernel has left unfinished, because the answers did not fit
+    /// the chunk; true if any item is left. The chunk is then resubmitted to the kernel.
     fn retain_unfinished(&mut self) -> bool {
         false
     }
@@ -57,12 +57,12 @@ pub trait WaveChunk: Send + 'static {
     fn release(&mut self) {}
 }
 
-/// Where a chunk is to be answered.
+/// The place where a chunk is to be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// On the CPU, also with [`Device::Cuda`](super::Device::Cuda).
     Cpu,
-    /// On the device, if there still is one: its producer has made it for a device.
+    /// On the device, if there still is one: the producer has made the chunk for a device.
     Device,
     /// On the device if that pays, by the [estimate](WaveChunk::estimate); else on the CPU.
     Cheaper,
@@ -72,17 +72,18 @@ pub enum Target {
 #[derive(Debug)]
 pub(super) struct InWave<C> {
     pub(super) chunk: C,
-    /// Whether a device is to answer it: it can, and pays.
+    /// Whether a device is to answer the chunk, because the device can and pays.
     pub(super) device_pays: bool,
-    /// Whether prepare waits for it at the end of the stream.
+    /// Whether prepare waits for the chunk at the end of the stream.
     pub(super) is_awaited: bool,
-    /// Number of the kernel that answers it.
+    /// Number of the kernel that answers the chunk.
     pub(super) worker: usize,
-    /// Its part of the work of that kernel, until the CPU has answered it; none on a device.
+    /// The chunk's share of the modelled work of that kernel, until the CPU has answered the chunk;
+    /// none on a device.
     pub(super) work: Option<Assignment>,
-    /// Its place in the order in which collect reads chunks, from 0; none if it has no rows.
+    /// Place in the order in which collect reads chunks, from 0; none if the chunk has no rows.
     pub(super) place: Option<u64>,
-    /// Whether the CPU has answered it in place of a device, which is not there any more.
+    /// Whether the CPU has handled the chunk in place of a device that is lost.
     pub(super) has_lost_device: bool,
 }
 
@@ -93,7 +94,7 @@ impl<C> InWave<C> {
         Self { chunk, device_pays, is_awaited, worker, work, place, has_lost_device }
     }
 
-    /// Moves it to the kernel `worker`, which takes it from another one.
+    /// Moves the chunk to the kernel `worker`, which takes the chunk from another kernel.
     pub(super) fn move_to(&mut self, worker: usize) {
         self.worker = worker;
         if let Some(work) = &mut self.work {

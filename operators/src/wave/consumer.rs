@@ -13,8 +13,8 @@ pub trait Consumer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
 
-    /// Sends about a batch of rows of an answered chunk. Called again with the same chunk, after
-    /// these rows have been passed on, until it returns [`Taken::All`].
+    /// Sends about a batch of rows of an answered chunk. The part calls this method again with the
+    /// same chunk, after these rows have been passed on, until the method returns [`Taken::All`].
     ///
     /// # Errors
     /// Any error ends the run.
@@ -33,7 +33,7 @@ pub trait Consumer: Send + 'static {
         Counters::new()
     }
 
-    /// Inputs for the report, of an operator that reads some.
+    /// Inputs for the report, if the operator has named inputs.
     fn named_inputs(&self) -> NamedInputs {
         NamedInputs::default()
     }
@@ -49,12 +49,12 @@ pub enum Taken {
 }
 
 /// The last part of the operator: reads chunks in the order in which prepare has sent them, and
-/// gives them back; chunks without rows at once.
+/// returns each chunk to prepare. A chunk without rows returns at once.
 pub(super) struct CollectPart<C: Consumer> {
     consumer: C,
     /// Place of the next chunk.
     next: u64,
-    /// The chunks from the next one on, as far as they are here.
+    /// The chunks that have arrived, by their distance from `next`.
     held: VecDeque<Option<Held<C::Chunk>>>,
 }
 
@@ -66,7 +66,8 @@ impl<C: Consumer> CollectPart<C> {
         Self { consumer, next: 0, held: VecDeque::new() }
     }
 
-    /// Keeps the chunk of a place, which may come before earlier ones of other kernels.
+    /// Keeps the chunk of `place` until its turn; a chunk of an earlier place, from another kernel,
+    /// may arrive later.
     fn hold(&mut self, place: u64, held: Held<C::Chunk>) {
         let ahead = usize::try_from(place - self.next).expect("chunks in the wave are few");
         if self.held.len() <= ahead {
@@ -76,7 +77,7 @@ impl<C: Consumer> CollectPart<C> {
     }
 }
 
-/// Sends a chunk that has been read back to prepare.
+/// Returns a chunk that has been read to prepare.
 fn give_back<C: WaveChunk>(mut chunk: Box<InWave<C>>, out: &mut Output) {
     chunk.chunk.release();
     out.send_reply(into_message(chunk));

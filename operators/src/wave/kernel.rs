@@ -12,14 +12,14 @@ use super::chunk::WaveChunk;
 /// Answers chunks. The answer must be the same on the CPU and on a device: a chunk whose device
 /// fails is answered again on the CPU.
 pub trait Kernel: Send + 'static {
-    /// Name of its part in plans, reports and errors; a verb.
+    /// Name of the kernel's part in plans, reports and errors; a verb.
     const NAME: &'static str;
     /// Type of the chunks.
     type Chunk: WaveChunk;
     /// Chunks in flight on a device.
     type OnDevice: OnDevice<Chunk = Self::Chunk>;
 
-    /// Its work, for the placement on cores.
+    /// Load of the kernel's part, for the placement on cores.
     fn load(&self) -> Load {
         Load::Heavy
     }
@@ -27,11 +27,12 @@ pub trait Kernel: Send + 'static {
     /// Answers `chunk` on the CPU before it returns.
     fn run(&mut self, chunk: &mut Self::Chunk);
 
-    /// Gives `chunk` back without an answer, if it was made for a device that is not there and its
-    /// producer may have a better plan for a CPU; returns whether it does.
+    /// Returns `chunk` without an answer, if the chunk was made for a device that is missing and
+    /// the producer may have a better plan for the CPU; true if the chunk is returned.
     ///
     /// All items of the chunk become unfinished. [`Producer::landed`](super::Producer::landed)
-    /// comes first: if it leaves them, the chunk is resubmitted and answered on the CPU.
+    /// reads the chunk first: if that method leaves the items in the chunk, the chunk is
+    /// resubmitted and answered on the CPU.
     fn give_back(&mut self, _chunk: &mut Self::Chunk) -> bool {
         false
     }
@@ -40,11 +41,11 @@ pub trait Kernel: Send + 'static {
     /// before the first chunk is submitted. `first` is `None` if the stream has no chunk.
     ///
     /// # Errors
-    /// If there is no such device, or if its memory does not suffice.
+    /// If there is no such device, or if the memory of the device does not suffice.
     fn open(&mut self, first: Option<&Self::Chunk>) -> Result<Self::OnDevice, NoDevice>;
 }
 
-/// Chunks in flight on a device, first in, first out. Dropping it waits for the device.
+/// Chunks in flight on a device, first in, first out. Dropping this value waits for the device.
 pub trait OnDevice: Send {
     /// Type of the chunks.
     type Chunk;
@@ -52,8 +53,8 @@ pub trait OnDevice: Send {
     /// Whether `chunk` can be submitted now. Must be true if nothing is in flight.
     fn has_room(&self, chunk: &Self::Chunk) -> bool;
 
-    /// Starts `chunk` and returns at once. Called only if there is room. The chunk keeps its
-    /// input and is not touched until it has landed.
+    /// Starts `chunk` and returns at once. Called only if there is room. The chunk keeps its input,
+    /// and nothing touches the chunk until the chunk has landed.
     ///
     /// # Errors
     /// If the device fails. Nothing is called after any error.
@@ -72,7 +73,7 @@ pub trait OnDevice: Send {
     fn collect(&mut self, chunk: &mut Self::Chunk) -> Result<Landed, DeviceError>;
 }
 
-/// Chunks in flight of a kernel for the CPU only, of which there are none: this type has no value.
+/// The chunks in flight of a kernel that has no device. This type has no value.
 #[derive(Debug)]
 pub struct NoFlights<C>(Infallible, PhantomData<fn() -> C>);
 

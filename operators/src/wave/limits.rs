@@ -47,8 +47,9 @@ pub const KERNELS_MAX: usize = (CHUNKS_MAX - ENDS) / CHUNKS_OF_KERNEL;
 /// A chunk that is filled and one that is read.
 const ENDS: usize = 2;
 
-/// Chunks of each of several kernels: one that is answered, one that waits, and two on their way
-/// back through collect and prepare, which may share threads with kernels at work.
+/// Chunks of each kernel if there are several kernels: one chunk that is answered, one chunk that
+/// waits, and two chunks on their way through collect and prepare, which may share threads with
+/// kernels at work.
 const CHUNKS_OF_KERNEL: usize = 4;
 
 impl Wave {
@@ -60,7 +61,7 @@ impl Wave {
         kernels.min(KERNELS_MAX)
     }
 
-    /// The number of chunks that keeps `kernels` kernels busy, of which the first may have
+    /// The number of chunks that keeps `kernels` kernels busy. The first kernel may have
     /// `in_flight` chunks on a device.
     ///
     /// # Panics

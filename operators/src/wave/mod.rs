@@ -9,25 +9,25 @@
 //!     └──────────────── used chunks ──────────────┘
 //! ```
 //!
-//! It brings a [`Producer`], which turns input into chunks, a [`Kernel`], which answers a chunk
-//! on a CPU or sends it to a device, and a [`Consumer`], which turns answers into rows.
+//! The operator brings a [`Producer`] that turns input into chunks, a [`Kernel`] that answers a
+//! chunk on a CPU or sends the chunk to a device, and a [`Consumer`] that turns answers into rows.
 //! [`operator`] makes the parts. This module has the code that all such operators share: buffers,
-//! replies, chunks that come back unfinished, the price of a device, the fall-back to the CPU,
-//! the drain at the end and the counters.
+//! replies, chunks that the kernel leaves unfinished, the price of a device, the fall-back to the
+//! CPU, the drain at the end and the counters.
 //!
-//! While the device works on one chunk, prepare fills the next one and collect reads the one
-//! before: these are the "waves" of Bellas and Gounaris, *Speeding-up the Verification Phase of
-//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3.1. Departures: several chunks are in
-//! flight, and the same parts run without a device.
+//! While the device works on one chunk, prepare fills the next chunk and collect reads the previous
+//! chunk. This is the "wave" scheme of Bellas and Gounaris, *Speeding-up the Verification Phase of
+//! Set Similarity Joins in the GPGPU paradigm*, 2018, §3.1. Departures from the paper: several
+//! chunks are in flight, and the same parts run without a device.
 //!
-//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so their
-//! memory is known at the start. They are made once and used again and again: collect gives a
-//! used chunk back, and prepare refills it. Prepare waits while all chunks are in the wave. A
-//! device allocates buffers for a kind of chunks with the first of them, and receives shared data
-//! when a chunk first needs it.
+//! **Budget.** There are [`Wave::chunks`] chunks of about [`Wave::chunk_bytes`] each, so the memory
+//! of all chunks is known at the start. A chunk is made once and used again and again: collect
+//! returns a used chunk, and prepare refills that chunk. Prepare waits while all chunks are in the
+//! wave. A device allocates the buffers for a kind of chunk when the first chunk of that kind
+//! arrives, and receives shared data when a chunk first needs that data.
 //!
 //! **Several kernels.** [`parallel`] makes an operator whose chunks are answered by several kernel
-//! parts side by side, each on a core of its own while there are cores:
+//! parts side by side. Each kernel part has a core of its own while there are enough cores:
 //!
 //! ```text
 //!             ┌► KERNEL   ─┐
@@ -36,29 +36,29 @@
 //!     └───────── used chunks ───────┘
 //! ```
 //!
-//! Prepare chooses the kernel with the least modelled work left, so a slow one gets fewer chunks.
-//! A kernel without chunks takes chunks that wait for other kernels.
-//! Collect reads chunks in the order in which prepare has sent them, so rows do not depend on the
-//! number of kernels; chunks [without rows](WaveChunk::has_rows) hold up no others. A kernel works
-//! in the [background](Flow::Background) of its thread: prepare and collect, which may share it,
-//! give the others work first. A device belongs to the first kernel; chunks for the
-//! [CPU](Target::Cpu) are answered by all kernels meanwhile.
+//! Prepare chooses the kernel with the least modelled work left, so a slow kernel gets fewer
+//! chunks. A kernel without chunks takes chunks that wait for other kernels. Collect reads chunks
+//! in the order in which prepare has sent them, so rows do not depend on the number of kernels;
+//! chunks [without rows](WaveChunk::has_rows) hold up no other chunk. A kernel works in the
+//! [background](Flow::Background) of its thread: prepare and collect may share that thread, and run
+//! first because the other kernels wait for their chunks. A device belongs to the first kernel.
+//! Meanwhile all kernels answer the chunks for the [CPU](Target::Cpu).
 //!
-//! **Waiting.** The kernel part does not wait for a device: it returns [`Flow::InFlight`] and the
-//! time of its next look, and its thread does other work or sleeps. It looks shortly before a
-//! chunk can have landed, judged by the longest step of the last chunk, and then each time
-//! another sixteenth of the chunk's time has passed. That is a few looks per chunk, and answers
-//! are found with little delay.
+//! **Waiting.** The kernel part does not wait for a device: the part returns [`Flow::InFlight`] and
+//! the time of its next look at the device, and the thread does other work or sleeps. The first
+//! look comes shortly before the chunk can have landed, judged by the longest step of the last
+//! chunk; each further look comes when another sixteenth of the chunk's time has passed. So a chunk
+//! costs a few looks, and an answer waits only a short time.
 //!
 //! **Choice.** With [`Device::Auto`], the CPU answers chunks until a device would have saved as
-//! much time as it costs, by the [estimates](WaveChunk::estimate) of the chunks. The device is
-//! opened for the first chunk after that.
+//! much time as the device costs, by the [estimates](WaveChunk::estimate) of the chunks. The next
+//! chunk opens the device.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
-//! used again. The chunks in flight still have their input, so the CPU answers them and all later
-//! chunks, in the same order; several kernels share them. A kernel may [give such a chunk
-//! back](Kernel::give_back), for prepare to make another plan. Counters of the report show it.
-//! With [`Device::Cuda`], it is an error.
+//! used again. The chunks in flight still have their input, so the CPU answers these chunks and all
+//! later chunks, in the same order; several kernels share this work. A kernel may [return such a
+//! chunk](Kernel::give_back) without an answer, so that prepare makes another plan. Counters of the
+//! report show the failure. With [`Device::Cuda`], the failure is an error.
 //!
 //! # Examples
 //!

@@ -40,9 +40,9 @@ where
     parallel(producer, vec![kernel], consumer, make, wave, outputs)
 }
 
-/// As [`operator`], with a part for each of `kernels`: on the CPU, each of them answers some of
-/// the chunks. A device belongs to the first; the others go on with the chunks that are not for a
-/// device.
+/// As [`operator`], with a part for each of `kernels`: on the CPU, each kernel answers a share of
+/// the chunks. A device belongs to the first kernel; meanwhile the other kernels answer the chunks
+/// that are not for the device.
 ///
 /// # Panics
 /// If [`Wave::chunks`] is out of range, or there is no kernel.
@@ -66,7 +66,7 @@ where
         "invalid number of chunks {chunks}: expected 1 to {CHUNKS_MAX}"
     );
     let prepare = PreparePart::new(producer, Feeder::new(wave, kernels.len(), make));
-    // Beside several kernels, prepare has little to do and stays with the part before it.
+    // With several kernels, prepare has little to do and shares the thread of the part before it.
     let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
     let mut parts = vec![part("prepare".into(), load, prepare)];
     let queues = Queues::of(kernels.len(), chunks);

@@ -18,23 +18,24 @@ use crate::shared::rejected::PORT;
 
 /// Turns input into chunks of work.
 ///
-/// The part around it calls, on one thread: for each batch [`take`](Self::take) and then
+/// The part around the producer calls, on one thread: for each batch [`take`](Self::take) and then
 /// [`fill`](Self::fill) until that returns [`Filled::Nothing`] or [`Filled::Spare`]; after the last
 /// batch [`finish`](Self::finish), again `fill`, and at last [`end`](Self::end).
 /// [`landed`](Self::landed) can come between two calls of `fill`. A producer keeps no chunk, and
-/// sends nothing but [rows that it cannot use](Self::take_rejected).
+/// sends nothing but [unusable rows](Self::take_rejected).
 pub trait Producer: Send + 'static {
     /// Type of the chunks.
     type Chunk: WaveChunk;
 
-    /// Takes a batch of input `port`. All work of the batch before it is in chunks.
+    /// Takes a batch of input `port`. All work of the previous batch is in chunks.
     ///
     /// # Errors
     /// Any error ends the run.
     fn take(&mut self, port: usize, batch: Payload) -> Result<(), OperatorError>;
 
-    /// Takes out the rows of the last batch that it cannot use, for output 1 of the stage, which is
-    /// [early](Fragment::with_early_outputs). Asked after each [`take`](Self::take).
+    /// Takes out the rows of the last batch that the producer cannot use, for output 1 of the
+    /// stage, an [early output](Fragment::with_early_outputs). Called after each
+    /// [`take`](Self::take).
     fn take_rejected(&mut self) -> Option<RecordBatch> {
         None
     }
@@ -51,7 +52,8 @@ pub trait Producer: Send + 'static {
         Ok(())
     }
 
-    /// Time at which it is to be called without input, such as the end of a window.
+    /// Time at which [`wake`](Self::wake) is to be called without input, such as the end of a
+    /// window.
     fn wake_at(&self) -> Option<Instant> {
         None
     }
@@ -65,8 +67,9 @@ pub trait Producer: Send + 'static {
     }
 
     /// Cost of work that is known before its chunks are filled, asked after [`Producer::finish`]
-    /// until it is known. It is charged at once, so no chunk runs on the CPU only to find out
-    /// that a device pays. The [estimates](WaveChunk::estimate) of the chunks must not contain it.
+    /// until the cost is known. The cost is charged at once, so no chunk runs on the CPU only to
+    /// find out that a device pays. The [estimates](WaveChunk::estimate) of the chunks must not
+    /// contain this cost.
     fn expected(&self) -> Option<Estimate> {
         None
     }
@@ -78,7 +81,7 @@ pub trait Producer: Send + 'static {
     fn fill(&mut self, chunk: &mut Self::Chunk) -> Result<Filled, OperatorError>;
 
     /// Fills `chunk`, which is empty, with work that can wait, after [`Filled::Spare`] and while
-    /// the thread has no other work; returns whether there is still some.
+    /// the thread has no other work; false if there was no such work and the chunk is empty.
     ///
     /// # Errors
     /// As [`Producer::take`].
@@ -86,7 +89,7 @@ pub trait Producer: Send + 'static {
         Ok(false)
     }
 
-    /// Called once, when the input has ended and all chunks that can be unfinished have come back.
+    /// Called once, when the input has ended and all chunks that can be unfinished have returned.
     ///
     /// # Errors
     /// Any error fails the run at its end, after all rows.
@@ -94,7 +97,7 @@ pub trait Producer: Send + 'static {
         Ok(())
     }
 
-    /// Reads a chunk that comes back, with its answer. It may take data out of the chunk.
+    /// Reads a chunk that returns with its answer. The producer may take data out of the chunk.
     fn landed(&mut self, _chunk: &mut Self::Chunk) {}
 
     /// As [`Operator::queries`].
@@ -133,11 +136,11 @@ pub enum Filled {
     Chunk,
     /// There is no work until more input arrives. The chunk is empty.
     Nothing,
-    /// There is no work until a chunk comes back, and no input is to be taken before. The chunk
-    /// is empty; another one is in the wave.
+    /// There is no work until a chunk returns, and no input is to be taken before. The chunk is
+    /// empty; another chunk is in the wave.
     Waiting,
     /// As [`Filled::Nothing`], with work that can wait until the thread has nothing else to do; at
-    /// the end of the input it is left undone. The chunk is empty.
+    /// the end of the input that work is left undone. The chunk is empty.
     Spare,
 }
 
@@ -167,6 +170,7 @@ impl<P: Producer> PreparePart<P> {
         } else {
             self.feeder.keep(chunk);
         }
+        // The next call of `resume` asks the producer whether such work is left.
         Ok(Flow::HaveOutput)
     }
 }
@@ -212,7 +216,7 @@ impl<P: Producer> Operator for PreparePart<P> {
         if self.has_spare {
             return Ok(Flow::Background);
         }
-        // At the end of the stream, chunks that can be unfinished have to come back first.
+        // At the end of the stream, chunks that can be unfinished have to return first.
         let is_done = !self.is_finishing || self.feeder.is_settled();
         if self.is_finishing && is_done && !self.has_ended {
             self.has_ended = true;

@@ -7,9 +7,9 @@
 //!      each task with the shared data, which it reads
 //! ```
 //!
-//! A task owns its part of the work, so it can run on any thread, and brings its result back. Data
-//! that all tasks read is shared. When the last task has come back, nothing shares it any more: the
-//! owner of the round can change it for the next round, or take it.
+//! A task owns its part of the work and the result, so a task can run on any thread. Data that all
+//! tasks read is shared. When the last task has returned, no task shares the data any more: the
+//! owner of the round can change the data for the next round, or take the data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 /// The tasks of a round.
 pub(crate) struct Round<S, T> {
     shared: Arc<S>,
-    /// Tasks that no worker has yet, the next one last.
+    /// Tasks that no worker has yet; the next task is at the end.
     waiting: Vec<Numbered<S, T>>,
-    /// Tasks that are back, by number.
+    /// Tasks that have returned, by number.
     done: Vec<Option<T>>,
     under_way: usize,
     under_way_max: usize,
@@ -42,13 +42,13 @@ impl<S, T> Round<S, T> {
         round
     }
 
-    /// Limits the tasks that workers have at the same time, for which there is memory.
+    /// Limits the tasks that workers have at the same time to the number for which there is memory.
     pub(crate) fn at_most(mut self, under_way_max: usize) -> Self {
         self.under_way_max = under_way_max;
         self
     }
 
-    /// Gives the heaviest tasks first, so that none of them is left to the end.
+    /// Gives the heaviest tasks first, so that no heavy task is left to the end.
     pub(crate) fn heaviest_first(mut self, weight: impl Fn(&T) -> u64) -> Self {
         self.waiting.sort_by_key(|numbered| weight(&numbered.task));
         self
@@ -59,7 +59,7 @@ impl<S, T> Round<S, T> {
         &self.shared
     }
 
-    /// The next task; none until one comes back, or if there is none left.
+    /// The next task; none while the workers have as many tasks as allowed, or if no task is left.
     pub(crate) fn task(&mut self) -> Option<Numbered<S, T>> {
         let has_room = self.under_way < self.under_way_max;
         let task = if has_room { self.waiting.pop() } else { None }?;
@@ -72,8 +72,8 @@ impl<S, T> Round<S, T> {
         !self.waiting.is_empty() && self.under_way < self.under_way_max
     }
 
-    /// Takes a task back that has been done; all tasks of the round in their order, if it was the
-    /// last one.
+    /// Takes back a task that has been done. Returns all tasks of the round in their order if this
+    /// task was the last task.
     pub(crate) fn landed(
         &mut self,
         Numbered { number, task, .. }: Numbered<S, T>,
@@ -84,7 +84,8 @@ impl<S, T> Round<S, T> {
         is_complete.then(|| self.done.drain(..).flatten().collect())
     }
 
-    /// Begins the next round, of `tasks`, which read the same data. All tasks are back.
+    /// Begins the next round, of `tasks`, which read the same data. All tasks of the round before
+    /// have returned.
     pub(crate) fn begin(&mut self, tasks: impl IntoIterator<Item = T>) {
         let number = |(number, task)| Numbered { number, shared: Arc::clone(&self.shared), task };
         self.waiting = tasks.into_iter().enumerate().map(number).collect();

@@ -11,8 +11,8 @@ use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::plan::queries::QueryBlock;
 use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
 
-/// Modelled cost of a term of a document when its segment is built, and of a posting when it is
-/// merged.
+/// Modelled cost of building a segment, for each term of a document, and of merging segments, for
+/// each posting and document.
 const BUILD_NS: f64 = 10.0;
 const MERGE_NS: f64 = 3.0;
 
@@ -26,7 +26,7 @@ pub(crate) enum Work {
     Built(Arc<IndexSegment>, DocumentBlock),
     Merge(Vec<Arc<IndexSegment>>),
     Merged(Arc<IndexSegment>),
-    /// Opens the device and sends it the index, while other kernels answer queries.
+    /// Opens the device and sends the index to the device, while other kernels answer queries.
     Open(Arc<Index>),
     Answer(Arc<Index>),
 }
@@ -36,11 +36,11 @@ pub(crate) enum Work {
 pub(crate) struct QueryChunk {
     pub(crate) work: Work,
     pub(crate) queries: QueryBlock,
-    /// Documents of each query, if these are asked for.
+    /// Documents of each query, if the output is `documents`.
     pub(crate) found: FoundDocuments,
-    /// Number of documents of each query, if these are counted.
+    /// Number of documents of each query, if the output is `count`.
     pub(crate) counts: Vec<u32>,
-    /// Queries that are answered, the first ones.
+    /// Number of queries that are answered: the first queries of the chunk.
     pub(crate) finished: usize,
     /// The time at which the queries were answered.
     pub(crate) answered: Option<Instant>,
@@ -51,7 +51,7 @@ pub(crate) struct QueryChunk {
 }
 
 impl QueryChunk {
-    /// Whether queries have no answer yet, in a chunk that has been answered.
+    /// Whether a returned chunk still has queries without an answer.
     pub(crate) fn is_unfinished(&self) -> bool {
         matches!(self.work, Work::Answer(_)) && self.finished < self.queries.len()
     }

@@ -13,7 +13,7 @@ use crate::conjunctive_query::device::flights::{OpenFlights, QueryFlights};
 use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::wave::Kernel;
 
-/// Does the work of chunks.
+/// Does the work of chunks on the CPU, and opens the device.
 pub(crate) struct QueryKernel {
     output: QueryOutput,
     factory: SegmentFactory,
@@ -51,7 +51,7 @@ impl Kernel for QueryKernel {
                     QueryOutput::Count => self.answerer.count(index, queries.terms(), counts),
                 }
                 chunk.finished = queries.len();
-                // One look at the clock for all queries.
+                // One reading of the clock for all queries.
                 chunk.answered = Some(Instant::now());
             }
         }

@@ -1,18 +1,22 @@
 //! An index that grows: blocks of documents, their segments, and merges of these.
 //!
-//! A block is closed when it has enough terms, or when a query is to be answered over it. Kernels
-//! make segments of blocks, in any order; they are added to the index in the order of documents.
+//! A block is closed when the block has enough terms, or when a query is to be answered over its
+//! documents. Kernels make segments of blocks, in any order; the segments are added to the index in
+//! the order of their documents.
 //!
-//! Segments are merged from one of them to the last (the logarithmic method: Bentley, Saxe,
-//! *Decomposable Searching Problems I*, Journal of Algorithms 1, 1980): from the first segment
-//! whose weight, postings and documents, is at most that of all segments after it, if these are
-//! enough. So a segment is heavier than all after it together, but for the last few, and there are
-//! about log2 of them. Of a merge, each segment but the heaviest at least doubles; the heaviest
-//! does so in the next one, since the segment before the first one was heavier. A posting is
-//! merged at most about 2 log2(index / block) times.
+//! A merge takes the segments from a certain segment to the last segment (the logarithmic method:
+//! Bentley, Saxe, *Decomposable Searching Problems I*, Journal of Algorithms 1, 1980). The merge
+//! begins with the first segment whose weight (postings and documents) is at most the weight of all
+//! later segments together, if the merge then has enough segments. So each segment is heavier than
+//! all later segments together, except for the last few segments, and an index of n blocks has
+//! about log2 n segments. In a merge, each posting outside the heaviest segment moves to a segment
+//! of at least twice the size; a posting of the heaviest segment does so in the next merge, because
+//! the segment before the merge was heavier. A posting is merged at most about 2 log2(index /
+//! block) times.
 //!
-//! One merge runs at a time, and replaces its segments when it has landed. Segments that have
-//! come meanwhile follow it. At the end of the documents, all segments are merged to one.
+//! One merge runs at a time. The merged segment replaces its parts when the merge has landed.
+//! Segments that are added meanwhile follow the merged segment. At the end of the documents, all
+//! segments are merged to one segment.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -37,22 +41,22 @@ enum Phase {
     Whole,
 }
 
-/// The index, and documents that are not in it yet.
+/// The index, and the documents that are not in the index yet.
 #[derive(Debug)]
 pub(crate) struct GrowingIndex {
     tuning: Tuning,
     phase: Phase,
     index: Arc<Index>,
-    /// The block that documents are added to.
+    /// The block to which documents are added.
     open: DocumentBlock,
     closed: VecDeque<DocumentBlock>,
     /// Number of blocks that were closed.
     blocks: u64,
-    /// Blocks that kernels have.
+    /// Number of blocks that kernels have.
     building: usize,
-    /// Bytes of these.
+    /// Bytes of the blocks that kernels have.
     building_bytes: usize,
-    /// Segments that wait for one before them, by block.
+    /// Segments that wait for an earlier segment, by number of their block.
     built: BTreeMap<u64, Arc<IndexSegment>>,
     /// Number of the block whose segment is added next.
     next: u64,
@@ -61,7 +65,7 @@ pub(crate) struct GrowingIndex {
     /// Documents that have arrived.
     documents: u32,
     merges: u64,
-    /// Memory of blocks that are built.
+    /// Memory of blocks whose segments have been built.
     free: Vec<DocumentBlock>,
 }
 
@@ -85,7 +89,7 @@ impl GrowingIndex {
         }
     }
 
-    /// Begins with an index. There are no documents yet.
+    /// Begins with the index of one segment. No document has arrived yet.
     pub(crate) fn begin_with(&mut self, segment: IndexSegment) {
         self.index = Arc::new(Index::new([Arc::new(segment)]));
         self.documents = self.index.documents();
@@ -111,7 +115,7 @@ impl GrowingIndex {
         self.documents += 1;
     }
 
-    /// Bytes that are allocated while documents of `terms` terms in all are added, at most.
+    /// Maximum bytes that are allocated while documents of `terms` terms in all are added.
     pub(crate) fn bytes_while_pushed(&self, terms: usize) -> usize {
         let open = &self.open.terms;
         let all = bytes_with(open.capacity(), open.len(), terms, size_of::<u32>());
@@ -142,7 +146,7 @@ impl GrowingIndex {
         self.closed.push_back(block);
     }
 
-    /// The documents have ended.
+    /// Notes that the documents have ended.
     pub(crate) fn end(&mut self) {
         if self.phase == Phase::Arriving {
             self.close();
@@ -151,7 +155,7 @@ impl GrowingIndex {
         }
     }
 
-    /// Whether all documents are in the index, and will not change.
+    /// Whether the index has all documents and does not change any more.
     pub(crate) fn is_whole(&self) -> bool {
         self.phase == Phase::Whole
     }
@@ -168,7 +172,7 @@ impl GrowingIndex {
         !self.closed.is_empty() || self.next_merge().is_some()
     }
 
-    /// Whether work has been taken that has not come back.
+    /// Whether a kernel has a block or a merge.
     pub(crate) fn is_waiting(&self) -> bool {
         self.building > 0 || self.merging.is_some()
     }
@@ -209,7 +213,8 @@ impl GrowingIndex {
         first.map(|first| first..len).filter(|range| range.len() >= self.tuning.merge_segments)
     }
 
-    /// Bytes of the merge that [`next_work`](Self::next_work) begins; 0 if it begins none.
+    /// Bytes of the merge that [`next_work`](Self::next_work) begins; 0 if the next work is not a
+    /// merge.
     pub(crate) fn next_merge_bytes(&self) -> usize {
         let merge = self.next_merge().filter(|_| self.closed.is_empty());
         merge.map_or(0, |range| self.bytes_of(range))
@@ -232,11 +237,11 @@ impl GrowingIndex {
         self.building_bytes -= block.sent_bytes;
         self.built.insert(block.number, segment);
         block.clear();
-        // One is filled while the other is built.
+        // Two blocks suffice: one block is filled while the other block is built.
         if self.free.len() < 2 {
             self.free.push(block);
         }
-        // Kernels answer in any order; documents are added in theirs.
+        // Kernels answer in any order; segments are added in the order of their documents.
         while let Some(segment) = self.built.remove(&self.next) {
             self.next += 1;
             let segments = self.index.segments().cloned().chain([segment]);
@@ -249,7 +254,7 @@ impl GrowingIndex {
     /// Replaces the segments that were merged.
     pub(crate) fn merged(&mut self, segment: Arc<IndexSegment>) {
         let range = self.merging.take().expect("one merge at a time");
-        // Segments were added only after the range, so it is where it was.
+        // Segments were added only after the range, so the range still names the merged segments.
         let old: Vec<_> = self.index.segments().cloned().collect();
         let (before, after) = (&old[..range.start], &old[range.end..]);
         let segments = before.iter().cloned().chain([segment]).chain(after.iter().cloned());
@@ -265,7 +270,7 @@ impl GrowingIndex {
             + self.built.values().map(|segment| segment.bytes()).sum::<usize>()
     }
 
-    /// Bytes of the documents that are not in it.
+    /// Bytes of the documents that are not in the index.
     pub(crate) fn block_bytes(&self) -> usize {
         self.open.bytes() + self.closed.iter().map(DocumentBlock::bytes).sum::<usize>()
     }

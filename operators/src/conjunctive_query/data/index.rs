@@ -10,7 +10,8 @@ use super::segments::IndexSegment;
 /// Maximum number of documents: an answer is a list, whose length has 31 bits.
 pub(crate) const DOCUMENTS_MAX: u32 = i32::MAX.unsigned_abs();
 
-/// Segments with the documents before each. Never changed: an index that grows is replaced.
+/// Segments, each with the number of documents before it. An index never changes: a new index
+/// replaces an index that grows.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     parts: Vec<(u32, Arc<IndexSegment>)>,
@@ -54,7 +55,8 @@ impl Index {
         self.segments().map(|segment| segment.lists.as_bytes().len()).sum()
     }
 
-    /// The shortest list of a query, and its modelled time in nanoseconds.
+    /// The length of a query's shortest list, summed over the segments, and the query's modelled
+    /// time in nanoseconds.
     pub(crate) fn price(&self, terms: &[u32], local: &mut Vec<u32>) -> (u64, u64) {
         self.segments().fold((0, 0), |(shortest, cost_ns), segment| {
             segment.find_terms(terms, local);
@@ -68,7 +70,7 @@ impl Index {
         self.segments().any(|segment| segment.names.is_some())
     }
 
-    /// Joins the documents that segments have for each of `queries` queries.
+    /// Joins the documents that the segments found for each of `queries` queries.
     pub(crate) fn join(
         &self,
         segments: &[FoundDocuments],
@@ -107,7 +109,7 @@ pub(crate) struct Terms<'a> {
     pub(crate) terms: &'a [u32],
 }
 
-/// Answers batches of queries; memory is used again by the next one.
+/// Answers batches of queries; the next batch uses the same memory.
 #[derive(Debug)]
 pub(crate) struct Answerer {
     isa: Isa,

@@ -7,7 +7,7 @@ use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes
 
 use crate::shared::names::UNKNOWN;
 
-/// Documents that have arrived, which a kernel makes a segment of.
+/// Documents that have arrived and that a kernel makes a segment of.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentBlock {
     /// Number of the block, from 0.
@@ -16,7 +16,7 @@ pub(crate) struct DocumentBlock {
     pub(crate) terms: Vec<u32>,
     /// The end of each document in `terms`.
     pub(crate) ends: Vec<usize>,
-    /// Names of the documents; none if they have none.
+    /// Names of the documents; empty if the documents have no names.
     pub(crate) names: Vec<LargeStringArray>,
     /// Bytes of the names.
     pub(crate) names_bytes: usize,
@@ -45,7 +45,7 @@ pub(crate) enum SegmentTerms {
     /// Term `i` of the segment is term `i`.
     All,
     /// Ascending global numbers. A segment of few documents lacks most terms, and its table has no
-    /// rows for them.
+    /// rows for the missing terms.
     Some(Vec<u32>),
 }
 
@@ -56,7 +56,7 @@ impl SegmentTerms {
         if is_all { Self::All } else { Self::Some(numbers) }
     }
 
-    /// The number of a term within the segment; [`UNKNOWN`] if it lacks the term.
+    /// The number of a term within the segment; [`UNKNOWN`] if the segment lacks the term.
     #[inline]
     fn find(&self, term: u32) -> u32 {
         match self {
@@ -76,7 +76,7 @@ fn narrow(place: usize) -> u32 {
 pub(crate) struct IndexSegment {
     pub(crate) lists: Segment<SegmentBytes>,
     terms: SegmentTerms,
-    /// A name for each document, or none at all.
+    /// A name for each document, or `None` if the documents have no names.
     pub(crate) names: Option<LargeStringArray>,
 }
 
@@ -95,7 +95,7 @@ impl IndexSegment {
         }
     }
 
-    /// The global numbers of its terms.
+    /// The global numbers of the terms of the segment.
     fn numbers(&self) -> Vec<u32> {
         match &self.terms {
             SegmentTerms::All => (0..self.lists.terms()).collect(),
@@ -119,14 +119,14 @@ impl IndexSegment {
     }
 }
 
-/// Builds segments; memory is used again by the next one.
+/// Builds segments; the next segment uses the same memory.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentFactory {
-    /// Per term: the stamp of the last document that had it.
+    /// For each term: the stamp of the last document with that term.
     stamps: Vec<u32>,
     /// The stamp of the last document.
     stamp: u32,
-    /// Per term of the block: its number within the segment.
+    /// For each term of the block: the number of the term within the segment.
     local: Vec<u32>,
 }
 
@@ -139,7 +139,8 @@ impl SegmentFactory {
             self.stamps.resize(known, 0);
             self.local.resize(known, 0);
         }
-        // Stamps go on from block to block, so that a small block does not clear them all.
+        // Stamps continue from block to block, so that a small block does not have to clear all
+        // stamps.
         if u64::from(self.stamp) + ends.len() as u64 >= u64::from(u32::MAX) {
             self.stamps.fill(0);
             self.stamp = 0;
@@ -172,7 +173,7 @@ impl SegmentFactory {
                     terms[kept] = term;
                     kept += 1;
                 }
-                // Stamps up to `before` are of documents of other blocks.
+                // Stamps up to `before` belong to documents of other blocks.
                 if last <= before {
                     numbers.push(term);
                 }

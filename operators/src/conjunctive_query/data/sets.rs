@@ -20,7 +20,7 @@ pub(crate) enum DocumentError {
     TooMany,
 }
 
-/// The sets of a batch: the values of all of them, and where each begins and ends.
+/// The sets of a batch: the values of all sets, and the begin and the end of each set.
 pub(crate) struct Sets {
     pub(crate) values: ArrayRef,
     ends: Vec<usize>,
@@ -34,7 +34,7 @@ impl Sets {
         let mut ends: Vec<usize> = sets.value_offsets().iter().map(offset).collect();
         let (begin, end) = (ends[0], ends[sets.len()]);
         ends.iter_mut().for_each(|place| *place -= begin);
-        // A batch may be a part of a larger one, whose values it has.
+        // A batch may be a slice of a larger batch, and then has all values of that batch.
         let values = sets.values().slice(begin, end - begin);
         Self { values, ends, nulls: sets.nulls().cloned() }
     }
@@ -56,8 +56,7 @@ impl Sets {
     }
 }
 
-/// The names of documents, the first of which has the number `first`; empty where `faults` have
-/// the document.
+/// The names of documents, numbered from `first` on. The name of a document with a fault is empty.
 pub(crate) fn names_of(
     records: &RecordBatch,
     names: &ColumnInput,

@@ -20,8 +20,9 @@
 //!
 //! All numbers are little-endian. Every byte is under a checksum, and the length of the file is
 //! compared with the header before anything is allocated. The whole file is read into memory and
-//! checked there. A map of the file would be no cheaper, since the check reads every byte anyway,
-//! and a program that overwrites the file would change or end the process that serves from it.
+//! checked there. Mapping the file would not be cheaper, because the check reads every byte anyway;
+//! and a program that overwrites a mapped file would change the answers of the process or end the
+//! process.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -48,7 +49,7 @@ const VERSION: u16 = 2;
 const HEADER_BYTES: usize = 64;
 const CHECKSUM: usize = HEADER_BYTES - size_of::<u32>();
 
-/// Why a file cannot be opened as an index.
+/// The reason why a file cannot be opened as an index.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IndexFileError {
@@ -58,10 +59,10 @@ pub enum IndexFileError {
     /// The file is shorter than a header.
     #[error("invalid index of {bytes} bytes: the shortest one has more than {HEADER_BYTES}")]
     TooShort {
-        /// Its bytes.
+        /// Bytes of the file.
         bytes: u64,
     },
-    /// The file does not begin as an index.
+    /// The file does not begin with the bytes of an index.
     #[error("invalid index: it begins with {found:02x?}, not with {MAGIC:02x?}")]
     Magic {
         /// The first bytes.
@@ -116,18 +117,20 @@ pub enum IndexFileError {
     Mismatch {
         /// `terms` or `names`.
         what: &'static str,
-        /// Their number.
+        /// Number of the terms or names.
         found: usize,
-        /// The number of the lists.
+        /// Number that the lists need.
         expected: u32,
     },
     /// There are too many documents.
     #[error("the index has {0} documents; at most {DOCUMENTS_MAX} are allowed")]
     TooMany(u32),
-    /// The documents of the index have no names, or others than the documents of the input.
+    /// The documents of the index have no names although names are needed, or have names although
+    /// no names are allowed.
     #[error("the documents of the index have {0}; see the parameter `name`")]
     Names(&'static str),
-    /// The documents of the index are a part of those that were meant.
+    /// The index has only a part of the documents, because the run that wrote the index was
+    /// stopped.
     #[error(
         "the index has {0} documents of a run that was stopped before the end of its documents; \
          name the file as `restore` to begin with these"
@@ -139,7 +142,7 @@ pub enum IndexFileError {
 pub(crate) struct OpenedIndex {
     pub(crate) names: ItemNames,
     pub(crate) segment: IndexSegment,
-    /// Whether the run that wrote it was stopped before the end of its documents.
+    /// Whether the run that wrote the index was stopped before the end of its documents.
     pub(crate) is_stopped: bool,
 }
 
@@ -184,7 +187,7 @@ pub(crate) fn open(
         .map_err(|error| if has_changed(&file, &before) { IndexFileError::Changed } else { error })
 }
 
-/// Whether a file was written to since it was looked at.
+/// Whether a file has changed since its metadata `before` was read.
 fn has_changed(file: &File, before: &Metadata) -> bool {
     let times = |file: &Metadata| {
         (file.len(), file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec())
@@ -192,7 +195,8 @@ fn has_changed(file: &File, before: &Metadata) -> bool {
     file.metadata().is_ok_and(|now| times(&now) != times(before))
 }
 
-/// The index of a file of `bytes` bytes, all of which are compared with their checksums.
+/// The index of a file of `bytes` bytes. All sections of the file are compared with their
+/// checksums.
 fn read(
     mut file: impl Read,
     bytes: u64,
@@ -235,8 +239,8 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Reads the header of a file of `found` bytes. The header has the right checksum then, and the
-    /// file the right length: nothing is allocated for sections that are not there.
+    /// Reads and checks the header of a file of `found` bytes: its checksum, and the length of the
+    /// file. So nothing is allocated for sections that the file does not have.
     fn read(file: &mut impl Read, found: u64, item: u8) -> Result<Self, IndexFileError> {
         if found < HEADER_BYTES as u64 {
             return Err(IndexFileError::TooShort { bytes: found });
@@ -291,13 +295,14 @@ fn read_documents(reader: &mut Reader<'_>) -> Result<Option<LargeStringArray>, R
     Ok(has_names.then(|| LargeStringArray::from_iter_values(names)))
 }
 
-/// The files that the index is written to at the end of the documents.
+/// The files for the index at the end of the documents.
 #[derive(Debug, Default)]
 pub(crate) struct Destinations {
-    /// The file of the index. It is not written when the documents were stopped before their end:
-    /// a part of an index under its name would answer for the whole.
+    /// The file of the index. The file is not written when the documents were stopped before their
+    /// end: under this name, a part of an index would be taken for the whole index.
     index: Option<SnapshotFile>,
-    /// The file of the state, which says how the documents ended.
+    /// The file of the state. A state notes whether the run was stopped, so a part of the documents
+    /// is allowed.
     snapshot: Option<SnapshotFile>,
     is_checked: bool,
     not_saved: Option<SnapshotFileError>,
@@ -328,7 +333,7 @@ impl Destinations {
         self.index.iter().chain(&self.snapshot).try_for_each(SnapshotFile::probe)
     }
 
-    /// Writes the index, which has at most one segment, to each file; once.
+    /// Writes the index, which has at most one segment, to each file. Later calls write nothing.
     pub(crate) fn write(&mut self, names: &ItemNames, index: &Index) {
         let files = [self.index.take(), self.snapshot.take()];
         if files.iter().all(Option::is_none) {

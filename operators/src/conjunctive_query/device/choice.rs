@@ -1,8 +1,8 @@
 //! The choice between a GPU and the CPU for a batch of queries.
 //!
-//! Batches are chosen one by one, by modelled costs: a short one stays on the CPU, a long one goes
-//! to the device. With `auto`, a kernel opens the device and sends the segments that there are, and
-//! the CPU answers queries meanwhile.
+//! The choice takes each batch by its modelled cost: a cheap batch stays on the CPU, a costly batch
+//! goes to the device. With `auto`, a kernel opens the device and sends the present segments;
+//! meanwhile the CPU answers queries.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +21,7 @@ use crate::wave::{Access, DeviceChoice, Estimate, SEND_NS_PER_BYTE};
 pub(crate) struct BatchRules {
     pub(crate) output: QueryOutput,
     pub(crate) limits: ChunkLimits,
-    /// Kernels of the CPU, which share its batches.
+    /// Number of kernels, which share the batches of the CPU.
     pub(crate) kernels: usize,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct BatchRules {
 #[derive(Debug)]
 enum Opening {
     NotPaid,
-    /// It is to be opened, and to be sent this index.
+    /// A kernel is to open the device and to send this index.
     Due(Arc<Index>),
     UnderWay,
     /// The device is open, or cannot be opened.
     Done,
 }
 
-/// Chooses, batch by batch.
+/// Chooses between the device and the CPU, batch by batch.
 #[derive(Debug)]
 pub(crate) struct BatchChoice {
     choice: DeviceChoice,
@@ -54,7 +54,7 @@ impl BatchChoice {
         Self { choice, rules, room, opening, sent: Vec::new(), list_bytes: ListBytes::default() }
     }
 
-    /// The index to be sent to the device, if a kernel is to open that now; once.
+    /// The index to be sent to the device, if a kernel is to open the device now. Returned once.
     pub(crate) fn next_opening(&mut self) -> Option<Arc<Index>> {
         let Opening::Due(index) = &self.opening else { return None };
         let index = Arc::clone(index);
@@ -82,7 +82,7 @@ impl BatchChoice {
             device_ns: cost::on_device(queries, output, index.len()),
             ..Estimate::on_cpu(queries.cost_ns as f64 / kernels as f64)
         };
-        // Asked before the device is opened and lists are looked up.
+        // This question comes first, because opening the device and looking up lists cost time.
         if !self.choice.may_pay(&work) {
             self.choice.charge(&work);
             return false;
@@ -95,8 +95,8 @@ impl BatchChoice {
         false
     }
 
-    /// Pays for the device and for `index`, unless too little is saved. Only an open device says
-    /// how many segments have room.
+    /// Pays for the device and for `index`, unless too little time is saved so far. The number of
+    /// segments that have room is known only when the device is open.
     fn pay_opening(&mut self, index: &Arc<Index>, work: Estimate) {
         let bytes = index.list_bytes().min(self.room.most()) as u64;
         if self.choice.pays(&Estimate { bytes, ..work }) {
@@ -105,8 +105,8 @@ impl BatchChoice {
         }
     }
 
-    /// Whether an open device saves time, with the time to send lists that come along, and the
-    /// batches so far pay for the segments that stay.
+    /// Whether an open device saves time, including the time for sending lists, and the time saved
+    /// so far pays for the segments that stay.
     fn pays(&mut self, index: &Arc<Index>, queries: &QueryBlock, work: Estimate) -> bool {
         let room = match self.room.room().map_err(|reason| self.choice.refused(&reason)) {
             Ok(room) => room,
@@ -126,7 +126,7 @@ impl BatchChoice {
         pays
     }
 
-    /// The segments of `index` that stay and have not been paid.
+    /// The segments of `index` that stay on the device and that have not been paid for.
     fn new_segments(&mut self, index: &Index, room: Room) -> Vec<Arc<IndexSegment>> {
         self.sent.retain(|sent| sent.strong_count() > 0);
         let is_new = |segment: &Arc<IndexSegment>| {
@@ -169,7 +169,7 @@ mod tests {
         block
     }
 
-    /// A choice whose device takes 1 ms to open, and has this room.
+    /// A choice whose device takes 1 ms to open and has room for `index_bytes` and `list_words`.
     fn choice(device: Device, index_bytes: usize, list_words: usize) -> BatchChoice {
         let (output, tuning) = (QueryOutput::Count, Tuning::default());
         let limits = ChunkLimits::new(output, 10, &tuning);
@@ -198,7 +198,7 @@ mod tests {
         let half = 2 * (device + 500_000);
         assert!(!auto.takes(&index, &queries(half)), "half of the device");
         assert!(auto.next_opening().is_none());
-        // A two-hundredth of the time of the CPU is that of the device.
+        // The device takes a two-hundredth of the time of the CPU.
         let rest = half + half / 20 + 2 * sending_ns(index.list_bytes());
         assert!(!auto.takes(&index, &queries(rest)), "it is not open");
         assert!(auto.next_opening().is_some_and(|opened| Arc::ptr_eq(&opened, &index)));
@@ -219,7 +219,8 @@ mod tests {
             auto.takes(&index, &queries(cost_ns))
         };
         let device = device_ns();
-        // A bit for each of 1,000 documents, a header, a row and a margin: twice 80 words.
+        // Lists of both segments, 80 words each: a bit for each of 1,000 documents, a header, a row
+        // and a margin.
         let lists = sending_ns(2 * 4 * 80);
         assert!(!saves(2 * (device + lists), 1000));
         assert!(saves(2 * (device + lists) + 2 * (device + lists) / 50, 1000));

@@ -6,9 +6,10 @@
 //! queries ───────────────► slot ──► kernels ──► pinned memory ──► answers of a segment ──► chunk
 //! ```
 //!
-//! A batch over several segments is a flight for each of them, and their answers are joined when
-//! the last one has landed. Flights that find no slot start when others land. Lists or documents
-//! that find no room leave their queries unfinished, and those after them.
+//! A batch over several segments is a flight for each segment. The answers of all segments are
+//! joined when the last flight has landed. A flight that finds no slot starts when another flight
+//! lands. If lists or documents of a query find no room, that query and all later queries of the
+//! batch stay unfinished.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,14 +33,15 @@ use crate::wave::{Landed, OnDevice};
 /// Batches in flight, whose answers are counts or documents.
 pub(crate) type QueryFlights = Box<dyn OnDevice<Chunk = QueryChunk>>;
 
-/// Opens a device for queries, for the kernel that has it. Clones share the device: another kernel
-/// may open it ahead.
+/// Opens a device for queries, for the kernel to which the device belongs. Clones share the device:
+/// another kernel may open the device ahead.
 #[derive(Clone)]
 pub(crate) struct OpenFlights {
     output: QueryOutput,
     limits: ChunkLimits,
     room: DeviceRoom,
-    /// The outcome of [`open_ahead`](Self::open_ahead), until it is taken.
+    /// The outcome of [`open_ahead`](Self::open_ahead), until [`open`](Self::open) takes the
+    /// outcome.
     ahead: Arc<Mutex<Option<Result<QueryFlights, NoDevice>>>>,
 }
 
@@ -48,17 +50,18 @@ impl OpenFlights {
         Self { output, limits, room, ahead: Arc::default() }
     }
 
-    /// Does what [`open`](Self::open) does, for a later call of it, and sends the segments of
-    /// `index` that stay on the device.
+    /// Opens the device for a later call of [`open`](Self::open), and sends the segments of `index`
+    /// that stay on the device.
     pub(crate) fn open_ahead(&self, index: &Index) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         *ahead = Some(self.open_with(index));
     }
 
-    /// Opens the device, and allocates the buffers of batches. Waits while another kernel does.
+    /// Opens the device, and allocates the buffers of batches. Waits while another kernel opens the
+    /// device.
     ///
     /// # Errors
-    /// If there is no such device, or if its memory does not suffice.
+    /// If there is no such device, or if the memory of the device does not suffice.
     pub(crate) fn open(&self) -> Result<QueryFlights, NoDevice> {
         let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
         ahead.unwrap_or_else(|| self.open_with(&Index::default()))
@@ -79,7 +82,8 @@ impl OpenFlights {
         batch: P::Limits,
         index: &Index,
     ) -> Result<SegmentFlights<P>, NoDevice> {
-        // Before the slots are allocated, since they are not part of the room.
+        // The room is asked for before the slots are allocated, because the slots are not a part of
+        // the room.
         let (device, room) = (self.room.device()?, self.room.room()?);
         let limits = StreamedLimits { batch, words: room.list_words };
         let resident = Flights::open(&device, IN_FLIGHT, batch, 0)?;
@@ -107,11 +111,12 @@ struct Flying {
     index: Arc<Index>,
     offsets: Vec<u32>,
     terms: Vec<u32>,
-    /// The segments on the device; the lists of the others come along.
+    /// The lists of each segment on the device; `None` for a segment whose lists each flight sends.
     lists: HeldLists,
     /// Bytes of segments that were sent for this batch.
     sent_bytes: u64,
-    /// Number of segments that have started, and that have landed.
+    /// Number of segments whose flights have started, and number of segments whose flights have
+    /// landed.
     started: usize,
     landed: usize,
     cost: Landed,
@@ -154,7 +159,7 @@ impl Flying {
     fn end<P: Answers>(&mut self, chunk: &mut QueryChunk) {
         P::write(&self.index, &mut self.joined, chunk);
         chunk.finished = self.joined.finished;
-        // Neither the index nor its segments are kept for a batch that may come much later.
+        // Unused memory must not keep the index and its segments alive until a much later batch.
         self.index = Arc::default();
         self.lists.clear();
     }
@@ -170,14 +175,14 @@ fn index_of(chunk: &QueryChunk) -> &Arc<Index> {
 struct SegmentFlights<P: Answers> {
     /// Flights over segments on the device.
     resident: Flights<P>,
-    /// Flights that bring their lists along, made for the first of them.
+    /// Flights that send their lists; made for the first such flight.
     streamed: Option<Flights<P::Streamed>>,
     residents: ResidentSegments,
-    /// Bytes of segments that were sent and that no batch has counted.
+    /// Bytes of segments that were sent and that no batch has counted yet.
     sent_bytes: u64,
     device: Device,
     limits: StreamedLimits<P::Limits>,
-    /// Whether each flight brings its lists along, the first flight first.
+    /// Whether each flight sends its lists, in the order of the flights.
     order: VecDeque<bool>,
     flying: VecDeque<Flying>,
     /// Memory of batches that have landed.
@@ -198,7 +203,7 @@ impl<P: Answers> SegmentFlights<P> {
         Ok(())
     }
 
-    /// Starts the next flight of a batch; false if there is no slot for it.
+    /// Starts the next flight of a batch; false if there is no slot for that flight.
     fn start_next(&mut self, place: usize) -> Result<bool, DeviceError> {
         let batch = &mut self.flying[place];
         let segment = batch.index.segments().nth(batch.started).expect("one has not started");
@@ -210,7 +215,8 @@ impl<P: Answers> SegmentFlights<P> {
         if !has_slot {
             return Ok(false);
         }
-        // Queries without room in a segment before are asked again in all of them.
+        // Only the queries that all earlier segments have finished are asked. The batch returns
+        // later with the other queries, for all segments.
         let offsets = &batch.offsets[..=batch.joined.finished];
         let terms = &batch.terms[..offsets[batch.joined.finished] as usize];
         segment.find_terms(terms, &mut self.local);
@@ -264,11 +270,13 @@ impl<P: Answers> OnDevice for SegmentFlights<P> {
     type Chunk = QueryChunk;
 
     fn has_room(&self, chunk: &QueryChunk) -> bool {
+        // All slots are free, and all segments can be evicted.
         if self.flying.is_empty() {
             return true;
         }
         let has_slots =
             self.resident.has_room() && self.streamed.as_ref().is_none_or(Flights::has_room);
+        // A batch whose flights wait for slots comes first.
         let all_have_started = self.flying.iter().all(Flying::has_started);
         has_slots && all_have_started && self.residents.have_room(index_of(chunk))
     }
@@ -294,7 +302,7 @@ impl<P: Answers> OnDevice for SegmentFlights<P> {
     fn collect(&mut self, chunk: &mut QueryChunk) -> Result<Landed, DeviceError> {
         let mut batch = self.flying.pop_front().expect("a batch has landed");
         batch.end::<P>(chunk);
-        // One look at the clock for all queries.
+        // One reading of the clock for all queries.
         chunk.answered = Some(Instant::now());
         let cost = batch.cost;
         self.free.push(batch);

@@ -9,7 +9,7 @@ use trommel_kernels::inverted::FoundDocuments;
 use crate::conjunctive_query::answer::chunk::QueryChunk;
 use crate::conjunctive_query::data::index::{Index, add_counts};
 
-/// Answers to a batch, of the segments that have landed.
+/// Answers to a batch over the segments that have landed.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     /// Queries that all segments have finished so far.
@@ -20,7 +20,7 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// Begins with a batch of `queries` queries.
+    /// Begins a batch of `queries` queries.
     pub(crate) fn begin(&mut self, queries: usize) {
         self.finished = queries;
         self.counts.clear();
@@ -40,21 +40,22 @@ impl Joined {
     }
 }
 
-/// Answers of a device, over segments in its memory and over lists that come along.
+/// Answers of a device, over segments in its memory or over lists that the flight sends.
 pub(crate) trait Answers:
     for<'a> Primitive<Job<'a> = QueryJob<'a>, Limits: Send + Sync>
 {
-    /// The same answers over lists that come along.
+    /// The same answers over lists that the flight sends.
     type Streamed: Primitive<Limits = StreamedLimits<Self::Limits>>
         + for<'a> Primitive<Job<'a> = StreamedJob<'a>>;
 
     /// Adds the answers of the segment with the number `segment`.
     fn join(slot: &Slot<Self>, segment: usize, joined: &mut Joined);
 
-    /// The same, over lists that came along.
+    /// As [`join`](Self::join), for a flight that sent its lists.
     fn join_streamed(slot: &Slot<Self::Streamed>, segment: usize, joined: &mut Joined);
 
-    /// Writes the answers into the chunk of the batch, whose memory becomes that of the next one.
+    /// Writes the answers into the chunk of the batch, and takes the memory of the chunk for the
+    /// next batch.
     fn write(index: &Index, joined: &mut Joined, chunk: &mut QueryChunk);
 }
 

@@ -1,7 +1,8 @@
 //! Segments that stay in a device's memory.
 //!
-//! A segment is sent when a batch first needs it. It is released when no index names it any more,
-//! at the next batch, or when its room is needed and no batch in flight uses it.
+//! A segment is sent when a batch first needs it. A segment is released at the next batch after the
+//! last index with that segment is gone, or when other segments need the room and no batch in
+//! flight uses the segment.
 
 use std::sync::{Arc, Weak};
 
@@ -12,8 +13,8 @@ use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::data::segments::IndexSegment;
 use crate::wave::{Resident, Wanted};
 
-/// The segments of an index, and whether each stays on a device with room for `bytes` bytes: if it
-/// fits beside the segments before it that do.
+/// The segments of an index, each with whether the segment stays on a device with room for `bytes`
+/// bytes. A segment stays if it fits in addition to the earlier segments that stay.
 pub(crate) fn are_resident(
     index: &Index,
     bytes: usize,
@@ -26,10 +27,11 @@ pub(crate) fn are_resident(
     })
 }
 
-/// The segments of an index on the device; `None` for each that does not stay there.
+/// The segments of an index on the device; `None` for each segment that does not stay on the
+/// device.
 pub(crate) type HeldLists = Vec<Option<Arc<DeviceIndex>>>;
 
-/// A segment, which may be gone.
+/// Key of a segment; the segment itself may be gone.
 #[derive(Debug)]
 struct SegmentKey(Weak<IndexSegment>);
 
@@ -64,14 +66,14 @@ impl ResidentSegments {
         staying.map(wanted).collect()
     }
 
-    /// Whether the segments of `index` that stay have room beside the segments in flight. They
-    /// have if nothing is in flight.
+    /// Whether the segments of `index` that stay have room in addition to the segments in flight;
+    /// true if nothing is in flight.
     pub(crate) fn have_room(&self, index: &Index) -> bool {
         self.segments.has_room(&self.wanted(index))
     }
 
-    /// The segments of `index`, for which there is [room](Self::have_room), and the bytes that were
-    /// sent.
+    /// The segments of `index` on the device, and the bytes that were sent.
+    /// [`have_room`](Self::have_room) is true for `index`.
     ///
     /// # Errors
     /// If the device fails.
@@ -79,6 +81,7 @@ impl ResidentSegments {
         self.segments.retain(|SegmentKey(segment)| segment.strong_count() > 0);
         let (wanted, memory) = (self.wanted(index), &self.memory);
         let (held, bytes) = self.segments.hold(wanted, |SegmentKey(segment), used| {
+            // Frees the memory of the evicted segment first.
             drop(used);
             let segment = segment.upgrade().expect("the index names it");
             let lists = DeviceIndex::upload(memory, &segment.lists)?;

@@ -1,7 +1,8 @@
 //! Lists that batches bring to a device, for segments that find no room in its memory.
 //!
-//! Each list of a batch goes once. Queries of a bucket have shortest lists of similar lengths, and
-//! real queries share their frequent terms: the larger a batch, the fewer bytes a query brings.
+//! Each list that a batch needs is sent once for the batch. Queries of a bucket have shortest lists
+//! of similar lengths, and real queries share their frequent terms: the larger a batch is, the
+//! fewer bytes are sent for each query.
 
 use trommel_kernels::inverted::{ListNamer, QueryBatch};
 
@@ -10,7 +11,7 @@ use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::plan::limits::Room;
 use crate::conjunctive_query::plan::queries::QueryBlock;
 
-/// Looks up the lists of batches; memory is used again by the next one.
+/// Looks up the lists of batches; the next batch uses the same memory.
 #[derive(Debug, Default)]
 pub(crate) struct ListBytes {
     namer: ListNamer,
@@ -18,8 +19,8 @@ pub(crate) struct ListBytes {
 }
 
 impl ListBytes {
-    /// Bytes of the lists that a batch brings along, cut into parts that have room; `None` if the
-    /// lists of a single query have none.
+    /// Bytes of the lists that a batch sends, cut into parts that have room; `None` if the lists of
+    /// a single query have no room.
     pub(crate) fn of(&mut self, index: &Index, queries: &QueryBlock, room: Room) -> Option<usize> {
         let mut bytes = 0;
         for (segment, is_resident) in are_resident(index, room.index_bytes) {

@@ -120,7 +120,8 @@ impl ConjunctiveQuery {
         let names = sets
             .as_ref()
             .map(|sets| ItemNames::new(sets[0].item_type()).expect("items of sets have names"));
-        // The file of an index is looked at when it is known which one, and what it has to hold.
+        // The file of an index is opened only after the parameters that name it and its terms are
+        // known to be valid.
         let (mut begin, mut files) = (None, None);
         if let (true, Some(names), Some(memory)) = (fits, &names, &memory) {
             begin = mistakes.check(self.begin(has_documents, names, memory.bytes()));
@@ -184,7 +185,7 @@ impl ConjunctiveQuery {
             }
         };
         let opened = self.open(path, names, memory_max).and_then(|opened| match parameter {
-            // A state of `restore` may be a part of the documents.
+            // A state of `restore` may have only a part of the documents.
             "index_path" if opened.is_stopped => {
                 Err(IndexFileError::Stopped(opened.segment.lists.documents()))
             }
@@ -211,7 +212,7 @@ impl ConjunctiveQuery {
         }
     }
 
-    /// The files that the index is written to, and claims on these.
+    /// The files for the index, and claims on these files.
     fn destinations(&self, has_documents: bool) -> Result<(Destinations, Vec<Claim>), BindError> {
         let index = self.index_path.as_ref().filter(|_| has_documents);
         let mut claims = Vec::new();
@@ -236,7 +237,7 @@ impl ConjunctiveQuery {
         Rules { over, buckets, kernels, memory, is_reused, isa, tuning }
     }
 
-    /// The choice of a device, and the door to it.
+    /// The choice between the device and the CPU, and the values that open the device.
     pub(crate) fn choice(&self, kernels: usize) -> (BatchChoice, Option<OpenFlights>) {
         let Self { device, output, tuning, batch_queries, .. } = *self;
         let limits = ChunkLimits::new(output, batch_queries, &tuning);

@@ -5,26 +5,27 @@ use crate::wave::DevicePrice;
 /// Sizes of the parts of the work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tuning {
-    /// Terms of documents, counted with duplicates, that close a block. A segment of that many is
-    /// built in some 10 ms.
+    /// Number of terms of documents, counted with duplicates, that closes a block. A segment of
+    /// this size is built in some 10 ms.
     pub(crate) block_terms: usize,
-    /// Documents that close a block.
+    /// Number of documents that closes a block.
     pub(crate) block_documents: usize,
-    /// Segments, at least, that are merged before the documents have ended.
+    /// Minimum segments of a merge before the documents have ended.
     pub(crate) merge_segments: usize,
-    /// Documents found by the queries of a batch, estimated by their shortest lists, that close it:
-    /// 16 MiB of answers.
+    /// Number of documents, estimated by the shortest lists of the queries, that closes a batch: 16
+    /// MiB of answers.
     pub(crate) answer_documents: u64,
     /// Room for the documents of a batch of queries on a device: 16 MiB.
     pub(crate) device_documents: usize,
-    /// Words of the lists that a batch of queries may bring to a device: 64 MiB.
+    /// Maximum words of the lists that a batch of queries sends to a device: 64 MiB.
     pub(crate) device_list_words: usize,
     pub(crate) device_price: DevicePrice,
-    /// Documents of a batch of rows; a query with more has a batch of its own.
+    /// Maximum documents of a batch of rows; a query with more documents has a batch of its own.
     pub(crate) batch_documents: usize,
     /// Rows of a batch.
     pub(crate) batch_rows: usize,
-    /// Batches of queries that wait for the segments of the documents before them.
+    /// Number of batches of queries that wait for the segments of earlier documents, from which on
+    /// no input is taken until segments land.
     pub(crate) waiting_batches: usize,
 }
 

@@ -1,9 +1,9 @@
 //! Buckets of queries whose shortest lists have similar lengths: the semi-sort of the paper (§III),
 //! for queries that arrive one after the other.
 //!
-//! Bucket 0 holds the queries without answers, bucket `i` those whose shortest list has
-//! `4^(i - 1)` to `4^i - 1` documents. The queries of a bucket take similar times, so a short one
-//! does not wait for a long one that came with it.
+//! Bucket 0 holds the queries without answers; bucket `i` holds the queries whose shortest list has
+//! `4^(i - 1)` to `4^i - 1` documents. The queries of a bucket take similar times, so a short query
+//! does not wait for a long query that arrived with it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use super::queries::{Origin, QueryBlock};
 use crate::conjunctive_query::data::index::Index;
 
-/// Buckets up to lists of 2^32 documents.
+/// Number of buckets, enough for lists of 2^32 documents.
 const BUCKETS: usize = 18;
 
-/// Terms of the queries of a bucket that is sent, so that offsets stay small.
+/// Number of terms at which a bucket is full, so that offsets stay small.
 const TERMS_MAX: usize = 1 << 22;
 
 /// The rules by which buckets are sent.
@@ -22,7 +22,7 @@ const TERMS_MAX: usize = 1 << 22;
 pub(crate) struct BucketRules {
     /// Queries of a full bucket.
     pub(crate) queries: usize,
-    /// Time that a query waits and is answered in.
+    /// Time within which a query waits and is answered.
     pub(crate) deadline: Duration,
     /// Documents that a full bucket may find.
     pub(crate) answer_documents: u64,
@@ -36,7 +36,8 @@ pub(crate) struct Buckets {
     buckets: [QueryBlock; BUCKETS],
     /// Number of queries in all buckets.
     len: usize,
-    /// The bucket that is full, if there is one: it is sent before the next query is added.
+    /// The bucket that is full, if there is one. The full bucket is sent before the next query is
+    /// added.
     full: Option<usize>,
     /// Terms of a query within a segment.
     local: Vec<u32>,
@@ -52,7 +53,7 @@ impl Buckets {
         &self.index
     }
 
-    /// Whether queries over `index` may be added: there are none over another one.
+    /// Whether queries over `index` may be added: no query over another index waits.
     pub(crate) fn may_switch_to(&self, index: &Arc<Index>) -> bool {
         self.len == 0 || Arc::ptr_eq(&self.index, index)
     }
@@ -88,8 +89,8 @@ impl Buckets {
         self.len == 0
     }
 
-    /// The time at which a bucket is due: the deadline of its oldest query, less the time that its
-    /// answers take.
+    /// The time at which a bucket is due: the deadline of its oldest query, minus the modelled time
+    /// of the bucket's answers.
     fn due(&self, bucket: &QueryBlock) -> Option<Instant> {
         let left = self.rules.deadline.saturating_sub(Duration::from_nanos(bucket.cost_ns));
         Some(bucket.oldest()? + left)
@@ -100,24 +101,24 @@ impl Buckets {
         self.buckets.iter().filter_map(|bucket| self.due(bucket)).min()
     }
 
-    /// Moves the queries of the full bucket, or of the one that is due first, to `block`, which is
-    /// empty. With `all`, each bucket is due.
+    /// Moves the queries of the full bucket, or of the bucket that is due first, to `block`, which
+    /// is empty. With `all`, each bucket counts as due.
     pub(crate) fn take(&mut self, now: Instant, all: bool, block: &mut QueryBlock) -> bool {
         let place = self.full.take().or_else(|| {
             let due = self.buckets.iter().map(|bucket| self.due(bucket));
             let due = due.enumerate().filter_map(|(place, due)| Some((due?, place)));
             due.min().filter(|(due, _)| all || *due <= now).map(|(_, place)| place)
         });
-        // The memory of the chunk becomes that of the bucket.
+        // The swap gives the memory of the chunk to the bucket.
         let Some(place) = place else { return false };
         std::mem::swap(&mut self.buckets[place], block);
         self.len -= block.len();
         true
     }
 
-    /// Moves the queries of further buckets to `block` as far as they have room, the bucket that is
-    /// due first before the others. For a device, whose units of work are alike in all buckets, and
-    /// for which one batch is cheaper than several.
+    /// Moves the queries of further buckets to `block` as far as there is room, in the order in
+    /// which the buckets are due. This is for a device: its units of work are alike in all buckets,
+    /// and one batch is cheaper than several batches.
     pub(crate) fn top_up(&mut self, block: &mut QueryBlock) {
         let due = |place: usize| Some((self.due(&self.buckets[place])?, place));
         let mut places: Vec<_> = (0..BUCKETS).filter_map(due).collect();
@@ -131,7 +132,7 @@ impl Buckets {
             if has_room {
                 self.len -= bucket.len();
                 block.append(bucket);
-                // A bucket that is full leaves before the next query is added, or has left.
+                // If this bucket was the full bucket, it has left now.
                 self.full = self.full.filter(|&full| full != place);
             }
         }
@@ -184,7 +185,8 @@ mod tests {
         let mut buckets = Buckets::new(rules);
         buckets.switch_to(&index());
         let origins = [origin(0), origin(1)];
-        // One query with answers of 256 documents, three of 64, and two of 1, from two batches.
+        // One query with an answer of 256 documents, three queries of 64 documents, and two queries
+        // of 1 document, from two batches.
         let asked = [(4, 0), (3, 0), (0, 1), (3, 1), (0, 0), (3, 0)];
         for (row, (term, from)) in asked.into_iter().enumerate() {
             buckets.push(&origins[from], row, &[term, 4]);
@@ -198,7 +200,7 @@ mod tests {
         assert!(all.len() > first.len() && block.answers_max <= 300);
         let shortest = all.iter().map(|(terms, ..)| 4_u64.pow(terms[0]));
         assert_eq!(block.answers_max, shortest.sum::<u64>());
-        // The rest fits into the next one.
+        // The remaining queries fit into the next batch.
         let mut rest = QueryBlock::default();
         assert!(buckets.take(Instant::now(), true, &mut rest));
         buckets.top_up(&mut rest);

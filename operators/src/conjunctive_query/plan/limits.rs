@@ -1,7 +1,7 @@
 //! Limits of a device: the largest chunk, and the memory for the index.
 //!
 //! The memory is known when the device is open. Prepare and the kernel need the same number, and
-//! either may be the first to ask.
+//! each of the two may be the first to ask.
 
 use trommel_kernels::cuda::queries::{DocumentLimits, QueryLimits};
 use trommel_kernels::cuda::{Device, NoDevice};
@@ -11,10 +11,12 @@ use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::conjunctive_query::parameters::tuning::Tuning;
 use crate::wave::DeviceSession;
 
-/// Maximum number of batches in flight. Two more chunks are filled and read meanwhile.
+/// Maximum number of batches in flight. Meanwhile, one more chunk is filled and one more chunk is
+/// read.
 pub(crate) const IN_FLIGHT: usize = 3;
 
-/// Terms of a query that a batch has room for, on average, and terms of a small batch.
+/// Mean number of terms of a query for which a batch has room, and minimum room of a batch in
+/// terms.
 const TERMS_OF_QUERY: usize = 16;
 const TERMS_MIN: usize = 1 << 10;
 /// Ids of a unit of work of a device.
@@ -30,7 +32,8 @@ pub(crate) struct ChunkLimits {
 impl ChunkLimits {
     /// Limits of batches of `batch_queries` queries.
     pub(crate) fn new(output: QueryOutput, batch_queries: usize, tuning: &Tuning) -> Self {
-        // A bucket is sent when its shortest lists reach this; the last query may pass it.
+        // A bucket is sent when its shortest lists reach `answer_documents`; the last query may
+        // exceed that number.
         let units = usize::try_from(2 * tuning.answer_documents / UNIT_IDS).unwrap_or(usize::MAX);
         let terms = TERMS_MIN.max(batch_queries * TERMS_OF_QUERY);
         let queries = QueryLimits { queries: batch_queries, terms, units: units + 1 };
@@ -45,8 +48,8 @@ impl ChunkLimits {
         self.documents
     }
 
-    /// Bytes of the batches in flight, over segments that stay and with lists that come along; the
-    /// lists do not count.
+    /// Bytes of the batches in flight, once over resident segments and once with streamed lists;
+    /// the lists themselves do not count.
     fn bytes(&self) -> usize {
         let bytes = match self.output {
             QueryOutput::Count => self.queries().bytes(),
@@ -55,7 +58,8 @@ impl ChunkLimits {
         bytes.saturating_mul(2 * IN_FLIGHT)
     }
 
-    /// Whether a device can answer `queries`: at least one of them has room for its documents.
+    /// Whether a device can answer `queries`: the batch is within the limits, and each query alone
+    /// has room for its documents.
     pub(crate) fn hold(&self, queries: &QueryBlock) -> bool {
         let QueryLimits { queries: most, terms, units } = self.queries();
         let has_room = match self.output {
@@ -70,17 +74,17 @@ impl ChunkLimits {
 /// Memory of a device for the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Bytes of the segments that stay.
+    /// Maximum bytes of the segments that stay.
     pub(crate) index_bytes: usize,
-    /// Words of the lists that a batch may bring along.
+    /// Maximum words of the lists that a batch may send.
     pub(crate) list_words: usize,
 }
 
 impl Room {
-    /// The room in `free` bytes, `reserved` of which are for batches, with at most `most` bytes of
+    /// The room in `free` bytes, if `reserved` bytes are for batches, with at most `most` bytes of
     /// segments and `list_words` words of lists.
     fn new(free: usize, reserved: usize, most: usize, list_words: usize) -> Self {
-        // Batches in flight take a quarter of a small memory at most.
+        // The lists of the batches in flight take at most a quarter of the memory.
         let list_words = list_words.min(free / (4 * IN_FLIGHT * size_of::<u32>()));
         let lists = IN_FLIGHT * list_words * size_of::<u32>();
         let left = free.saturating_sub(reserved).saturating_sub(lists);
@@ -88,7 +92,7 @@ impl Room {
     }
 }
 
-/// The door to a device and its room. Clones share both.
+/// The session of a device, and the room in its memory. Clones share the session.
 #[derive(Debug, Clone)]
 pub(crate) struct DeviceRoom {
     session: DeviceSession,
@@ -101,8 +105,8 @@ pub(crate) struct DeviceRoom {
 }
 
 impl DeviceRoom {
-    /// All memory that is free beside chunks of these limits, but at most `most` bytes for segments
-    /// that stay, and `list_words` words for the lists of a batch.
+    /// The memory that is free in addition to chunks of these limits, but at most `most` bytes for
+    /// segments that stay, and `list_words` words for the lists of a batch.
     pub(crate) fn new(
         session: DeviceSession,
         limits: &ChunkLimits,

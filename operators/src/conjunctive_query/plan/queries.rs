@@ -6,30 +6,30 @@ use arrow_array::RecordBatch;
 
 use crate::conjunctive_query::data::index::Terms;
 
-/// A batch of the stream that queries came with.
+/// The batch of the stream in which queries arrived.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
-    /// Its number, from 0.
+    /// Number of the batch, from 0.
     pub(crate) number: u64,
-    /// Position of its first query in the stream.
+    /// Position of the first query of the batch in the stream.
     pub(crate) first: u64,
-    /// The time at which it arrived.
+    /// The time at which the batch arrived.
     pub(crate) entered: Instant,
     /// The carried columns.
     pub(crate) carried: RecordBatch,
 }
 
-/// Queries laid end to end, with the batches that they came from.
+/// Queries laid end to end, with the batches in which the queries arrived.
 #[derive(Debug)]
 pub(crate) struct QueryBlock {
     offsets: Vec<u32>,
     terms: Vec<u32>,
-    /// Index of the origin, and row there.
+    /// Index of each query's origin, and the row in that origin.
     rows: Vec<(u32, u32)>,
     origins: Vec<Origin>,
-    /// Sum of the shortest lists.
+    /// Sum of the lengths of the shortest lists of all queries.
     pub(crate) answers_max: u64,
-    /// The longest of the shortest lists.
+    /// Length of the longest of these shortest lists.
     pub(crate) longest: u64,
     /// Modelled time of the answers.
     pub(crate) cost_ns: u64,
@@ -50,7 +50,8 @@ impl Default for QueryBlock {
 }
 
 impl QueryBlock {
-    /// Adds the query in `row` of `origin`, whose shortest list has `shortest` documents.
+    /// Adds the query in `row` of `origin`. `price` is the length of its shortest list and its
+    /// modelled time.
     pub(crate) fn push(&mut self, origin: &Origin, row: usize, terms: &[u32], price: (u64, u64)) {
         if self.origins.last().is_none_or(|last| last.number != origin.number) {
             self.origins.push(origin.clone());
@@ -89,7 +90,7 @@ impl QueryBlock {
         self.cost_ns = 0;
     }
 
-    /// Removes the first `queries` queries. Limits and costs stay as they are.
+    /// Removes the first `queries` queries. The sums of lists and costs stay as they are.
     pub(crate) fn remove_first(&mut self, queries: usize) {
         let begin = self.offsets[queries];
         self.offsets.drain(..queries);
@@ -117,7 +118,7 @@ impl QueryBlock {
         Terms { offsets: &self.offsets, terms: &self.terms }
     }
 
-    /// The origin of each query, and its row there.
+    /// Index of each query's origin, and the row in that origin.
     pub(crate) fn rows(&self) -> &[(u32, u32)] {
         &self.rows
     }

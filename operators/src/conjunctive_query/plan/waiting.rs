@@ -17,9 +17,9 @@ pub(crate) struct Arrived {
     pub(crate) has_null_queries: bool,
     /// Bytes of the batch.
     pub(crate) bytes: usize,
-    /// Documents that they are answered over; `None` for all.
+    /// Number of documents over which the queries are answered; `None` for all documents.
     pub(crate) documents: Option<u32>,
-    /// The index of these documents, when it is there.
+    /// The index of these documents, once that index exists.
     pub(crate) index: Option<Arc<Index>>,
 }
 
@@ -37,7 +37,7 @@ struct Current {
 #[derive(Default)]
 pub(crate) struct WaitingQueries {
     arrived: VecDeque<Arrived>,
-    /// Bytes of these.
+    /// Bytes of the batches in `arrived`.
     bytes: usize,
     current: Option<Current>,
 }
@@ -48,17 +48,17 @@ impl WaitingQueries {
         self.arrived.push_back(arrived);
     }
 
-    /// Number of batches none of whose queries is in a bucket.
+    /// Number of batches that have no query in a bucket.
     pub(crate) fn len(&self) -> usize {
         self.arrived.len()
     }
 
-    /// Bytes of these.
+    /// Bytes of the batches that have no query in a bucket.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether the index of the first batch is there.
+    /// Whether the index of the first batch exists.
     pub(crate) fn is_ready(&self) -> bool {
         self.arrived.front().is_some_and(|arrived| arrived.index.is_some())
     }
@@ -78,7 +78,7 @@ impl WaitingQueries {
         }
     }
 
-    /// Puts queries in buckets until one is full, or there are no more.
+    /// Puts queries in buckets until a bucket is full, or until no query is left.
     pub(crate) fn fill(&mut self, buckets: &mut Buckets, names: &ItemNames) {
         while !buckets.is_full() {
             if self.current.is_none() && !self.begin(buckets, names) {
@@ -87,7 +87,7 @@ impl WaitingQueries {
             let Some(Current { arrived, index, row, terms }) = &mut self.current else { return };
             buckets.switch_to(index);
             while *row < arrived.sets.len() && !buckets.is_full() {
-                // A rejected query keeps its number, and gets no answer.
+                // A rejected query keeps its number, but gets no answer.
                 if arrived.has_null_queries || !arrived.sets.is_null(*row) {
                     buckets.push(&arrived.origin, *row, &terms[arrived.sets.range(*row)]);
                 }
@@ -99,7 +99,7 @@ impl WaitingQueries {
         }
     }
 
-    /// Begins with the next batch, if its index is there and is that of the buckets.
+    /// Begins the next batch, if its index exists and the buckets have no query over another index.
     fn begin(&mut self, buckets: &Buckets, names: &ItemNames) -> bool {
         let index = self.arrived.front().and_then(|arrived| arrived.index.as_ref());
         let Some(index) = index.filter(|index| buckets.may_switch_to(index)).cloned() else {
@@ -107,7 +107,8 @@ impl WaitingQueries {
         };
         let Some(arrived) = self.arrived.pop_front() else { return false };
         self.bytes -= arrived.bytes;
-        // Looked up late: documents that came after the queries may have new terms.
+        // Terms are looked up late, because documents that arrived after the queries may have
+        // brought these terms.
         let mut terms = Vec::new();
         names.find(&arrived.sets.values, &mut terms);
         self.current = Some(Current { arrived, index, row: 0, terms });

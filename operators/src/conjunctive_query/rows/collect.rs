@@ -19,11 +19,11 @@ use crate::conjunctive_query::parameters::tuning::Tuning;
 use crate::conjunctive_query::plan::queries::Origin;
 use crate::wave::{Consumer, Taken};
 
-/// Bytes of names in a batch of rows, whose offsets have 31 bits.
+/// Maximum bytes of names in a batch of rows, because offsets have 31 bits.
 const NAMES_BYTES_MAX: usize = i32::MAX as usize;
-/// Longer latencies, of more than an hour, count as this one.
+/// Longest latency that is recorded, an hour; a longer latency counts as an hour.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
-/// Names of a batch take about this many bytes.
+/// Approximate bytes of the names of a batch.
 const NAMES_BYTES: usize = 1 << 20;
 
 /// The names of the documents of one query are too long for a column.
@@ -109,7 +109,7 @@ impl AnswerRows {
         query: u64,
     ) -> Result<ListArray, OperatorError> {
         let offsets = &chunk.found.offsets[rows.start..=rows.end];
-        // Offsets of a chunk have 64 bits, offsets of a batch 31.
+        // Offsets of a chunk have 64 bits; offsets of a batch have 31 bits.
         let first = offsets[0];
         let end = |end: &u64| i32::try_from(end - first).expect("an answer has below 2^31");
         let ends: ScalarBuffer<i32> = offsets.iter().map(end).collect();
@@ -128,7 +128,7 @@ impl AnswerRows {
         Ok(ListArray::try_new(field, OffsetBuffer::new(ends), values, None)?)
     }
 
-    /// Bytes of the documents of a query, as they leave.
+    /// Bytes of the documents of a query in the rows.
     fn answer_bytes(&self, chunk: &QueryChunk, index: &Index, query: usize) -> usize {
         let found = documents(chunk, &(query..query + 1));
         if !self.has_names {
@@ -191,7 +191,7 @@ impl AnswerConsumer {
         Self { rows, tuning, sent: 0, answers: 0, documents: 0, latency_ns }
     }
 
-    /// The end of the queries that a batch has, from `sent` on.
+    /// The end of the queries that the next batch has, from `sent` on.
     fn batch_end(&self, chunk: &QueryChunk, index: &Index) -> usize {
         let most = chunk.finished.min(self.sent + self.tuning.batch_rows);
         if self.rows.output == QueryOutput::Count {
@@ -203,7 +203,7 @@ impl AnswerConsumer {
             found += documents(chunk, &(query..query + 1)).len();
             bytes > NAMES_BYTES || found > self.tuning.batch_documents
         });
-        // A query with too many documents for a batch has one alone.
+        // A query with too many documents for a batch has a batch alone.
         full.map_or(most, |query| query.max(self.sent + 1))
     }
 
@@ -226,7 +226,7 @@ impl Consumer for AnswerConsumer {
 
     fn take(&mut self, chunk: &QueryChunk, out: &mut Output) -> Result<Taken, OperatorError> {
         let Work::Answer(index) = &chunk.work else { unreachable!("other chunks have no rows") };
-        // Once a chunk, however many batches its rows take.
+        // The answers are counted once for each chunk, not for each batch of its rows.
         if self.sent == 0 {
             self.count(chunk);
         }

@@ -1,4 +1,4 @@
-//! Several operators, each with some of the documents.
+//! Several operators, each with a part of the documents.
 
 use super::*;
 

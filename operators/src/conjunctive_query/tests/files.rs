@@ -130,7 +130,8 @@ fn a_file_that_is_overwritten_in_place_leaves_a_running_stage_alone() {
         let (sink, rows) = Collect::new();
         graph.add_after(search, "rows", sink);
         let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
-        // The same inode, as `cp` leaves it: other bytes, or none past the header.
+        // The file keeps its inode, as with `cp`: its bytes change, or the file is cut after the
+        // header.
         let other = fs::File::options().write(true).open(&file).unwrap();
         if is_cut {
             other.set_len(64).unwrap();
@@ -158,7 +159,8 @@ fn lists_that_exceed_the_memory_are_refused_before_they_are_read() {
     assert!(error.to_string().contains("1000 allowed (`memory_max`)"), "{error}");
 }
 
-/// Runs a pipeline whose documents are fed, and which is stopped after all that were fed or ends.
+/// Runs a pipeline with fed documents. After the last document, the run is stopped, or the stream
+/// ends.
 fn fed(spec: ConjunctiveQuery, documents: &[Terms], is_stopped: bool) {
     let mut graph = Graph::new();
     let search = graph.add("search", spec);
@@ -172,7 +174,7 @@ fn fed(spec: ConjunctiveQuery, documents: &[Terms], is_stopped: bool) {
     let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
     feeder.send(batch(documents, 0, false), WATCHDOG).unwrap();
     if is_stopped {
-        // The feeder lives on: only the run ends the stream.
+        // The feeder stays alive, so only the stop ends the stream.
         running.handle().stop();
     } else {
         drop(feeder);
@@ -188,7 +190,7 @@ fn a_run_that_is_stopped_leaves_no_index_and_a_state_that_says_so() {
     let (documents, queries) = (corpus(60), questions(5));
     fed(spec().index_path(&index).snapshot(&state), &documents, true);
     assert!(!index.exists(), "the index is that of a part");
-    // What an earlier run wrote stays.
+    // The file of an earlier run stays unchanged.
     fed(spec().index_path(&index), &documents, false);
     let whole = fs::read(&index).unwrap();
     fed(spec().index_path(&index).snapshot(&state), &documents[..9], true);

@@ -21,7 +21,7 @@ use crate::shared::rejected::BadRows;
 use crate::shared::sets::SetInput;
 use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
 
-/// No test takes that long, so queries become due only when a test says so.
+/// No test takes an hour, so queries become due only when a test says so.
 const DEADLINE: Duration = Duration::from_secs(3600);
 
 /// The parts of the operator, and the chunks between them.
@@ -33,7 +33,8 @@ pub(super) struct Parts {
     pub(super) flying: Vec<QueryChunk>,
     pub(super) rows: Vec<RecordBatch>,
     merges: usize,
-    /// Batches that the device has answered, and the most segments of one.
+    /// Number of batches that the device has answered, and the largest number of segments of a
+    /// batch.
     pub(super) on_device: (usize, usize),
     begin: Instant,
 }
@@ -120,7 +121,8 @@ impl Parts {
         }
     }
 
-    /// Lets all chunks for the device land, as many in flight as it has room for.
+    /// Lets all chunks for the device land; as many chunks are in flight as the device has room
+    /// for.
     pub(super) fn land_all_on_device(&mut self) {
         let flying = std::mem::take(&mut self.flying);
         let (on_device, others) = flying.into_iter().partition(|chunk| chunk.is_for_device);
@@ -193,7 +195,7 @@ fn a_query_is_answered_over_the_documents_before_it() {
             expected.extend(by_hand(&documents[..until], &queries[asked..end]));
             parts.take(1, &queries[asked..end]);
             asked = end;
-            // Segments, merges and answers land late, and not in their order.
+            // Segments, merges and answers land late and out of order.
             while parts.flying.len() > lag {
                 parts.land(turn % parts.flying.len());
             }

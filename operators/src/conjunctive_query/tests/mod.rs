@@ -26,7 +26,7 @@ use super::{AnswerOver, ConjunctiveQuery, QueryOutput};
 use crate::testing::bind;
 use crate::{Collect, Memory};
 
-/// Longer than any of these runs takes.
+/// A time that is longer than any run of these tests.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Terms of a document or a query; `None` for a null.
@@ -68,7 +68,7 @@ fn batches(sets: &[Terms], len: usize, are_texts: bool) -> Memory {
     Memory::new(batch(&[], 0, are_texts).schema(), cut)
 }
 
-/// How a case runs.
+/// Settings of the run of a case.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     batch: usize,
@@ -101,7 +101,7 @@ fn run(documents: Option<&[Terms]>, queries: &[Terms], spec: ConjunctiveQuery, r
     (rows.batches(), ended)
 }
 
-/// Puts the answers of rows in the order of queries; each comes once.
+/// Puts the answers of rows in the order of queries; each query has one answer.
 fn in_order<T>(
     rows: &[RecordBatch],
     queries: usize,
@@ -138,7 +138,8 @@ fn counts_of(rows: &[RecordBatch], queries: usize) -> Vec<usize> {
     })
 }
 
-/// The definition: documents that hold all terms of a query that has some.
+/// The definition: the documents that hold all terms of a query. A query without terms finds no
+/// document.
 fn by_hand(documents: &[Terms], queries: &[Terms]) -> Answers {
     let sets: Vec<BTreeSet<u32>> =
         documents.iter().map(|set| set.iter().flatten().copied().collect()).collect();
@@ -152,7 +153,8 @@ fn by_hand(documents: &[Terms], queries: &[Terms]) -> Answers {
     queries.iter().map(answer).collect()
 }
 
-/// Documents of common and rare terms; some are empty or null, some name a term twice.
+/// Documents of common and rare terms; some documents are empty or null, and some documents name a
+/// term twice.
 fn corpus(count: u32) -> Vec<Terms> {
     let scatter = |n: u32| n.wrapping_mul(0x9E37_79B1) >> 12;
     let document = |d: u32| {
@@ -171,7 +173,8 @@ fn corpus(count: u32) -> Vec<Terms> {
         .collect()
 }
 
-/// Queries of 0 to 4 terms, of one term that comes twice, of unknown terms, and one of 100 terms.
+/// Queries of 0 to 4 terms, queries with a repeated term, queries with unknown terms, and a query
+/// of 100 terms.
 fn questions(count: u32) -> Vec<Terms> {
     let mut queries: Vec<Terms> = (0..count)
         .map(|q| match q % 13 {

@@ -6,7 +6,7 @@ use trommel_engine::query::Request;
 
 use super::*;
 
-/// Documents that have ended, and a stream of queries that goes on until the sender is dropped.
+/// Documents that have ended, and a stream of queries that continues until the sender is dropped.
 #[test]
 fn a_running_stage_answers() {
     let documents = corpus(100);

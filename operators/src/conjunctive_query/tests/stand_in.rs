@@ -1,5 +1,5 @@
-//! The operator over the CUDA kernels, in child processes that find the stand-in driver: it runs
-//! the kernels on a CPU and fails when it is told to.
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver: that
+//! driver runs the kernels on a CPU and fails when a test says so.
 
 use trommel_engine::operator::Counters;
 use trommel_shim::{Form, StandIn};
@@ -76,7 +76,7 @@ fn names(device: Device) {
     }
 }
 
-/// Room for the documents of few queries: the others come again.
+/// Room for the documents of few queries: the other queries are submitted again.
 fn room(device: Device) {
     let (documents, queries) = (corpus(300), questions(60));
     let sets = (&documents[..], &queries[..]);
@@ -88,19 +88,21 @@ fn room(device: Device) {
         assert_eq!(waves > batches, !is_enough, "{waves} waves of {batches} batches");
         assert_eq!(counted(&counts, "waves_on_device"), counted(&counts, "batches"));
     }
-    // So the CPU answers a query of more terms than a batch has room for.
+    // The CPU answers a query with more terms than a batch has room for.
     let long = [Some((0..3_000).collect()), Some(vec![1])];
     let spec = ConjunctiveQuery::new().tuning(LARGE).device(device).batch_queries(1);
     let [found, _] = check((&documents, &long), &spec, RUN);
     assert_eq!(["batches", "waves_on_device"].map(|name| counted(&found, name)), [2, 1]);
-    // A query alone may find more documents: the CPU answers its batch.
+    // A single query may find more documents than there is room for: the CPU answers the batch of
+    // that query.
     let tuning = Tuning { device_documents: 20, ..LARGE };
     let [found, _] = check(sets, &ConjunctiveQuery::new().tuning(tuning).device(device), RUN);
     let [batches, waves] = ["batches", "waves_on_device"].map(|name| counted(&found, name));
     assert!(0 < waves && waves < batches, "{waves} waves of {batches} batches");
 }
 
-/// Lists that come along, since the index finds no room: all of them at once, and of few queries.
+/// Lists that batches send because the index has no room: the lists of all queries at once, and the
+/// lists of few queries at a time.
 fn streamed(device: Device) {
     let (documents, queries) = (corpus(400), questions(60));
     let sets = (&documents[..], &queries[..]);
@@ -111,7 +113,7 @@ fn streamed(device: Device) {
             let names = ["batches", "waves_on_device", "bytes_to_device"];
             let [batches, waves, bytes] = names.map(|name| counted(&metrics, name));
             assert_eq!(waves > batches, !is_enough, "{waves} waves of {batches} batches");
-            // The queries alone take 1,500.
+            // The queries alone take 1,500 bytes.
             assert!(bytes > 2_000, "{bytes} bytes");
         }
     }
@@ -124,8 +126,8 @@ fn streamed(device: Device) {
     }
 }
 
-/// An index that grows: several segments, which come and go while batches are in flight. With less
-/// memory, some of them stay, or none.
+/// An index that grows: segments are added and removed while batches are in flight. With less
+/// memory, only a part of the segments stays on the device, or no segment.
 fn growing(device: Device) {
     let (documents, queries) = (corpus(300), questions(60));
     let cases = [(3, 2, 4, usize::MAX), (10, 3, 1000, 6_000), (64, 1, 2, 3_000), (7, 2, 3, 1)];
@@ -164,15 +166,15 @@ fn growing(device: Device) {
     }
 }
 
-/// Many queries of one bucket, and few of others.
+/// Many queries of one bucket, and few queries of other buckets.
 fn mixed_queries() -> Vec<Terms> {
     let mut queries = vec![Some(vec![1, 2]); 400];
     queries.extend((0..9).map(|i| Some(vec![1_000_000 + i])));
     queries
 }
 
-/// Modelled costs send large batches to the device, and leave small ones on the CPU; all of them
-/// while the device is opened.
+/// Modelled costs send large batches to the device, and leave small batches on the CPU. While the
+/// device is opened, all batches stay on the CPU.
 fn costs(device: Device) {
     let (documents, queries) = (corpus(300), mixed_queries());
     let device_price = DevicePrice { opening_ns: 0.0, ..DevicePrice::MEASURED };
@@ -183,7 +185,7 @@ fn costs(device: Device) {
     while !parts.flying.is_empty() {
         parts.land(0);
     }
-    // Chunks that open the device, and chunks for it.
+    // Number of chunks that open the device, and number of chunks for the device.
     let mut ask = || {
         parts.take(1, &queries);
         let count = |is_meant: fn(&QueryChunk) -> bool| {

@@ -23,15 +23,15 @@ use crate::wave::{Target, WaveChunk};
 pub(crate) enum Task {
     #[default]
     None,
-    /// A part of the directory of input `of` or of merge `of` is built.
+    /// Builds a part of the directory of the input or merge `of`.
     Build { of: usize, task: InputTask },
     /// Copies the vectors of some panes of a stream into one list.
     Gather(Box<Gathering>),
-    /// Parts of the join are searched.
+    /// Searches parts of the join.
     Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },
-    /// A block of the join is searched by a device. The CPU leaves it undone.
+    /// Lets a device search a block of the join. The CPU leaves the block undone.
     Device(Box<DeviceJob>),
-    /// Rows of the left vectors are sent, after the whole join.
+    /// Sends rows of the left vectors, after the whole join.
     Report { sides: Sides, partners: Option<PartnerCounts> },
 }
 
@@ -61,7 +61,7 @@ impl EpsilonChunk {
         Self { task: Task::None, answer, cursor: Cursor::default(), block_rows }
     }
 
-    /// Does the work in `kernel`, up to a full list of pairs.
+    /// Does the work in `kernel`, until the list of pairs is full.
     pub(crate) fn run(&mut self, isa: Isa, kernel: usize) {
         let Self { task, answer, cursor, block_rows } = self;
         match task {
@@ -126,14 +126,15 @@ struct Find<'a> {
 }
 
 impl Find<'_> {
-    /// Goes on with `part` until the sink is full; returns whether it is finished.
+    /// Continues `part` until the sink is full; returns whether the part is finished.
     fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
         let Self { join, isa, sides, kept, cursor } = self;
         match kept {
             Kept::All => cursor.advance(join, *isa, part, sink),
             Kept::Within(window) => {
                 let (older, newer) = (&sides.left, sides.right());
-                // Of equal vectors, the last older one and the first newer one are the nearest.
+                // Among rows of equal vectors, the last older row and the first newer row are the
+                // nearest in the stream.
                 let is_kept = |left: u32, right: u32| {
                     window.reaches(older.stamps_of(left)[1], newer.stamps_of(right)[0])
                 };
@@ -147,7 +148,7 @@ impl Find<'_> {
     }
 }
 
-/// Gives some pairs to a sink.
+/// Gives the pairs for which `is_kept` is true to a sink.
 struct Filtered<'a, S, F> {
     sink: &'a mut S,
     is_kept: F,
@@ -228,7 +229,7 @@ impl WaveChunk for EpsilonChunk {
     }
 
     fn may_be_unfinished(&self) -> bool {
-        // A block can be put into four, or be left undone.
+        // A block can be split into four, or be left undone.
         let is_join = matches!(self.task, Task::Join { .. });
         self.target() == Target::Device || is_join && matches!(self.answer, Answer::Pairs(_))
     }

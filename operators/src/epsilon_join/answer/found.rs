@@ -7,9 +7,10 @@ use trommel_kernels::vectors::{FoundPairs, Pair, PairCount, Partners, Side, Sink
 
 use crate::epsilon_join::parameters::options::EpsilonOutput;
 
-/// Partners of all vectors, counted by each kernel for itself.
+/// Partners of all vectors; each kernel has counts of its own.
 ///
-/// A kernel locks its counts for a chunk; nobody else wants them before the join has ended.
+/// A kernel locks its counts while it searches a part of a chunk; no other thread needs these
+/// counts before the join has ended.
 #[derive(Debug, Clone)]
 pub(crate) struct PartnerCounts {
     kernels: Arc<[Mutex<Option<Partners>>]>,
@@ -18,7 +19,7 @@ pub(crate) struct PartnerCounts {
 }
 
 impl PartnerCounts {
-    /// Counts of `kernels` kernels. A kernel that counts takes memory for its own.
+    /// Counts of `kernels` kernels. A kernel allocates its counts when it first counts.
     pub(crate) fn new(kernels: usize, empty: Partners) -> Self {
         Self { kernels: (0..kernels).map(|_| Mutex::new(None)).collect(), empty }
     }
@@ -49,7 +50,7 @@ impl PartnerCounts {
 pub(crate) enum Answer {
     Pairs(FoundPairs),
     Count(PairCount),
-    /// Partners are counted beside the chunks.
+    /// Partners are counted in [`PartnerCounts`], not in the chunk.
     Partners,
     Later(LaterRows),
 }
@@ -75,12 +76,12 @@ impl Answer {
     }
 }
 
-/// The right rows of pairs, which have an earlier partner, as bits.
+/// The right rows of pairs, as bits: each such row has an earlier partner.
 #[derive(Debug, Default)]
 pub(crate) struct LaterRows(Vec<u64>);
 
 impl LaterRows {
-    /// Whether the row is one of them.
+    /// Whether `row` has an earlier partner.
     pub(crate) fn contains(&self, row: usize) -> bool {
         self.0.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 > 0)
     }

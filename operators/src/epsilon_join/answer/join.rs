@@ -71,7 +71,7 @@ impl<'a> PartedJoin<'a> {
     }
 }
 
-/// Row and column of a block, where columns come one after the other, each down to the diagonal.
+/// Row and column of a block. The columns follow one after the other, each down to the diagonal.
 fn block_of_triangle(part: usize) -> [usize; 2] {
     // The root of a whole number is exact enough to be off by one at most.
     let mut column = (8 * part + 1).isqrt().saturating_sub(1) / 2;
@@ -81,14 +81,14 @@ fn block_of_triangle(part: usize) -> [usize; 2] {
     [part - column * (column + 1) / 2, column]
 }
 
-/// Some rows of vectors that are not in a directory.
+/// The vectors of `rows`; the vectors are not in a directory.
 pub(crate) fn rows_of(built: &Built, rows: Range<usize>) -> Vectors<'_> {
     let Index::Rows(coordinates) = &built.index else { unreachable!("a loop has rows") };
     let dims = built.dims;
     Vectors::new(&coordinates[rows.start * dims..rows.end * dims], dims)
 }
 
-/// The place in a part of a join, and the memory for it.
+/// The place in a part of a join, and the memory for the search.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
     search: Search,
@@ -105,7 +105,7 @@ impl Cursor {
         self.has_begun = false;
     }
 
-    /// Goes on with `part` until the sink is full; returns whether it is finished.
+    /// Continues `part` until the sink is full; returns whether the part is finished.
     pub(crate) fn advance<S: Sink>(
         &mut self,
         join: &PartedJoin<'_>,
@@ -163,7 +163,7 @@ impl Cursor {
     }
 }
 
-/// Gives the pairs of two blocks to a sink, by their rows in the whole.
+/// Gives the pairs of two blocks to a sink, with rows numbered over the whole inputs.
 struct Shifted<'a, S> {
     sink: &'a mut S,
     begin: [u32; 2],

@@ -10,7 +10,7 @@ use crate::wave::Kernel;
 /// Answers chunks on the CPU, and blocks of a join on a device.
 pub(crate) struct EpsilonKernel {
     isa: Isa,
-    /// Its number among the kernels.
+    /// Number of this kernel, from 0.
     number: usize,
     /// The device, if there may be one.
     device: Option<OpenFlights>,

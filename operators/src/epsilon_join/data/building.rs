@@ -17,7 +17,7 @@ pub(crate) type InputTask = Numbered<Collected, BuildTask>;
 pub(crate) struct Building {
     round: Round<Collected, BuildTask>,
     construction: Construction,
-    /// Threads that a round has tasks for.
+    /// Number of threads for which a round has tasks.
     threads: usize,
 }
 
@@ -27,11 +27,12 @@ impl Building {
         Self { round, construction, threads }
     }
 
-    /// Takes a task back; the directory if it was the last one.
+    /// Takes a task back; returns the directory if this task was the last task of the last round.
     fn landed(&mut self, task: InputTask) -> Option<Directory> {
         let directory = self.construction.complete(self.round.landed(task)?);
         if directory.is_none() {
-            // The directory has a copy of the coordinates; a stream needs its own later.
+            // The directory has a copy of the coordinates; a stream also needs the coordinates in
+            // the order of arrival later.
             let collected = self.round.shared_mut();
             if !self.construction.needs_vectors() && collected.stamps.is_empty() {
                 collected.coordinates = Vec::new();
@@ -47,13 +48,13 @@ impl Building {
 pub(crate) enum Progress {
     Building(Box<Building>),
     Built(Arc<Built>),
-    /// Between the last task and the vectors.
+    /// While the vectors move from `Building` to `Built`.
     Ending,
 }
 
 impl Progress {
-    /// Begins to make vectors ready, with tasks for each kernel. `is_alone` says that they are
-    /// only joined with themselves, each pair once.
+    /// Begins to make vectors ready, with tasks for each kernel. If `is_alone`, the vectors are
+    /// joined only with themselves, each pair once.
     pub(crate) fn new(rules: &Rules, collected: Collected, is_alone: bool) -> Self {
         if !collected.has_directory {
             return Self::Built(Arc::new(collected.ready(None)));
@@ -76,7 +77,7 @@ impl Progress {
         Self::Building(Box::new(Building::new(collected, construction, tasks)))
     }
 
-    /// Whether it is not known yet if a directory is the faster way.
+    /// Whether the construction does not know yet if a directory is the faster way.
     pub(crate) fn is_choosing(&self) -> bool {
         matches!(self, Self::Building(building) if building.construction.is_choosing())
     }
@@ -87,12 +88,12 @@ impl Progress {
         building.construction.algorithm() == Algorithm::NestedLoop
     }
 
-    /// Leaves the directory, of which no task is under way, and takes the vectors as they are.
+    /// Drops the directory and takes the vectors as they are. No task is under way.
     pub(crate) fn leave_directory(&mut self) {
         self.end_building(None);
     }
 
-    /// Ends the building, with the `directory` that it has made.
+    /// Ends the building, with the `directory` that the tasks have made.
     fn end_building(&mut self, directory: Option<Directory>) {
         *self = match mem::replace(self, Self::Ending) {
             Self::Building(building) => {
@@ -112,7 +113,7 @@ impl Progress {
         if let Self::Building(building) = self { building.round.task() } else { None }
     }
 
-    /// Takes a task back, which has been done.
+    /// Takes back a task that has been done.
     pub(crate) fn landed(&mut self, task: InputTask) {
         let Self::Building(building) = self else { return };
         if let Some(directory) = building.landed(task) {
@@ -120,7 +121,7 @@ impl Progress {
         }
     }
 
-    /// The vectors, if they are ready.
+    /// The vectors; `None` until the vectors are ready.
     pub(crate) fn built(&self) -> Option<&Arc<Built>> {
         if let Self::Built(built) = self { Some(built) } else { None }
     }

@@ -10,27 +10,27 @@ use crate::shared::columns::carry::CarriedRows;
 use crate::shared::columns::pairs::PairSide;
 use crate::shared::window::Extent;
 
-/// Vectors of one input, which are to be made ready.
+/// Vectors of one input that are not ready yet.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// Of all rows, or of the different vectors.
+    /// Coordinates of all rows, or of the distinct vectors if there are `copies`.
     pub(crate) coordinates: Vec<f32>,
     pub(crate) dims: usize,
     pub(crate) epsilon: Epsilon,
-    /// Of all rows.
+    /// Ids of all rows.
     pub(crate) ids: Vec<u32>,
     pub(crate) carried: Option<CarriedRows>,
-    /// The rows of each different vector, if equal vectors are joined once.
+    /// The rows of each distinct vector, if equal vectors are joined once.
     pub(crate) copies: Option<Copies>,
-    /// Whether they are put into a directory.
+    /// Whether the vectors are put into a directory.
     pub(crate) has_directory: bool,
     /// Stamps of the vectors of a stream, ascending; else empty.
     pub(crate) stamps: Vec<u64>,
 }
 
 impl Collected {
-    /// Makes them ready. A directory takes over the principal components of `like`, if there is
-    /// one, since few vectors do not pay for components of their own.
+    /// Makes the vectors ready. The directory takes over the principal components of `like`, if
+    /// `like` is given, because few vectors do not pay for components of their own.
     pub(crate) fn build(self, isa: Isa, like: Option<&Directory>) -> Built {
         let (has_directory, dims, epsilon) = (self.has_directory, self.dims, self.epsilon);
         if !has_directory {
@@ -44,12 +44,13 @@ impl Collected {
         self.ready(Some(directory))
     }
 
-    /// The vectors with their directory, if they have one.
+    /// The vectors with their directory, if there is a directory.
     pub(crate) fn ready(self, directory: Option<Directory>) -> Built {
         let Self { coordinates, dims, epsilon, ids, carried, copies, stamps, .. } = self;
         let index = match directory {
             None => Index::Rows(coordinates),
-            // The directory has its own copy; only a stream needs the order of arrival later.
+            // The directory has a copy of the coordinates; only a stream needs the order of arrival
+            // later.
             Some(directory) => {
                 let coordinates = if stamps.is_empty() { Vec::new() } else { coordinates };
                 Index::Directory { directory: Box::new(directory), coordinates }
@@ -64,16 +65,17 @@ impl Collected {
     }
 }
 
-/// Bytes of a directory of `len` vectors of `dims` coordinates, at most: their copy, their stored
-/// form with its boxes, and their order.
+/// Maximum bytes of a directory of `len` vectors of `dims` coordinates: the copy of the vectors,
+/// their stored form with its boxes, and their order.
 pub(crate) fn directory_bytes(len: usize, dims: usize) -> usize {
-    // Words are padded to a power of two; in many dimensions they are principal components;
-    // boxes take a quarter of them. Leaves that are not full repeat vectors.
+    // Words of the stored form are padded to a power of two; in many dimensions, the words are
+    // principal components. Boxes take a quarter of the bytes of the words. A leaf that is not full
+    // repeats vectors.
     let words = dims.next_power_of_two().min(32);
     len.saturating_mul(4 * dims + 4 * words + words + dims + 8)
 }
 
-/// How the vectors of an input lie.
+/// The arrangement of the vectors of an input.
 #[derive(Debug)]
 pub(crate) enum Index {
     Directory {
@@ -104,7 +106,7 @@ impl Built {
         PairSide { id: self.ids[row as usize], carried }
     }
 
-    /// Their directory, if they have one.
+    /// The directory of the vectors, if there is a directory.
     pub(crate) fn directory(&self) -> Option<&Directory> {
         match &self.index {
             Index::Directory { directory, .. } => Some(directory),
@@ -112,14 +114,14 @@ impl Built {
         }
     }
 
-    /// The coordinates of the vectors that are joined, in the order of arrival, if they are of a
-    /// stream or have no directory.
+    /// The coordinates of the vectors that are joined, in the order of arrival. Empty for vectors
+    /// in a directory that do not belong to a stream.
     pub(crate) fn coordinates(&self) -> &[f32] {
         let (Index::Directory { coordinates, .. } | Index::Rows(coordinates)) = &self.index;
         coordinates
     }
 
-    /// The vectors again, if they are not in a directory.
+    /// The vectors as they were collected; they have no directory.
     pub(crate) fn into_collected(self) -> Collected {
         let Self { index, dims, epsilon, ids, carried, copies, stamps } = self;
         let Index::Rows(coordinates) = index else { unreachable!("a directory is kept") };
@@ -146,13 +148,13 @@ impl Built {
         &self.coordinates()[vector * self.dims..][..self.dims]
     }
 
-    /// The stamps of the first and the last row of a vector of a stream.
+    /// For a stream: the stamps of the first and the last row of a vector.
     pub(crate) fn stamps_of(&self, vector: u32) -> [u64; 2] {
         let rows = self.rows(&vector);
         [rows[0], rows[rows.len() - 1]].map(|row| self.stamps[row as usize])
     }
 
-    /// Bytes, with those of the directory if they have one.
+    /// Bytes of the vectors, their ids and columns, and of the directory if there is a directory.
     pub(crate) fn bytes(&self) -> usize {
         let Self { ids, carried, copies, stamps, dims, .. } = self;
         let directory =
@@ -172,7 +174,7 @@ pub(crate) struct Sides {
     pub(crate) left: Arc<Built>,
     /// `None` if the left vectors are joined with themselves.
     pub(crate) right: Option<Arc<Built>>,
-    /// Whether each right vector is looked up, until it has a partner.
+    /// Whether each right vector is looked up until it has a partner.
     pub(crate) are_looked_up: bool,
 }
 
@@ -187,15 +189,15 @@ impl Sides {
         self.right.as_ref().unwrap_or(&self.left)
     }
 
-    /// Rows of the two vectors of a pair.
+    /// Number of rows of each of the two vectors of a pair.
     pub(crate) fn counts(&self, pair: &Pair) -> [u32; 2] {
         let [left, right] = [(&*self.left, &pair.left), (self.right(), &pair.right)]
             .map(|(side, vector)| as_row(side.rows(vector).len()));
         [left, right]
     }
 
-    /// Pairs of rows of two vectors of a stream, of which the left one is in the window of the
-    /// right one.
+    /// Number of pairs of rows of two vectors of a stream whose left row is in the window of the
+    /// right row.
     pub(crate) fn pairs_within(&self, pair: &Pair, window: Extent) -> u64 {
         let (left, right) = (&*self.left, self.right());
         let lefts = left.rows(&pair.left);

@@ -1,11 +1,13 @@
 //! Copies of vectors: equal ones are joined once.
 //!
-//! Of n copies, each is a partner of all others, so that a join which looks at pairs takes n² steps
-//! for an answer that arithmetic gives: n (n - 1) / 2 pairs, and n - 1 partners each. So where each
-//! pair is not asked for, the different vectors are joined, and each counts as often as it came.
+//! Each copy of a vector is a partner of all other copies, so that a join which visits pairs takes
+//! n² steps for n copies. Arithmetic gives the answer at once: n (n - 1) / 2 pairs, and n - 1
+//! partners of each copy. So if the output does not list each pair, only the distinct vectors are
+//! joined, and each distinct vector counts as often as it occurs.
 //!
-//! Most data has few copies, and finding them reads all vectors. A random sample decides whether
-//! that pays: groups that are large enough to make a join slow have several vectors in it.
+//! Most data has few copies, and finding copies reads all vectors. A random sample decides whether
+//! the search pays: a group of copies that is large enough to make a join slow has several vectors
+//! in the sample.
 
 use hashbrown::HashTable;
 use trommel_kernels::sieve::split_mix;
@@ -13,36 +15,38 @@ use trommel_kernels::sieve::split_mix;
 use crate::epsilon_join::parameters::tuning::Tuning;
 use crate::shared::names::secret::random_seed;
 
-/// Vectors of a part of a stream for each one of the sample, and least vectors of the sample: of a
-/// micro-batch of 4,096, a group of 150 has about 9 in the sample, and smaller ones make few pairs.
+/// Vectors of a part of a stream for each vector of the sample, and minimum size of the sample. In
+/// a micro-batch of 4,096 vectors, a group of 150 copies has about 9 vectors in the sample, and
+/// smaller groups make few pairs.
 const STREAM_SHARE: usize = 32;
 const STREAM_SAMPLE_MIN: usize = 256;
 
-/// The vectors of an input, by number of the different ones in the order in which they came first.
+/// The copies among the rows of an input. Distinct vectors are numbered in the order of their first
+/// rows.
 #[derive(Debug)]
 pub(crate) struct Copies {
-    /// Per row: number of its vector.
+    /// For each row: the number of its vector.
     numbers: Vec<u32>,
     /// The rows of each vector, ascending, one vector after the other.
     rows: Vec<u32>,
-    /// Per different vector: the end of its rows.
+    /// For each distinct vector: the end of its rows.
     ends: Vec<u32>,
 }
 
-/// Bytes of the copies of `rows` vectors while they are looked for, at most: their numbers, their
-/// rows, first rows and ends, and a hash table that has just grown, beside the one before it.
+/// Maximum bytes for finding the copies among `rows` vectors: numbers, rows, first rows and ends,
+/// and a hash table that has just grown, together with the table before the growth.
 pub(crate) fn copies_bytes(rows: usize) -> usize {
     rows.saturating_mul(12 * size_of::<u32>())
 }
 
 impl Copies {
-    /// Whether a sample of the vectors has enough copies that joining them once pays.
+    /// Whether a sample of the vectors has so many copies that joining equal vectors once pays.
     pub(crate) fn pay(coordinates: &[f32], dims: usize, tuning: &Tuning) -> bool {
         Self::pay_by(coordinates, dims, tuning.copies_sampled, tuning.copies_min)
     }
 
-    /// As [`Self::pay`], for a part of a stream, by a smaller sample: parts are merged, and looked
-    /// at each time.
+    /// As [`Self::pay`], for a part of a stream. The sample is smaller because parts are merged and
+    /// each merge takes a new sample.
     pub(crate) fn pay_in_stream(coordinates: &[f32], dims: usize, tuning: &Tuning) -> bool {
         let share = coordinates.len() / dims / STREAM_SHARE;
         let sampled = share.max(STREAM_SAMPLE_MIN).min(tuning.copies_sampled);
@@ -57,7 +61,7 @@ impl Copies {
         let (seed, sampled) = (random_seed(), rows.min(sampled));
         let row = |draw: usize| match sampled < rows {
             false => draw,
-            // Nobody who chooses the vectors knows which ones are looked at.
+            // The seed is random, so nobody who chooses the vectors can know the sample.
             true => usize::try_from(split_mix(seed, draw as u64) % rows as u64).unwrap_or(0),
         };
         let mut rows: Vec<usize> = (0..sampled).map(row).collect();
@@ -69,7 +73,7 @@ impl Copies {
         drawn - new >= copies_min
     }
 
-    /// Pairs of equal vectors.
+    /// Number of pairs of equal vectors.
     pub(crate) fn pairs_among(coordinates: &[f32], dims: usize) -> u64 {
         let rows = coordinates.len() / dims;
         let mut different = Different::new(coordinates, dims, random_seed());
@@ -92,9 +96,10 @@ impl Copies {
         Self::of_numbers(numbers, different)
     }
 
-    /// The copies among the rows of `parts`, one part after the other, if there are some in a part,
-    /// or enough in a sample: the copies of each part, or its rows. `coordinates` has the vectors
-    /// of the parts that are joined, and then each vector once.
+    /// The copies among the rows of `parts`, one part after the other; `None` unless a part has
+    /// copies or a sample has enough copies. A part is given by its copies, if the part has copies,
+    /// and its number of rows. `coordinates` has the joined vectors of all parts, and afterwards
+    /// each distinct vector once.
     pub(crate) fn joined<'a>(
         parts: impl Iterator<Item = (Option<&'a Self>, usize)> + Clone,
         coordinates: &mut Vec<f32>,
@@ -122,13 +127,15 @@ impl Copies {
         Some(Self::of_numbers(numbers, different))
     }
 
-    /// The copies of rows with these numbers of their vectors, of which there are `different` ones.
+    /// The copies of rows whose vectors have these `numbers`; there are `different` distinct
+    /// vectors.
     fn of_numbers(numbers: Vec<u32>, different: usize) -> Self {
         let mut ends = vec![0_u32; different];
         numbers.iter().for_each(|&number| ends[number as usize] += 1);
         let mut begin = 0;
         for end in &mut ends {
-            // The begin of each vector, which becomes its end as its rows are written.
+            // The value is first the begin of the vector's rows, and becomes the end while the rows
+            // are written.
             begin += std::mem::replace(end, begin);
         }
         let mut rows = vec![0; numbers.len()];
@@ -140,7 +147,7 @@ impl Copies {
         Self { numbers, rows, ends }
     }
 
-    /// Number of different vectors.
+    /// Number of distinct vectors.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -156,7 +163,7 @@ impl Copies {
         &self.rows[begin as usize..self.ends[number] as usize]
     }
 
-    /// Whether no earlier row has the vector of this one.
+    /// Whether no earlier row has the vector of `row`.
     pub(crate) fn is_first(&self, row: usize) -> bool {
         self.rows(self.number(row))[0] as usize == row
     }
@@ -177,8 +184,8 @@ impl Copies {
     }
 }
 
-/// The number of the vector of each row, and of the different vectors. Leaves each of these once in
-/// `coordinates`.
+/// The number of the vector of each row, and the count of distinct vectors. Leaves each distinct
+/// vector once in `coordinates`.
 fn numbered(coordinates: &mut Vec<f32>, dims: usize) -> (Vec<u32>, usize) {
     let rows = coordinates.len() / dims;
     let mut different = Different::new(coordinates, dims, random_seed());
@@ -199,12 +206,12 @@ fn numbered(coordinates: &mut Vec<f32>, dims: usize) -> (Vec<u32>, usize) {
     (numbers, firsts.len())
 }
 
-/// The different ones among rows of coordinates.
+/// The distinct vectors among rows of coordinates.
 struct Different<'a> {
     coordinates: &'a [f32],
     dims: usize,
     seed: u64,
-    /// Row of each different vector, and its number.
+    /// First row of each distinct vector, and the number of that vector.
     table: HashTable<(u32, u32)>,
 }
 
@@ -218,7 +225,8 @@ impl<'a> Different<'a> {
         let Self { coordinates, dims, seed, table } = self;
         let vector = |row: usize| &coordinates[row * *dims..][..*dims];
         let hash = |row: usize| {
-            // Zeros of both signs are equal, and all coordinates are finite.
+            // Adding 0 gives zeros of both signs equal bits. No coordinate is NaN, because all
+            // coordinates are finite.
             let bits = vector(row).iter().map(|x| (x + 0.0).to_bits());
             bits.fold(*seed, |hash, bits| split_mix(hash, u64::from(bits)))
         };
@@ -257,7 +265,7 @@ mod tests {
     fn copies_of_parts_are_those_of_all_rows() {
         let tuning = Tuning::default();
         let row = |row: u16| [f32::from(row % 17 * (row % 17) % 11), 1.0];
-        // Parts whose copies are joined once, and one that has its rows.
+        // Two parts whose copies are joined once, and one part without copies.
         let parts = [0..40, 40..47, 47..300].map(|rows| {
             let mut coordinates = rows.clone().flat_map(row).collect::<Vec<f32>>();
             let copies = (rows.len() > 7).then(|| Copies::group(&mut coordinates, 2));

@@ -1,8 +1,8 @@
 //! Crowds: vectors with many partners, of which an output of first ones needs one.
 //!
-//! n vectors within epsilon of each other are n² / 2 pairs. So where a sample has many, each vector
-//! is looked up until an earlier partner is found. Where vectors have few, it is faster to find
-//! each pair once.
+//! n vectors within epsilon of each other are n² / 2 pairs. So if the vectors of a sample have many
+//! partners, each vector is looked up until an earlier partner is found. If vectors have few
+//! partners, finding each pair once is faster.
 
 use trommel_kernels::sieve::split_mix;
 use trommel_kernels::vectors::square;
@@ -12,7 +12,8 @@ use crate::shared::names::secret::random_seed;
 
 /// Vectors of the sample.
 const SAMPLED: u64 = 256;
-/// Coordinates of the vectors that each of them is compared with, and maximum vectors.
+/// Number of coordinates that each vector of the sample is compared with, and maximum number of
+/// vectors.
 const COMPARED_NUMBERS: u64 = 1 << 15;
 const COMPARED_MAX: u64 = 1 << 11;
 
@@ -23,7 +24,7 @@ pub(crate) fn are_crowded(rules: &Rules, coordinates: &[f32], dims: usize) -> bo
     if rows <= enough {
         return false;
     }
-    // Nobody who chooses the vectors knows which ones are looked at.
+    // The seed is random, so nobody who chooses the vectors can know the sample.
     let vector = |draw: u64| {
         let row = usize::try_from(split_mix(seed, draw) % rows).unwrap_or(0);
         &coordinates[row * dims..][..dims]

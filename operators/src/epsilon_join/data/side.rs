@@ -20,7 +20,7 @@ use crate::shared::rejected::BadRows;
 /// Maximum vectors of an input.
 pub(crate) const VECTORS_MAX: usize = Directory::POINTS_MAX;
 
-/// Uses of the memory, as messages say them.
+/// Names of the memory in errors.
 const VECTORS: &str = "the vectors";
 const CARRIED: &str = "the carried columns";
 
@@ -32,7 +32,7 @@ pub(crate) struct VectorSource {
     pub(crate) carried: CarriedColumns,
 }
 
-/// Rows all of which are joined.
+/// Rows of a batch that are all joined.
 #[derive(Debug)]
 pub(crate) struct VectorBatch {
     ids: ScalarBuffer<u32>,
@@ -48,7 +48,7 @@ impl VectorBatch {
         self.ids.len()
     }
 
-    /// Bytes that its rows take in a [`Side`], with stamps.
+    /// Bytes that the rows take in a [`Side`], with stamps.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&self.coordinates[..])
             + size_of_val(&self.ids[..])
@@ -56,7 +56,7 @@ impl VectorBatch {
             + self.carried.as_ref().map_or(0, RecordBatch::get_array_memory_size)
     }
 
-    /// A part of it.
+    /// The `len` rows from `begin` on.
     pub(crate) fn slice(&self, begin: usize, len: usize) -> Self {
         let dims = self.dims;
         Self {
@@ -107,7 +107,7 @@ impl Side {
     /// The rows of a batch that are joined.
     ///
     /// # Errors
-    /// If a row cannot be used and the run ends with it.
+    /// If a row cannot be used and the action for such rows is to end the run.
     pub(crate) fn accept(
         &mut self,
         isa: Isa,
@@ -128,8 +128,8 @@ impl Side {
         })
     }
 
-    /// Takes the vectors that have been added since the last call, with `stamps`. All of them have
-    /// been taken of `budget`.
+    /// Takes the vectors that have been added since the last call, with `stamps`. Their bytes have
+    /// been taken from `budget`.
     ///
     /// # Errors
     /// If there is no room to put the carried columns together.
@@ -151,7 +151,8 @@ impl Side {
                 let carried = std::mem::take(&mut self.carried);
                 let batch_bytes = tuning.carried_batch_bytes;
                 let bytes: usize = carried.iter().map(RecordBatch::get_array_memory_size).sum();
-                // A single batch stays as it is; others are copied, up to this many bytes at once.
+                // A single batch stays as it is; several batches are copied, up to `batch_bytes`
+                // bytes at once.
                 let copied = if carried.len() > 1 { bytes.min(batch_bytes) } else { 0 };
                 budget.reserve(CARRIED, copied)?;
                 Some(CarriedRows::new(self.source.carried.schema(), carried, batch_bytes)?)
@@ -161,10 +162,10 @@ impl Side {
         Ok(Collected { coordinates, dims, epsilon, ids, carried, copies, has_directory, stamps })
     }
 
-    /// Adds rows all of which are joined.
+    /// Adds the rows of `batch`.
     ///
     /// # Errors
-    /// If there is no room for them.
+    /// If there is no room for the rows.
     pub(crate) fn append(
         &mut self,
         batch: VectorBatch,

@@ -23,7 +23,7 @@ use crate::shared::sets::lists;
 /// Types of vectors, for messages.
 const EXPECTED: &str = "a list of 1 to 4,096 numbers, or a number for each coordinate";
 
-/// Columns that vectors come from.
+/// Columns that hold the vectors.
 #[derive(Debug, Clone)]
 enum Form {
     /// A list of coordinates.
@@ -36,16 +36,18 @@ enum Form {
 #[derive(Debug, Clone)]
 pub(crate) struct VectorInput {
     form: Form,
-    /// Coordinates of each vector, once that is known.
+    /// Number of coordinates of each vector, once that number is known.
     dims: Option<usize>,
 }
 
 impl VectorInput {
-    /// The vectors `names` of each of `inputs`, which have `dims` coordinates if that is given.
-    /// Inputs with as many coordinates as others tell them.
+    /// The vectors `names` of each of `inputs`, with `dims` coordinates if `dims` is given. All
+    /// inputs have the same number of coordinates, so the type of one input gives the number for
+    /// all inputs.
     ///
     /// # Errors
-    /// If an input has no such columns, or they are no numbers; or if vectors differ in length.
+    /// If an input has no such columns, if the columns do not hold numbers, or if vectors differ in
+    /// length.
     pub(crate) fn bind(
         inputs: &[SchemaRef],
         names: &Names,
@@ -73,14 +75,14 @@ impl VectorInput {
         Ok(bound)
     }
 
-    /// Coordinates of each vector, if that is known.
+    /// Number of coordinates of each vector, if that number is known.
     pub(crate) fn dims(&self) -> Option<usize> {
         self.dims
     }
 
-    /// The coordinates of the vectors of a batch, one vector after the other; those of a row with a
-    /// fault are any. The first vector without a fault says how many coordinates each has, unless
-    /// the type has said so.
+    /// The coordinates of the vectors of a batch, one vector after the other. A row with a fault
+    /// has arbitrary coordinates. The first vector without a fault sets the number of coordinates,
+    /// unless the type has set that number.
     ///
     /// # Errors
     /// If the lists of a batch are too long for a column.
@@ -138,7 +140,8 @@ impl VectorInput {
         let values = to_floats(vectors.values())?;
         let place = |end: i32| usize::try_from(end).expect("offsets are not negative");
         let ends = vectors.value_offsets().windows(2).map(|ends| place(ends[0])..place(ends[1]));
-        // Whether the places of the coordinates follow from the numbers of the rows.
+        // Whether each row has exactly `dims` coordinates, so that the values can be used without a
+        // copy.
         let mut is_dense = true;
         for (row, range) in ends.clone().enumerate() {
             let found = range.len();
@@ -164,14 +167,14 @@ impl VectorInput {
             is_dense &= !faults.has(row);
         }
         let Some(dims) = self.dims else {
-            // No vector that could be joined has come yet.
+            // No vector that can be joined has arrived yet, so the values do not matter.
             return Ok(vec![0.0; vectors.len()].into());
         };
         note_faults(isa, &values, ends.clone().enumerate(), name, faults);
         if is_dense {
             return Ok(values.values().clone());
         }
-        // Each vector has its place, also one with a fault.
+        // Each row has a place of `dims` coordinates, even a row with a fault.
         let mut coordinates = vec![0.0; dims * vectors.len()];
         for ((row, range), to) in ends.enumerate().zip(coordinates.chunks_exact_mut(dims)) {
             if !faults.has(row) {
@@ -196,7 +199,7 @@ fn note_faults(
     }
 }
 
-/// As [`note_faults`], of one vector.
+/// As [`note_faults`], for one vector.
 fn note_fault(
     isa: Isa,
     values: &Float32Array,
@@ -221,7 +224,8 @@ fn not_finite(coordinate: usize, value: f32) -> String {
     format!("coordinate {coordinate} of the vector is {value}; expected finite numbers")
 }
 
-/// The columns `names` of an input, and the coordinates of a vector if their types say so.
+/// The columns `names` of an input, and the number of coordinates of a vector if the types set that
+/// number.
 fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>), BindError> {
     let names = names.as_slice();
     if names.is_empty() || names.len() > DIMS_MAX as usize {
@@ -248,7 +252,8 @@ fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>),
     Ok((Form::Coordinates(columns), Some(dims)))
 }
 
-/// The length of the vectors of a type, if the type says so; `None` if it is no type of vectors.
+/// The length of the vectors of a type: `Some(None)` if the type does not set a length; `None` if
+/// the type is not a type of vectors.
 fn coordinates_of(kind: &DataType) -> Option<Option<usize>> {
     let (item, dims) = match kind {
         DataType::FixedSizeList(item, dims) => {
@@ -295,7 +300,7 @@ mod tests {
     use super::*;
     use crate::shared::rejected::{BadRows, OnError};
 
-    /// The coordinates of the vectors with the rows that have none, and the length of a vector.
+    /// The coordinates of the vectors, the rows with a fault, and the length of a vector.
     type Read = (Vec<f32>, Vec<usize>, Option<usize>);
 
     fn read(
@@ -373,7 +378,7 @@ mod tests {
         assert!(error.contains("a number for each coordinate"), "{error}");
         let error = read("y", Some(3), OnError::Skip).unwrap_err();
         assert!(error.contains("vectors of 2 coordinates, beside 3"), "{error}");
-        // An expression without a value is a fault, and no value is taken for it.
+        // An expression without a value is a fault, and no value replaces the missing value.
         let (found, bad, _) =
             read("(case y > 0 when true then 'a' else '7' end)::float", None, OnError::Skip)
                 .unwrap();

@@ -16,12 +16,12 @@ use crate::wave::{Access, DeviceChoice, Estimate};
 
 /// Dimensions up to which a directory is faster on a device than products of all vectors.
 const DIRECTORY_DIMS_MAX: usize = 16;
-/// Bytes of a store, at most, which are sent in a second or two.
+/// Maximum bytes of a store; these bytes are sent in a second or two.
 const STORE_BYTES_MAX: usize = 1 << 33;
-/// Numbers of the right vectors of a nested loop, at most, which a warp compares in less than a
+/// Maximum coordinates of the right vectors of a nested loop; a warp compares these in less than a
 /// second.
 const LOOP_NUMBERS_MAX: usize = 1 << 28;
-/// Blocks of a side, at most.
+/// Maximum blocks of a side.
 const SIDE_BLOCKS_MAX: usize = 256;
 
 /// Methods of a device for vectors of `dims` dimensions, the fastest first.
@@ -43,12 +43,12 @@ pub(crate) fn has_method(algorithm: EpsilonAlgorithm, dims: usize) -> bool {
     !methods(algorithm, dims).is_empty()
 }
 
-/// Whether a device is to join vectors whatever that costs.
+/// Whether a device is to join vectors at any cost.
 pub(crate) fn is_asked_for(choice: &mut DeviceChoice) -> bool {
     choice.is_asked_for() && !matches!(choice.open(), Access::Missing)
 }
 
-/// How a device is to join vectors, if it is not the CPU.
+/// The way in which a device is to join vectors; `None` if the CPU joins the vectors.
 pub(crate) fn choose(
     choice: &mut DeviceChoice,
     rules: &Rules,
@@ -60,13 +60,13 @@ pub(crate) fn choose(
         device_ns: cost::on_device(method, shape),
         ..Estimate::on_cpu(cost::on_cpu(rules, shape))
     };
-    // Asked before the device is opened.
+    // The question comes before the device is opened, because opening costs time.
     if !choice.may_pay(&work(first)) {
         return None;
     }
     match choice.open() {
         Access::Missing => None,
-        // The kernel meets the same reason and tells it.
+        // The kernel meets the same reason and reports it.
         Access::Refused => Some(smallest(first)),
         Access::Open(gpu, free) => {
             let is_there = |method: &&Method| method.is_available(gpu.properties());
@@ -80,8 +80,8 @@ pub(crate) fn choose(
     }
 }
 
-/// The plan with the largest blocks that the `free` bytes of a device allow; the smallest plan as
-/// an error, if that does not fit: with `cuda`, its failure says what is missing.
+/// The plan with the largest blocks that the `free` bytes of a device allow; if no plan fits, the
+/// smallest plan as an error: with `cuda`, the failure of that plan tells the missing memory.
 fn plan_within(
     free: usize,
     method: Method,
@@ -91,7 +91,7 @@ fn plan_within(
     // Some of the memory is left to the driver.
     let free = free / 10 * 9;
     let longest = shape.left.max(shape.right.unwrap_or(0));
-    // Smaller blocks would be too many.
+    // Smaller blocks would exceed the maximum number of blocks.
     let least = longest.div_ceil(SIDE_BLOCKS_MAX).next_power_of_two().trailing_zeros();
     let most = longest.next_power_of_two().trailing_zeros().min(rules.tuning.block_shift_max);
     let mut plans = (least..=most.max(least)).rev().map(|shift| plan(method, shape, shift));
@@ -124,10 +124,10 @@ fn plan(method: Method, shape: &Shape, shift: u32) -> DevicePlan {
     let is_tiled = method == Method::Tiles;
     let (store_len, stores) = match (is_one, is_tiled, shape.right) {
         (true, true, None) => (left, 1),
-        // A block that is put into four needs both.
+        // A block that is split into four needs two stores.
         (true, false, _) => (left.max(right), 2),
         (true, true, Some(_)) => (left + right, 1),
-        // One more than a block needs.
+        // One store more than a block needs.
         (false, false, _) => (left.max(right), 3),
         (false, true, None) => (2 * left, 2),
         (false, true, Some(_)) => (left + right, 2),

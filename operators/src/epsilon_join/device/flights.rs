@@ -7,9 +7,9 @@
 //!      └────────────── units whose pairs found no room ◄──────┘
 //! ```
 //!
-//! A block is several flights, whose pairs are collected until the last one has landed. Two blocks
-//! are under way at a time, so that the vectors of the next one are sent meanwhile. A block whose
-//! pairs are too many to be collected is given up.
+//! A block takes several flights, whose pairs are collected until the last flight has landed. Two
+//! blocks are under way at a time, so that the vectors of the next block are sent meanwhile. A
+//! block with too many pairs to be collected is given up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ use crate::wave::{DeviceSession, Landed, OnDevice, whole};
 pub(crate) const BLOCKS: usize = 2;
 /// Parts of blocks in flight.
 const SLOTS: usize = 3;
-/// Pairs of a block that are collected, at least.
+/// Number of pairs for which each block has room at least.
 const FOUND_MIN: usize = 1 << 20;
-/// Modelled time of a part, so that an end of the run does not wait for long.
+/// Modelled time of a part: a short time, so that the end of the run does not wait for long.
 const PART_NS: f64 = 1e8;
 
 /// Opens a device for blocks of a join.
@@ -85,7 +85,7 @@ fn job_of(chunk: &EpsilonChunk) -> &DeviceJob {
 pub(crate) struct JoinFlights {
     device: Device,
     open: OpenFlights,
-    /// Missing until the first block.
+    /// `None` until the first block.
     running: Option<Running>,
 }
 
@@ -97,9 +97,9 @@ struct Running {
     policy: Policy,
     epsilon: f64,
     blocks: VecDeque<Flying>,
-    /// Number of the first of them.
+    /// Number of the first block in `blocks`.
     first: usize,
-    /// Number of the block of each flight, the first flight first.
+    /// Number of the block of each flight, in the order of the flights.
     order: VecDeque<usize>,
 }
 
@@ -141,12 +141,12 @@ impl Running {
         Ok(())
     }
 
-    /// Starts flights of the first blocks first, while there are slots.
+    /// Starts flights while there are slots, in the order of the blocks.
     fn start(&mut self) -> Result<(), DeviceError> {
         let Self { flights, blocks, first, order, .. } = self;
         for (place, block) in blocks.iter_mut().enumerate() {
             while !block.units.is_empty() && flights.has_room() {
-                // The rest waits for the next slot.
+                // The remaining units wait for the next slot.
                 let rest = block.units.split_off(block.units.len().min(block.part));
                 let job = JoinJob {
                     units: &block.units,
@@ -202,7 +202,7 @@ impl Flying {
         self.units.is_empty() && self.flights == 0
     }
 
-    /// Adds the cost of a flight that has landed; a block that is given up needs no more of them.
+    /// Adds the cost of a flight that has landed; a block that is given up needs no more flights.
     fn land(&mut self, landed: Landed) {
         self.flights -= 1;
         if matches!(self.found.outcome, Outcome::Full) {
@@ -224,7 +224,7 @@ struct Found {
     asked: Answer,
     /// First rows of both sides.
     first: [usize; 2],
-    /// Left rows of the store, if both sides are in one.
+    /// Number of left rows in the store, if both sides are in one store.
     split: Option<usize>,
     room: usize,
     outcome: Outcome,
@@ -243,10 +243,12 @@ impl Found {
                 (Answer::Partners, Outcome::Partners([vec![0; left], vec![0; right]]))
             }
         };
-        // Pairs of one side have to be told from the others.
+        // The store also yields pairs within one side, so the host needs all pairs to tell these
+        // pairs from pairs across the sides.
         let asked = if split.is_some() { Answer::Pairs } else { asked };
         let first = [0, 1].map(|side| job.rows[side].start);
-        // Half of the bytes of the vectors, if these are many.
+        // The room is a quarter of the bytes of the vectors if there are many vectors; with the
+        // spare capacity of the growing list, the pairs take up to half of these bytes.
         let numbers = (job.sides.left.len() + job.sides.right().len()) * job.sides.left.dims;
         let room = open.tuning.device_found.min((numbers / 16).max(FOUND_MIN));
         Self { asked, first, split, room, outcome }
@@ -255,7 +257,7 @@ impl Found {
     /// Takes the answer of a flight.
     fn read(&mut self, slot: &Slot<VectorJoin>) {
         match (self.asked, &mut self.outcome) {
-            // Pairs as they are, by rows in the whole.
+            // Pairs are kept as they are, with rows numbered over the whole input.
             (_, Outcome::Pairs(pairs)) if self.split.is_none() => {
                 let more = slot.pairs();
                 if pairs.len() + more.len() > self.room {
@@ -279,12 +281,13 @@ impl Found {
                 for pair in slot.pairs() {
                     let [left, right] = [pair.left as usize, pair.right as usize];
                     match self.split {
-                        // Rows of one side, or of a side in each store.
+                        // One store with rows that join themselves, or a store for each side: each
+                        // pair counts.
                         None => self.take([left, right], pair.square),
                         Some(split) if left < split && split <= right => {
                             self.take([left, right - split], pair.square);
                         }
-                        // Two rows of one side, which are in another block.
+                        // Two rows of one side: another block has that pair.
                         Some(_) => {}
                     }
                 }

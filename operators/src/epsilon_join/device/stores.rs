@@ -1,8 +1,8 @@
 //! Blocks of vectors in the memory of a device.
 //!
-//! A block is sent when a job first needs it, and stays until its store is wanted for another one
-//! and no job in flight uses it. With a store more than a job needs, the next block is sent while
-//! the device works.
+//! A block is sent when a job first needs it, and stays until another block needs the store and no
+//! job in flight uses the block. If there is one store more than a job needs, the next block is
+//! sent while the device works.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::epsilon_join::data::built::Sides;
 use crate::epsilon_join::plan::job::DeviceJob;
 use crate::wave::{Resident, Wanted};
 
-/// Rows in a store: of the left side, then of the right one.
+/// Rows in a store: rows of the left side, then rows of the right side.
 pub(crate) type StoredRows = [Range<usize>; 2];
 
-/// The stores that a job needs, the left one first.
+/// The stores that a job needs, the left store first.
 pub(crate) fn stores_of(job: &DeviceJob) -> Vec<StoredRows> {
     let [left, right] = job.rows.clone();
     if job.is_within() {
@@ -27,7 +27,8 @@ pub(crate) fn stores_of(job: &DeviceJob) -> Vec<StoredRows> {
     if job.is_across() {
         return vec![[left, right]];
     }
-    // Both sides of one input are in stores of the same kind.
+    // If there is one input, both stores have rows of the left side, so that a store can serve as
+    // either side.
     let right = if job.sides.right.is_none() { [right, 0..0] } else { [0..0, right] };
     vec![[left, 0..0], right]
 }
@@ -43,13 +44,13 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Up to `most` stores, which are made when they are needed.
+    /// Up to `most` stores. A store is made when it is first needed.
     pub(crate) fn new(device: &Device, limits: VectorLimits, most: usize, epsilon: f64) -> Self {
         let memory = Memory::new(device, limits.bytes().saturating_mul(most), 0);
         Self { memory, limits, epsilon, stores: Resident::new(most) }
     }
 
-    /// Whether there is a store for each of `wanted` that is not there, beside those in use.
+    /// Whether each missing block of `wanted` has a store that no job in flight uses.
     pub(crate) fn have_room(&self, wanted: &[StoredRows]) -> bool {
         self.stores.has_room(&as_wanted(wanted))
     }

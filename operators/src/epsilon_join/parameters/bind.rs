@@ -74,7 +74,7 @@ impl OperatorSpec for EpsilonJoin {
         let device_memory_max = self.device_memory_max.unwrap_or(usize::MAX);
         let rules =
             Rules { epsilon, output, algorithm, isa, kernels, memory, device_memory_max, tuning };
-        // A null is no vector that could be left out unseen.
+        // A null vector is a fault: `on_error` decides, and the default is an error.
         let bad = BadRows::new(Some(on_error.unwrap_or_default()), inputs.len());
         let mut sides: Vec<Side> =
             (0..).zip(sources).map(|(input, source)| Side::new(source, input)).collect();
@@ -129,7 +129,7 @@ impl EpsilonJoin {
         mistakes.check(self.check_output(inputs.len()));
         let device = mistakes.check(self.place(sources.as_deref()));
         mistakes.check(self.check_ranges());
-        // Where a state is out of place, its files do not matter.
+        // If the join cannot have a state, faults of its files are not reported.
         let has_state = mistakes.check(self.check_state(sources.as_deref()));
         let file = has_state.and_then(|()| mistakes.check(self.file()));
         let state = has_state.and_then(|()| mistakes.check(self.state()));
@@ -171,7 +171,7 @@ impl EpsilonJoin {
         }
     }
 
-    /// The file that the state is written to.
+    /// The file for the state.
     fn file(&self) -> Result<Option<SnapshotFile>, BindError> {
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();
         file.map_err(|error| blame("snapshot", error))
@@ -184,7 +184,8 @@ impl EpsilonJoin {
         state.transpose().map_err(|error: SnapshotFileError| blame("restore", error))
     }
 
-    /// Refuses the state of a join that has none, or that a state cannot hold.
+    /// Refuses the parameters of a state if the join has no state, or if a state cannot hold the
+    /// join's data.
     fn check_state(&self, sources: Option<&[VectorSource]>) -> Result<(), BindError> {
         let parameters = [("restore", &self.restore), ("snapshot", &self.snapshot)];
         for (parameter, path) in parameters {
@@ -237,7 +238,8 @@ impl EpsilonJoin {
         Ok(columns.map(source).collect())
     }
 
-    /// The device, if it may be used for the vectors of `sources`, as far as these are known.
+    /// The device, if the device can join the vectors of `sources`, as far as the sources are
+    /// known.
     fn place(&self, sources: Option<&[VectorSource]>) -> Result<Device, BindError> {
         let dims = sources.and_then(|sources| sources[0].vectors.dims());
         let device = self.device;

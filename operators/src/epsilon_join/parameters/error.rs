@@ -13,10 +13,10 @@ pub enum EpsilonJoinError {
     Lengths {
         /// Coordinates of the vectors of the first input.
         left: usize,
-        /// Those of the second input.
+        /// Coordinates of the vectors of the second input.
         right: usize,
     },
-    /// There are more vectors than numbers for them.
+    /// An input has more vectors than a join can number.
     #[error("input {input} has more than {most} vectors")]
     TooManyVectors {
         /// Number of the input, from 1.

@@ -23,7 +23,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether equal vectors may be joined once, since each pair is not asked for.
+    /// Whether equal vectors may be joined once, because the output does not list each pair.
     pub(crate) fn may_join_copies_once(&self) -> bool {
         self.output != EpsilonOutput::Pairs
     }

@@ -11,21 +11,22 @@ pub(crate) struct Tuning {
     pub(crate) chunk_parts: usize,
     /// Rows of a block of a nested loop.
     pub(crate) block_rows: usize,
-    /// Shift of the rows of a block on a device, at most: 2^27 vectors are an input.
+    /// Maximum shift of a block on a device; an input has at most 2^27 vectors.
     pub(crate) block_shift_max: u32,
     /// Maximum units of a part of a block in flight.
     pub(crate) device_units: usize,
     /// Room for the pairs of a part.
     pub(crate) device_pairs: usize,
-    /// Maximum pairs of a block, if the vectors have as many numbers; a block of more is put into
-    /// four.
+    /// Maximum pairs of a block, if the inputs are large enough; a block with more pairs is split
+    /// into four.
     pub(crate) device_found: usize,
     pub(crate) device_price: DevicePrice,
-    /// Vectors of the sample that is looked at for copies.
+    /// Vectors of the sample that is searched for copies.
     pub(crate) copies_sampled: usize,
-    /// Copies in the sample from which on equal vectors are joined once.
+    /// Number of copies in the sample from which on equal vectors are joined once.
     pub(crate) copies_min: usize,
-    /// Mean partners of a vector from which on `first` looks for one of each.
+    /// Mean number of partners of a vector from which on the output `first` looks each vector up
+    /// until it has one partner.
     pub(crate) crowd: usize,
     /// Maximum vectors of a micro-batch of a stream.
     pub(crate) micro_batch: usize,
@@ -49,17 +50,18 @@ impl Default for Tuning {
             block_rows: 4_096,
             block_shift_max: 27,
             device_units: 1 << 16,
-            // 8 MiB, and 256 MiB.
+            // 8 MiB of pairs of a part, and 256 MiB of pairs of a block.
             device_pairs: 1 << 19,
             device_found: 1 << 24,
             device_price: DevicePrice::MEASURED,
-            // Of 100,000 vectors, a group of 500 has 20 in the sample.
+            // Among 100,000 vectors, a group of 500 copies has about 20 vectors in the sample.
             copies_sampled: 4_096,
             copies_min: 8,
-            // A vector is looked up in the time of about 100 pairs.
+            // A look-up of a vector takes the time of about 100 pairs.
             crowd: 128,
             micro_batch: 4_096,
-            // A millisecond. A vector is merged about six times, each time in three rounds.
+            // A task takes about a millisecond. A vector is merged about six times, each time in
+            // three rounds.
             merge_numbers: 1 << 17,
             merge_pace: 32,
             carried_batch_bytes: 64 << 20,

@@ -7,15 +7,16 @@
 //!         5         2  3  8          └──┴──┘      └──┘
 //! ```
 //!
-//! A block is a square of a power of two of rows, so that a place in it is two shifts. Blocks come
-//! by columns, which change their direction, so that most of them share rows with the one before.
-//! A block is found as a whole or not at all, and put into four when its pairs are too many. So it
-//! is known at each time which pairs have been found, and the CPU can find the others.
+//! A block is a square whose side is a power of two of rows, so that two shifts find the block of a
+//! pair. The blocks follow by columns, and each column runs in the opposite direction of the column
+//! before, so that most blocks share rows with the block before. The pairs of a block are found as
+//! a whole or not at all, and a block with too many pairs is split into four blocks. So the plan
+//! knows at each time which pairs have been found, and the CPU can find the remaining pairs.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-/// A block: 2^`shift` rows of each side, with numbers that are multiples of this.
+/// A block: 2^`shift` rows of each side. `left` and `right` count such groups of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Block {
     shift: u32,
@@ -24,7 +25,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// The parts of a quarter each.
+    /// The four quarters of the block.
     fn quarters(self) -> [Self; 4] {
         [[0, 0], [0, 1], [1, 0], [1, 1]].map(|[left, right]| Self {
             shift: self.shift - 1,
@@ -34,19 +35,19 @@ impl Block {
     }
 }
 
-/// The blocks of a join that are left, and those whose pairs have been found.
+/// The blocks of a join that are left, and the blocks whose pairs have been found.
 #[derive(Debug)]
 pub(crate) struct BlockPlan {
     /// Rows of each side.
     lens: [usize; 2],
     is_within: bool,
-    /// The next one last.
+    /// Blocks that are left; the next block is at the end.
     left: Vec<Block>,
     found: FoundBlocks,
 }
 
 impl BlockPlan {
-    /// A join of `left` rows with themselves, or with `right` ones, in blocks of 2^`shift` rows.
+    /// A join of `left` rows with themselves, or with `right` rows, in blocks of 2^`shift` rows.
     pub(crate) fn new(left: usize, right: Option<usize>, shift: u32) -> Self {
         let (lens, is_within) = ([left, right.unwrap_or(left)], right.is_none());
         let found = FoundBlocks::default();
@@ -91,9 +92,9 @@ impl BlockPlan {
         self.found.blocks.insert(block);
     }
 
-    /// Puts a block back in four parts.
+    /// Puts a block back as four blocks.
     pub(crate) fn split(&mut self, block: Block) {
-        // They come next, while their rows are still on the device.
+        // The four blocks come next, while their rows are still on the device.
         for part in block.quarters() {
             if self.has(part) {
                 self.left.push(part);
@@ -115,7 +116,7 @@ pub(crate) struct FoundBlocks {
 }
 
 impl FoundBlocks {
-    /// Whether the pair of two rows is of one of them.
+    /// Whether the pair of two rows belongs to a found block.
     pub(crate) fn contain(&self, left: u32, right: u32) -> bool {
         self.shifts.iter().any(|&shift| {
             let [left, right] = [left, right].map(|row| (row >> shift) as usize);
@@ -128,7 +129,7 @@ impl FoundBlocks {
 mod tests {
     use super::*;
 
-    /// Counts how often each pair is in a block, when every third block is put into four.
+    /// Counts how often each pair is in a block, while every third block is split into four.
     fn count(left: usize, right: Option<usize>, shift: u32) {
         let mut plan = BlockPlan::new(left, right, shift);
         let columns = right.unwrap_or(left);
@@ -152,7 +153,7 @@ mod tests {
         for (at, times) in seen.iter().enumerate() {
             let [left, row] = [at / columns, at % columns];
             let is_pair = right.is_some() || left <= row;
-            // Pairs below the diagonal are in blocks on it.
+            // Pairs below the diagonal occur only in blocks on the diagonal.
             assert!(*times == 1 || (!is_pair && *times == 0), "{left} {row} {times}");
             let [l, r] = [left, row].map(|row| u32::try_from(row).unwrap());
             assert_eq!(found.contain(l, r), *times == 1);

@@ -1,9 +1,9 @@
-//! Costs of a join on the CPU and on a GPU, in nanoseconds. They decide between the two, whose
-//! pairs are the same.
+//! Costs of a join on the CPU and on a GPU, in nanoseconds. The costs decide between the CPU and
+//! the GPU; both find the same pairs.
 //!
 //! Measured with about one pair for each vector (bench/reports/epsilon-join.md): on cores with
-//! AVX-512, and on an H200. The number of pairs is not known before; joins with more of them cost
-//! both more.
+//! AVX-512, and on an H200. The number of pairs is not known before the join; more pairs cost the
+//! CPU and the GPU more.
 
 use trommel_kernels::cuda::vectors::Method;
 
@@ -15,7 +15,7 @@ use crate::wave::SEND_NS_PER_BYTE;
 pub(crate) struct Shape {
     /// Vectors of the left input.
     pub(crate) left: usize,
-    /// Vectors of the right one; `None` if the left vectors are joined with themselves.
+    /// Vectors of the right input; `None` if the left vectors are joined with themselves.
     pub(crate) right: Option<usize>,
     pub(crate) dims: usize,
 }
@@ -35,18 +35,18 @@ impl Shape {
     }
 }
 
-/// A number of a vector in a directory that a core builds: 110 ns for 8 dimensions, 5.1 us for 384.
+/// Building a directory on a core, for each coordinate of a vector: 110 ns for 8 dimensions, 5.1 us
+/// for 384.
 const BUILD_NS: f64 = 13.6;
-/// The search of a directory by a core, for each of the dimensions of a vector up to a maximum: 340
-/// ns for 8 dimensions, 3.8 us for 384.
+/// Searching a directory on a core, for each coordinate of a vector up to a maximum of coordinates:
+/// 340 ns for 8 dimensions, 3.8 us for 384.
 const SEARCH_NS: f64 = 43.0;
 const SEARCH_DIMS_MAX: f64 = 88.0;
-/// The one kernel that finds principal components, for each dimension up to a maximum: about 0.12 s
-/// for 384 dimensions and 0.15 s for 784.
+/// Finding principal components, which one kernel does alone, for each dimension up to a maximum:
+/// about 0.12 s for 384 dimensions and 0.15 s for 784.
 const COMPONENTS_NS: f64 = 3e5;
 const COMPONENTS_DIMS_MAX: f64 = 512.0;
-/// A pair of a nested loop, and each of its dimensions: 0.139 ns for 2 dimensions. Products of more
-/// are added.
+/// A pair of a nested loop, and each dimension of the pair: 0.139 ns for 2 dimensions.
 const PAIR_NS: f64 = 0.1;
 const PAIR_DIM_NS: f64 = 0.02;
 
@@ -57,15 +57,16 @@ const PLAIN_DIMS_MAX: f64 = 16.0;
 const JOIN_NS: f64 = 2e7;
 /// A vector under boxes: 1.0 to 2.4 ns for 8 dimensions.
 const BOXED_NS: f64 = 2.4;
-/// A pair of vectors under tiles, and each of its dimensions: 0.24 ps for 64 dimensions, 0.30 for
-/// 128, 0.77 for 384.
+/// A pair of vectors under tiles, and each dimension of the pair: 0.24 ps for 64 dimensions, 0.30
+/// for 128, 0.77 for 384.
 const TILED_NS: f64 = 1.8e-4;
 const TILED_DIM_NS: f64 = 1.5e-6;
 /// A pair and dimension of a nested loop on a device: 1.6 ps for 8 dimensions.
 const LOOP_DIM_NS: f64 = 2e-4;
 
-/// Time of all kernels for a join, who share all of the work but the search for components. The
-/// time to collect vectors and to send rows is left out, as a device does not change it.
+/// Time of all kernels for a join. The kernels share all work except the search for components. The
+/// time for collecting vectors and sending rows is left out, because a device does not change that
+/// time.
 pub(crate) fn on_cpu(rules: &Rules, shape: &Shape) -> f64 {
     let (pairs, dims) = (shape.pairs() as f64, shape.dims as f64);
     let kernels = rules.kernels as f64;
@@ -79,7 +80,7 @@ pub(crate) fn on_cpu(rules: &Rules, shape: &Shape) -> f64 {
     shape.vectors() * (BUILD_NS * dims + search) / kernels + components
 }
 
-/// Time of a device for a join, with the way of the vectors there.
+/// Time of a device for a join, including the transfer of the vectors to the device.
 pub(crate) fn on_device(method: Method, shape: &Shape) -> f64 {
     let (pairs, dims) = (shape.pairs() as f64, shape.dims as f64);
     let work = match method {
@@ -127,7 +128,8 @@ mod tests {
         assert!(cpu < 120.0 && (70.0..80.0).contains(&loops), "{cpu} {loops}");
     }
 
-    /// None of these pays for 0.4 s to open a device: the cores took up to 0.35 s more than it.
+    /// None of these joins pays for the 0.4 s that opening a device takes: the cores took up to
+    /// 0.35 s more than the device.
     #[test]
     fn sixteen_cores_keep_the_joins_that_do_not_pay() {
         let boxed = [(300_000, 2), (1_000_000, 8), (10_000_000, 8)];

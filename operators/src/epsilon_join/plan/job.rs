@@ -9,7 +9,7 @@ use super::blocks::Block;
 use crate::epsilon_join::answer::found::{LaterRows, PartnerCounts};
 use crate::epsilon_join::data::built::Sides;
 
-/// How a device joins the vectors.
+/// The way in which a device joins the vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DevicePlan {
     pub(crate) method: Method,
@@ -24,7 +24,7 @@ pub(crate) struct DevicePlan {
 #[derive(Debug)]
 pub(crate) struct DeviceJob {
     pub(crate) block: Block,
-    /// Its rows of both sides.
+    /// The rows of both sides of the block.
     pub(crate) rows: [Range<usize>; 2],
     pub(crate) sides: Sides,
     pub(crate) plan: DevicePlan,
@@ -43,7 +43,7 @@ impl DeviceJob {
         if let Outcome::Pairs(pairs) = &self.outcome { size_of_val(&pairs[..]) } else { 0 }
     }
 
-    /// Whether both sides are in one store, one after the other.
+    /// Whether both sides are in one store, the left side before the right side.
     pub(crate) fn is_across(&self) -> bool {
         self.plan.method == Method::Tiles && !self.is_within()
     }
@@ -57,10 +57,11 @@ pub(crate) enum Outcome {
     Undone,
     /// The block has too many pairs.
     Full,
-    /// All pairs, by rows in the whole.
+    /// All pairs; rows are numbered over the whole input.
     Pairs(Vec<Pair>),
     Count(u64),
-    /// The number of partners of the rows of each side; of one side, if it is joined with itself.
+    /// The number of partners of the rows of each side; the second list is empty if the block joins
+    /// rows with themselves.
     Partners([Vec<u32>; 2]),
     Later(LaterRows),
 }

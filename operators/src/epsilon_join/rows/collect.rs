@@ -24,10 +24,10 @@ use crate::wave::{Consumer, Taken};
 pub(crate) enum ResultRows {
     /// One row per pair.
     Pairs(PairRows),
-    /// One row with the number of pairs, of this schema.
+    /// One row with the number of pairs; the schema of that row.
     Count(SchemaRef),
-    /// Rows of vectors of the left input, of this schema: all of them with the number of their
-    /// partners, or those without an earlier partner.
+    /// Rows of vectors of the left input, of `schema`: all vectors with the number of their
+    /// partners, or only the vectors without an earlier partner.
     Vectors {
         schema: SchemaRef,
         /// Whether the first carried column has the ids.
@@ -90,7 +90,7 @@ impl EpsilonConsumer {
         Self { rows, batch_rows, block_rows, read: 0, later, partners, results: 0 }
     }
 
-    /// Sends pairs of the chunk; returns whether these were the last.
+    /// Sends a batch of pairs of the chunk; returns whether all pairs have been sent.
     fn send_pairs(
         &mut self,
         sides: &Sides,
@@ -110,7 +110,7 @@ impl EpsilonConsumer {
         Ok(if len < pairs.len() { Taken::Some } else { Taken::All })
     }
 
-    /// Takes the answer of a device; returns whether all pairs have been sent.
+    /// Takes the answer of a device; returns whether all pairs of the answer have been sent.
     fn take_block(&mut self, job: &DeviceJob, out: &mut Output) -> Result<Taken, OperatorError> {
         match &job.outcome {
             Outcome::Pairs(pairs) => return self.send_pairs(&job.sides, pairs, out),
@@ -121,7 +121,8 @@ impl EpsilonConsumer {
         Ok(Taken::All)
     }
 
-    /// Sends rows of the left vectors, after the whole join; returns whether these were the last.
+    /// Sends a batch of rows of the left vectors, after the whole join; returns whether all rows
+    /// have been sent.
     fn report(
         &mut self,
         sides: &Sides,
@@ -129,7 +130,7 @@ impl EpsilonConsumer {
         out: &mut Output,
     ) -> Result<Taken, OperatorError> {
         let ResultRows::Vectors { schema, carries_ids } = &self.rows else {
-            // The number of pairs lacks those of equal vectors of one input.
+            // The join has not counted the pairs of equal vectors of one input.
             let copies = sides.left.copies.as_ref().filter(|_| sides.right.is_none());
             self.results += copies.map_or(0, Copies::pairs);
             return Ok(Taken::All);
@@ -147,7 +148,7 @@ impl EpsilonConsumer {
         let end = row_count.min(self.read + self.batch_rows);
         let copies = left.copies.as_ref();
         let vector = |row: usize| copies.map_or(row, |copies| copies.number(row));
-        // Of copies, each row but the first has an earlier partner.
+        // Each copy except the first copy has an earlier partner.
         let is_first = |row: &usize| {
             let is_later = self.later.contains(vector(*row));
             let is_copy = || copies.is_some_and(|copies| !copies.is_first(*row));

@@ -1,6 +1,7 @@
 //! The first task of a merge: the vectors of panes, one pane after the other.
 //!
-//! Few vectors are made ready at once, so that a small merge is one task.
+//! If there are few vectors, the same task also makes the vectors ready, so that a small merge is
+//! one task.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::epsilon_join::data::copies::Copies;
 use crate::epsilon_join::parameters::rules::Rules;
 use crate::shared::columns::carry::CarriedRows;
 
-/// Puts the vectors of panes together, and makes them ready at once if they are few.
+/// Concatenates the vectors of panes, and also makes the vectors ready if they are few.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     /// Number of the merge.
@@ -20,7 +21,7 @@ pub(crate) struct Gathering {
     pub(crate) parts: Vec<Arc<Built>>,
     pub(crate) like: Option<Arc<Built>>,
     pub(crate) rules: Rules,
-    /// None before it has been run.
+    /// `None` before the task has run.
     pub(crate) gathered: Option<Result<Gathered, ArrowError>>,
 }
 

@@ -1,4 +1,4 @@
-//! Merges of the panes of a stream, beside the join of its micro-batches.
+//! Merges of the panes of a stream during the join of its micro-batches.
 //!
 //! ```text
 //! panes   [     a     ][   b   ][ c ][d]     all are searched while b, c and d are merged
@@ -6,11 +6,11 @@
 //! tasks   gather ─► rounds of a directory ─► [     bcd     ]   then it takes their place
 //! ```
 //!
-//! One merge is under way at a time; panes that come meanwhile are merged by a later one, together.
-//! Its tasks take about a millisecond each, so a micro-batch does not wait for a merge. Kernels get
-//! them while they have nothing else to do, and after each micro-batch a number of them that its
-//! vectors pay for, so that merges keep up with a stream that never pauses. A kernel has one task
-//! at a time. A merge that is in the way, because its memory is needed, is given up.
+//! One merge is under way at a time; a later merge takes all panes that arrive meanwhile. Each task
+//! of a merge takes about a millisecond, so a micro-batch does not wait for a merge. Kernels get
+//! tasks while they have nothing else to do; in addition, the vectors of each micro-batch pay for a
+//! number of tasks, so that merges keep up with a stream that never pauses. A kernel has one task
+//! at a time. A merge is given up if a micro-batch needs its memory.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::epsilon_join::data::building::Progress;
 use crate::epsilon_join::data::built::Built;
 use crate::epsilon_join::parameters::rules::Rules;
 
-/// Vectors that pay for principal components of their own.
+/// Number of vectors from which on a pane has principal components of its own.
 pub(crate) const COMPONENTS_MIN: usize = 1 << 14;
 
 /// A merge that is under way.
@@ -36,9 +36,9 @@ struct Merge {
 
 #[derive(Debug)]
 enum Step {
-    /// The task waits.
+    /// The task of gathering waits.
     Gather,
-    /// A kernel has it.
+    /// A kernel has the task of gathering.
     Gathering,
     Building(Progress),
 }
@@ -55,11 +55,12 @@ pub(crate) struct Merged {
 pub(crate) struct Merging {
     rules: Rules,
     merge: Option<Merge>,
-    /// Number of merges that have ended, which is the number of the one under way.
+    /// Number of merges that have ended; this is also the number of the merge under way.
     number: usize,
-    /// Tasks that kernels have.
+    /// Number of tasks that kernels have.
     in_flight: usize,
-    /// Coordinates that arriving vectors have paid for, and that no task has processed.
+    /// Number of coordinates that arriving vectors have paid for and that no task has processed
+    /// yet.
     credit: usize,
 }
 
@@ -78,7 +79,7 @@ impl Merging {
         self.merge.as_ref().map_or(0, |merge| merge.bytes)
     }
 
-    /// Begins to merge `parts`, whose copy takes `bytes`. Few vectors take over the principal
+    /// Begins to merge `parts`; the merge takes `bytes`. Few vectors take over the principal
     /// components of `largest`.
     pub(crate) fn begin(&mut self, parts: Vec<Arc<Built>>, bytes: usize, largest: Arc<Built>) {
         let len: usize = parts.iter().map(|part| part.len()).sum();
@@ -86,7 +87,7 @@ impl Merging {
         self.merge = Some(Merge { parts, like, bytes, step: Step::Gather });
     }
 
-    /// Gives the merge up. Tasks that kernels have come back for nothing.
+    /// Gives up the merge. When tasks of that merge return from kernels, their results are dropped.
     pub(crate) fn cancel(&mut self) {
         if self.merge.take().is_some() {
             self.number += 1;
@@ -99,7 +100,7 @@ impl Merging {
         self.credit = if self.is_running() { self.credit.saturating_add(pay) } else { pay };
     }
 
-    /// The next task, if it has been paid for.
+    /// The next task, if arriving vectors have paid for the task.
     pub(crate) fn paid_task(&mut self) -> Option<Task> {
         if self.credit == 0 { None } else { self.task() }
     }
@@ -142,10 +143,11 @@ impl Merging {
         Some(task)
     }
 
-    /// Takes a task back, which has been done; returns the pane if it was the last one.
+    /// Takes back a task that has been done; returns the merged pane if this task was the last task
+    /// of the merge.
     ///
     /// # Errors
-    /// If carried columns cannot be put together.
+    /// If carried columns cannot be concatenated.
     pub(crate) fn landed(&mut self, task: Task) -> Result<Option<Merged>, ArrowError> {
         self.in_flight -= 1;
         match task {

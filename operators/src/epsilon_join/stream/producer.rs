@@ -7,14 +7,14 @@
 //!    [ pane   ]  [ pane   ]  [ pane ][ p ][p]      merged as they age, dropped when they expire
 //! ```
 //!
-//! A micro-batch is a batch, or the part of it that is in one cell and has at most
+//! A micro-batch is a batch, or a part of a batch that is in one cell and has at most
 //! [`Tuning::micro_batch`](crate::epsilon_join::parameters::tuning::Tuning) vectors. So the load
-//! makes the micro-batches: a source sends what it has, and a vector that comes alone does not wait
-//! for others. A pane is an immutable block of vectors with a directory of its own: a chunk of a
-//! micro-batch that is still searched refers to the panes that it began with. Panes are
-//! [merged](super::merging) beside that, and searched until then. Pairs are tested for whether
-//! their older vector is in the window, so they do not depend on micro-batches, panes and the
-//! progress of merges.
+//! determines the size of micro-batches: a source sends the vectors that it has, and a single
+//! vector does not wait for more vectors. A pane is an immutable block of vectors with its own
+//! directory: a chunk of a micro-batch that is still searched refers to the panes with which its
+//! search began. Panes are [merged](super::merging) while micro-batches are joined, and the parts
+//! of a merge are searched until the merge has ended. Each pair is kept only if its older vector is
+//! in the window, so pairs do not depend on micro-batches, panes or the progress of merges.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ use crate::shared::window::clock::StreamClock;
 use crate::shared::window::panes::{Pane, Panes};
 use crate::wave::{Filled, Producer};
 
-/// Use of the memory for the copy of panes that are merged, as messages say it.
+/// Name of the memory for the copy of merged panes, in errors.
 const MERGE: &str = "the merge";
 
 /// Consecutive vectors of one cell.
@@ -70,7 +70,8 @@ impl Pane for VectorPane {
     }
 
     fn weight(&self) -> usize {
-        // Rows, which a merge copies even if they are of few different vectors.
+        // The weight counts rows, because a merge copies all rows even if there are few distinct
+        // vectors.
         self.built.ids.len()
     }
 
@@ -83,7 +84,7 @@ impl Pane for VectorPane {
     }
 }
 
-/// The batch that is being joined: rows that are joined, and the first one that is not yet.
+/// The batch that is being joined: its rows, and the first row that is not joined yet.
 struct OpenBatch {
     vectors: VectorBatch,
     begin: usize,
@@ -102,10 +103,10 @@ pub(crate) struct StreamProducer {
     /// The failure of a merge, which ends the run.
     failed: Option<ArrowError>,
     batch: Option<OpenBatch>,
-    /// Work of the last micro-batch that is not in the wave yet.
+    /// Tasks of the last micro-batch that are not in the wave yet.
     tasks: VecDeque<Task>,
     clock: StreamClock,
-    /// The file that the window is written to at the end.
+    /// The file for the window at the end of the stream.
     snapshot: Option<SnapshotFile>,
 }
 
@@ -132,7 +133,7 @@ impl StreamProducer {
         }
     }
 
-    /// Goes on from the state of an earlier stream. Nothing has been taken yet.
+    /// Continues from the state of an earlier stream. The stream has no batch yet.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
         let dims = self.side.dims();
         let stored = StoredVectors::read(bytes, as_number(dims), self.window)?;
@@ -164,7 +165,7 @@ impl StreamProducer {
         Ok(())
     }
 
-    /// The vectors that later ones may join with, and the progress of the stream.
+    /// The vectors that later vectors may join with, and the progress of the stream.
     fn stored(&self) -> StoredVectors {
         let (position, time) = (self.clock.position(), self.clock.time());
         let mut stored = StoredVectors { position, time, ..StoredVectors::default() };
@@ -174,14 +175,15 @@ impl StreamProducer {
             let gone = stamps.partition_point(|&stamp| !self.window.reaches(stamp, next));
             stored.ids.extend_from_slice(&ids[gone..]);
             stored.stamps.extend_from_slice(&stamps[gone..]);
-            // Zeros of both signs are equal, and copies have the one that came first.
+            // Zeros of both signs are equal, and all copies have the coordinates of the first copy;
+            // adding 0 makes the state the same for any division into batches.
             let rows = (gone..ids.len()).flat_map(|row| pane.built.row(row));
             stored.coordinates.extend(rows.map(|coordinate| coordinate + 0.0));
         }
         stored
     }
 
-    /// Begins with the next micro-batch; false if the batch is used up.
+    /// Begins the next micro-batch; false if the batch is used up.
     fn begin(&mut self) -> Result<bool, OperatorError> {
         let Some(OpenBatch { vectors, begin }) = &mut self.batch else { return Ok(false) };
         let rows = (vectors.len() - *begin)
@@ -196,7 +198,8 @@ impl StreamProducer {
         let stamps: Vec<u64> = (0..rows).map(|_| self.clock.advance()).collect();
         let (first, last) = (stamps[0], stamps[rows - 1]);
         drop(self.panes.expire(self.window, first));
-        // A stream goes on, so that directories pay.
+        // The number of pairs of a stream is not known, and is assumed to be large enough for
+        // directories to pay.
         let dims = self.side.dims();
         let has_directory = self.rules.has_directory(u64::MAX, dims);
         let directory = if has_directory { directory_bytes(rows, dims) } else { 0 };
@@ -218,7 +221,8 @@ impl StreamProducer {
         Ok(true)
     }
 
-    /// Asks for `bytes` of a micro-batch, before these are allocated. A merge gives way to them.
+    /// Asks for `bytes` of a micro-batch before these bytes are allocated. If there is no room, the
+    /// merge is given up.
     fn make_room(&mut self, bytes: usize) -> Result<(), EpsilonJoinError> {
         if self.ask_for("the micro-batch", bytes).is_err() {
             self.merging.cancel();
@@ -227,7 +231,7 @@ impl StreamProducer {
         Ok(())
     }
 
-    /// Asks for `bytes` beside all that there is.
+    /// Asks for `bytes` in addition to all present data.
     fn ask_for(&self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         let mut budget = self.rules.memory.budget();
         budget.take("the vectors in the window", self.bytes())?;
@@ -235,7 +239,7 @@ impl StreamProducer {
         budget.reserve(what, bytes)
     }
 
-    /// A pane of vectors of one cell, for which there is [room](Self::make_room).
+    /// A pane of vectors of one cell; [`make_room`](Self::make_room) has reserved its bytes.
     fn pane(&self, collected: Collected) -> VectorPane {
         let cell = self.window.cell(collected.stamps.first().copied().unwrap_or_default());
         let like = self.largest().filter(|_| collected.ids.len() < COMPONENTS_MIN);
@@ -249,7 +253,7 @@ impl StreamProducer {
         panes.max_by_key(|built| built.len())
     }
 
-    /// Begins with the next merge, if none is under way.
+    /// Begins the next merge, if no merge is under way.
     fn begin_merge(&mut self) {
         if self.merging.is_running() {
             return;
@@ -269,7 +273,7 @@ impl StreamProducer {
         self.merging.begin(parts, bytes, largest);
     }
 
-    /// Puts a merged pane in the place of its parts, as far as these have not expired.
+    /// Replaces the parts of a merge that have not expired by the merged pane.
     fn put(&mut self, merged: Merged) {
         let Merged { parts, built } = merged;
         let is_part = |pane: &VectorPane| parts.iter().any(|part| Arc::ptr_eq(part, &pane.built));
@@ -283,7 +287,8 @@ impl StreamProducer {
     fn list_tasks(&mut self, built: &Arc<Built>, last: u64) {
         let are_looked_up = self.rules.output == EpsilonOutput::First;
         let within = Sides { left: Arc::clone(built), right: None, are_looked_up };
-        // All vectors of a cell are in the window together.
+        // All vectors of a cell are in one window, so the join within the micro-batch needs no test
+        // of the window.
         self.list_join(&within, None);
         for pane in 0..self.panes.len() {
             let left = Arc::clone(&self.panes[pane].built);
@@ -292,7 +297,7 @@ impl StreamProducer {
             let right = Some(Arc::clone(built));
             self.list_join(&Sides { left, right, are_looked_up }, window);
         }
-        // The rows without an earlier partner, or the pairs of equal vectors.
+        // The report sends the rows without an earlier partner, or adds the pairs of equal vectors.
         let is_counted = self.rules.output == EpsilonOutput::Count && within.have_copies();
         if are_looked_up || is_counted {
             self.tasks.push_back(Task::Report { sides: within, partners: None });
@@ -400,7 +405,7 @@ impl Producer for StreamProducer {
     }
 }
 
-/// Coordinates of a vector, of which there are at most 4,096.
+/// The number of coordinates of a vector, at most 4,096, in 32 bits.
 fn as_number(dims: usize) -> u32 {
     u32::try_from(dims).expect("at most 4,096")
 }

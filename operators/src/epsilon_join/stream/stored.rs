@@ -6,22 +6,22 @@
 //!         8  length of the window
 //!         8  vectors so far
 //!         8  nanoseconds so far
-//!         8  number of vectors that a later one may join with, and of these
+//!         8  number of vectors that a later vector may join with; of these vectors
 //!         …  the id of each (4)
 //!         …  the stamp of each (8), if the window is one of time, ascending
 //!         …  their coordinates (4 each)
 //! ```
 //!
-//! Directories are left out: they follow from the vectors. Neither do panes matter, so the state
-//! of a stream does not depend on how it was cut into batches. The envelope is that of
-//! [`state`](crate::shared::state).
+//! Directories are left out, because they follow from the vectors. Panes are left out, too, so the
+//! state of a stream does not depend on the division of the stream into batches. The module
+//! [`state`](crate::shared::state) describes the envelope around the body.
 
 use crate::epsilon_join::data::side::VECTORS_MAX;
 use crate::shared::items::StoredItem;
 use crate::shared::state::{Reader, RestoreError, StateKind, Writer};
 use crate::shared::window::Extent;
 
-/// No stream has more vectors, or lasts longer.
+/// Maximum number of vectors and of nanoseconds; no stream reaches these numbers.
 const PROGRESS_MAX: u64 = 1 << 62;
 
 /// The unit and the length of a window.
@@ -33,7 +33,7 @@ fn window_of(window: Extent) -> (u8, u64) {
     }
 }
 
-/// Vectors of a stream that later ones may join with, and its progress.
+/// Vectors of a stream that later vectors may join with, and the progress of the stream.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct StoredVectors {
     /// Vectors so far.
@@ -75,7 +75,8 @@ impl StoredVectors {
     /// Reads a state.
     ///
     /// # Errors
-    /// If the bytes are no such state, or one of other vectors or another window.
+    /// If the bytes are not such a state, or the state has vectors of another length or another
+    /// window.
     pub(crate) fn read(bytes: &[u8], dims: u32, window: Extent) -> Result<Self, RestoreError> {
         let mut reader = Reader::new(bytes, StateKind::Vectors, u32::NUMBER)?;
         let (unit, length) = window_of(window);
@@ -117,7 +118,7 @@ impl StoredVectors {
         Ok(stored)
     }
 
-    /// Refuses stamps that do not ascend, and vectors that no later one joins with.
+    /// Refuses stamps that do not ascend, and vectors that no later vector joins with.
     fn check_stamps(&self, reader: &Reader<'_>, window: Extent) -> Result<(), RestoreError> {
         let next = self.next(window);
         let (first, last) = match self.stamps[..] {

@@ -1,5 +1,5 @@
-//! Streams whose merges are late: their tasks come back after any number of steps, in any order,
-//! or never.
+//! Streams whose merges are late: their tasks return after any number of steps, in any order, or
+//! never.
 
 use std::time::Instant;
 
@@ -60,7 +60,8 @@ fn producer(
 #[derive(Default)]
 struct Late {
     chunks: Vec<EpsilonChunk>,
-    /// After how many steps the next task comes back, again and again; never without a number.
+    /// Number of steps after which a task returns; the numbers are used again and again. If there
+    /// is no number, no task returns.
     steps: Vec<usize>,
     step: usize,
 }
@@ -160,7 +161,7 @@ proptest! {
             let mut pairs = drive(&mut whole, (&rows, dims), 0, batch, &mut late).unwrap();
             pairs.sort_unstable();
             prop_assert_eq!(&pairs, &expected(&rows, length));
-            // In two runs, of which the first ends in the middle of a merge.
+            // The same stream in two runs; the first run ends in the middle of a merge.
             let file = SnapshotFile::new(&path).unwrap();
             let mut late = Late { steps: steps.clone(), ..Late::default() };
             let mut one = producer(rules.clone(), dims, window, &[], Some(file));
@@ -189,7 +190,7 @@ fn merged_panes_are_few_and_parts_may_expire_before() {
         let panes = stream.counters().iter().find(|(name, _)| *name == "panes").unwrap().1;
         assert!(merges(&stream) > 20 && panes < panes_max, "{} {panes}", merges(&stream));
     }
-    // All parts of the first merge have expired when it is done.
+    // All parts of the first merge have expired when the merge ends.
     let mut stream =
         producer(rules(EpsilonAlgorithm::Directory, usize::MAX), 2, Extent::Items(40), &[], None);
     let mut never = Late::default();

@@ -27,7 +27,7 @@ use crate::testing::bind;
 use crate::wave::{Device, DevicePrice};
 use crate::{Collect, Memory};
 
-/// Longer than any of these runs takes.
+/// A time that is longer than any run of these tests.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Coordinates of a vector; `None` for a null.
@@ -88,7 +88,7 @@ fn memory(rows: &[Row], dims: i32, size: usize) -> Memory {
     Memory::new(batch(&[], 0, dims).schema(), batches)
 }
 
-/// How a case runs.
+/// Settings of the run of a case.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     pub(super) batch: usize,
@@ -263,7 +263,7 @@ pub(super) fn check_first(
     assert_eq!(found, first);
 }
 
-/// The numbers of the rows that are no nulls.
+/// The numbers of the rows that are not null.
 fn ids(rows: &[Row]) -> impl Iterator<Item = u32> {
     (0_u32..).zip(rows).filter(|(_, row)| row.is_some()).map(|(id, _)| id)
 }
@@ -401,7 +401,7 @@ fn larger_joins_and_their_defaults() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// Vectors of few dimensions are in strips; most of these in several.
+    /// Vectors of few dimensions are in strips; most cases have several strips.
     #[test]
     fn pairs_of_strips_are_those_of_all_pairs(
         dims in 1_usize..=3,
@@ -414,7 +414,8 @@ proptest! {
     }
 }
 
-/// `auto` begins with a directory, and leaves it when a sample shows that most pairs pass.
+/// `auto` begins with a directory, and drops the directory when a sample shows that most pairs
+/// pass.
 #[test]
 fn pairs_of_a_directory_that_does_not_pay_are_the_same() {
     let rows = clusters(8_300, 17);
@@ -442,8 +443,8 @@ fn equal_vectors_make_all_pairs_with_little_memory() {
     assert!(counters.contains(&("pairs_of_copies", 400 * 399 / 2)), "{counters:?}");
 }
 
-/// 2 x 10^10 pairs and more of 200,000 vectors, two of which are different: pair by pair, they
-/// would take minutes.
+/// 2 x 10^10 pairs and more of 200,000 vectors with two distinct values: a join pair by pair would
+/// take minutes.
 #[test]
 fn copies_are_joined_once_where_pairs_are_not_asked_for() {
     let len = 200_000_u32;
@@ -473,8 +474,8 @@ fn copies_are_joined_once_where_pairs_are_not_asked_for() {
     assert_eq!(count, 150_000 * 150_000 + 50_000 * 50_000);
 }
 
-/// Windows of 150,000 vectors, of which one in 1,000 differs, have 49 billion pairs: pair by pair,
-/// they would take minutes.
+/// Windows of 150,000 vectors, with one different vector in 1,000, have 49 billion pairs: a join
+/// pair by pair would take minutes.
 #[test]
 fn copies_of_a_window_are_joined_once() {
     let is_other = |id: u64| id % 1_000 == 999;
@@ -483,7 +484,8 @@ fn copies_of_a_window_are_joined_once() {
     {
         let rows: Vec<Row> =
             (0..len).map(|id| Some(vec![if is_other(id) { 1.0 } else { 0.0 }])).collect();
-        // Each vector with those of the window before it: all of them, or those that are equal.
+        // Each vector is paired with the earlier vectors of its window: with all vectors, or with
+        // the equal vectors.
         let before = |id: u64| {
             let first = (id + 1).saturating_sub(length);
             let others = id / 1_000 - first / 1_000;
@@ -550,8 +552,8 @@ fn memory_is_limited_before_it_is_used() {
     }
 }
 
-/// The old list and the new one of a list that grows are memory, and so are the numbers of
-/// partners that each kernel counts.
+/// While a list grows, the old and the new list both count as memory. The numbers of partners that
+/// each kernel counts are memory, too.
 #[test]
 fn lists_that_grow_count_as_memory() {
     let rows = clusters(1_000, 4);

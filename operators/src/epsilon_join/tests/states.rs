@@ -9,7 +9,7 @@ use super::*;
 use crate::epsilon_join::stream::stored::StoredVectors;
 use crate::shared::window::Extent;
 
-/// The pairs of a stream that is cut into runs, with ids that go on.
+/// The pairs of a stream that is cut into runs; the ids continue from run to run.
 fn pairs_of_runs(
     spec: &EpsilonJoin,
     rows: &[Row],
@@ -107,7 +107,7 @@ fn states_have_a_window_and_no_carried_columns() {
     assert!(blamed(stream().restore(&file)).1.contains("invalid snapshot"));
 }
 
-/// Bytes with a right length and checksum.
+/// The bytes with a correct length and checksum.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.len() - 4;
     bytes[16..24].copy_from_slice(&(end as u64 - 24).to_le_bytes());

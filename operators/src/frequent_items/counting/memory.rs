@@ -1,16 +1,17 @@
 //! The share of a summary in the memory of the pipeline.
 //!
 //! The counters are allocated at once and reserved when the operator is bound. The text of items
-//! comes and goes with them, so it is measured, and again after text of a quarter of its size, or
-//! of some megabytes, has come: a summary cannot grow by more. So a measurement, which visits all
-//! counters, costs little beside the items between two of them.
+//! changes with the items, so the text is measured. The next measurement follows when the new text
+//! since then has a quarter of the size of the summary, or some megabytes: a summary cannot grow by
+//! more than the new text. So a measurement, which visits all counters, costs little in comparison
+//! with the items between two measurements.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use thiserror::Error;
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
 
-/// Text between two measurements, at least.
+/// Minimum bytes of text between two measurements, if the pipeline has enough memory.
 const STEP_BYTES: usize = 16 << 20;
 
 /// The monitored items do not fit into the memory of the pipeline.
@@ -25,9 +26,9 @@ pub(crate) struct StateFull(#[from] MemoryFull);
 #[derive(Debug)]
 pub(crate) struct StateMemory {
     reservation: Reservation,
-    /// Text that has come since the last measurement.
+    /// Bytes of text that have arrived since the last measurement.
     unmeasured: usize,
-    /// How much of it may come before the next one.
+    /// Bytes of text after which the next measurement follows.
     step: usize,
 }
 
@@ -38,7 +39,7 @@ impl StateMemory {
         Ok(Self { reservation: budget.reserve(counters_bytes)?, unmeasured: 0, step })
     }
 
-    /// Items were counted; `state_bytes` measures the summary.
+    /// Notes that `items` were counted; `state_bytes` measures the summary.
     pub(crate) fn counted(
         &mut self,
         items: &dyn Array,

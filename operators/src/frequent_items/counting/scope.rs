@@ -9,7 +9,7 @@ use crate::shared::window::borders::Borders;
 use crate::shared::window::slides::{Slides, one_of_two};
 use crate::summary::HalfLife;
 
-/// The most memory that a window may take: 1 GiB.
+/// Maximum bytes that a window may take: 1 GiB.
 const WINDOW_BYTES_MAX: usize = 1 << 30;
 
 /// Counts in windows: `{"items": 1000000}` or `{"seconds": 10}`, one after the other, or

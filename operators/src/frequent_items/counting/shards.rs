@@ -5,20 +5,21 @@
 //!           summary                                  summary                         summary
 //! ```
 //!
-//! Every shard keeps its share of the batches that reach it and sends the others on, untouched.
-//! At the end the summaries travel the same way and are merged
-//! ([`merge`](crate::frequent_items::merge)), so that the bounds of the result are those of one
-//! summary over the whole stream. A query collects the bounds of each shard, exactly as of the
-//! batch boundary at which it was asked, and the thread that asked adds them: a shard only copies
-//! its counters.
+//! Every shard keeps its share of the batches that reach the shard, and sends all other batches on
+//! without a change. At the end the summaries travel the same way and are merged
+//! ([`merge`](crate::summary::Summary::merge)), so that the result has the bounds of one summary
+//! over the whole stream. A query collects the bounds of each shard, exactly as of the batch
+//! boundary at which the query was asked, and the thread that asked adds the bounds: a shard only
+//! copies its counters.
 //!
 //! Source: merging as in Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm for
 //! frequent items and the Hurwitz zeta distribution*, Information Sciences 329 (2016). The
 //! alternative is the pipeline of filter and counter
-//! ([`parallel`](crate::frequent_items::parallel)), whose cores share one summary.
+//! ([`parallel_filter`](crate::frequent_items::published::parallel_filter)), whose cores share one
+//! summary.
 //!
-//! The shard of a batch depends on the position of the batch in the stream alone, not on which
-//! core is faster: results are repeatable.
+//! The shard of a batch depends only on the position of the batch in the stream, not on the speed
+//! of the cores: results are repeatable.
 
 use std::time::Instant;
 
@@ -38,9 +39,9 @@ use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::Column;
 use crate::summary::{Bounds, Counted, Stored, Summary};
 
-/// A message of a shard to the next one.
+/// A message of a shard to the next shard.
 enum Message<K, S> {
-    /// A batch that it did not keep.
+    /// A batch that the shard did not keep.
     Batch(Observations),
     /// The rows of an emission are due; these are the bounds of the shards so far.
     Emit(Vec<Bounds<K>>),
@@ -48,25 +49,25 @@ enum Message<K, S> {
     End(S),
 }
 
-/// One of the summaries.
+/// A part with one of several summaries.
 pub(crate) struct Shard<K, S> {
-    /// `None` when it has been sent on, at the end.
+    /// The summary; `None` after the summary has been sent on, at the end.
     summary: Option<S>,
     input: Input,
     emission: Emission,
-    /// Of the last shard, which has the file.
+    /// Rows on their way out. Only the last shard sends rows and has the file.
     outbox: Outbox<K>,
     memory: StateMemory,
     is_first: bool,
-    /// Shards after this one.
+    /// Number of shards after this shard.
     later: usize,
-    /// Batches sent on since the last one that was kept.
+    /// Number of batches sent on since the last kept batch.
     passed: usize,
-    /// Of the summary, when that has been sent on.
+    /// Bytes of the summary after the summary has been sent on.
     state_bytes: usize,
 }
 
-/// As many shards as there are summaries, in their order.
+/// A shard for each summary, in the order of the summaries.
 pub(crate) fn shards<K: Column, S: Stored<K>>(
     summaries: Vec<(S, StateMemory)>,
     input: &Input,
@@ -92,8 +93,9 @@ pub(crate) fn shards<K: Column, S: Stored<K>>(
 }
 
 impl<K: Column, S: Summary<K>> Shard<K, S> {
-    /// Keeps the batch, or sends it on.
+    /// Keeps the batch, or sends the batch on.
     fn share(&mut self, observations: Observations, out: &mut Output) -> Result<(), StateFull> {
+        // A shard keeps one of `later + 1` batches, so that all shards get the same share.
         if self.passed < self.later {
             self.passed += 1;
             self.send(Message::Batch(observations), out);
@@ -122,13 +124,13 @@ impl<K: Column, S: Summary<K>> Shard<K, S> {
         self.summary.as_mut().expect("the summary leaves when the stream has ended")
     }
 
-    /// Adds the bounds of this shard; nothing if its summary has been sent on.
+    /// Adds the bounds of this shard; adds nothing if the summary has been sent on.
     fn tell(&self, mut shards: Vec<Bounds<K>>) -> Vec<Bounds<K>> {
         shards.extend(self.summary.as_ref().map(Bounds::of));
         shards
     }
 
-    /// The rows of an emission are due: the last shard emits them.
+    /// Sends the bounds for an emission on; the last shard emits the rows.
     fn emit(&mut self, before: Vec<Bounds<K>>, out: &mut Output) {
         let shards = self.tell(before);
         if self.later > 0 {

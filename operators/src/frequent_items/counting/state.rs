@@ -28,17 +28,17 @@ pub(crate) trait Tally<K: Column>: Counts<K> {
     /// The queries that are answered.
     const QUERIES: &'static [&'static str] = QUERIES;
 
-    /// The state as bytes, if it has a format.
+    /// The state as bytes, if the state has a format.
     fn snapshot(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Replaces the state by this one.
+    /// Replaces the state by `state`.
     fn restore(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
         Err(Box::new(NoState))
     }
 
-    /// Adds this state.
+    /// Adds `state`.
     fn merge(&mut self, _state: &[u8]) -> Result<(), OperatorError> {
         Err(Box::new(NoState))
     }
@@ -67,12 +67,12 @@ impl<K: Column, S: Stored<K>> Tally<K> for S {
     }
 }
 
-/// The summary that was written down, which has to be like `configured`.
+/// The summary of a written state, which has to be like `configured`.
 pub(crate) fn restore_like<K: StoredItem, S: Stored<K>>(
     configured: &S,
     state: &[u8],
 ) -> Result<S, OperatorError> {
-    // A summary like the configured one takes no more, strings left out.
+    // A summary like the configured summary takes at most these bytes, without the strings.
     let state_bytes_max = free_bytes_max(state).saturating_add(configured.state_bytes_max());
     let restored = configured.restored(state, state_bytes_max)?;
     configured.check_like(&restored)?;
@@ -104,7 +104,8 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
         self.emission.report.select(self.tally.iter(), self.tally.observed())
     }
 
-    /// Counts a batch, whose items may have come with their keys under the secret of the tally.
+    /// Counts a batch. `keys` are the keys of the items under the secret of the tally, if another
+    /// part has computed them.
     pub(crate) fn count(
         &mut self,
         Observations { items, weights }: &Observations,

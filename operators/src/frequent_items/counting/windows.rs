@@ -1,14 +1,13 @@
 //! The operator over windows: rows for each window when it closes.
 //!
-//! A window of items closes exactly after its last item: a batch is divided there. A window of
-//! time closes with the first batch that entered the stream after its end, or, when none comes,
-//! when the engine says that the time has passed; a batch that entered before and arrives later
-//! than that counts in the next window.
+//! A window of items closes exactly after its last item: a batch is divided at that item. A window
+//! of time closes with the first batch that entered the stream after the end of the window. If no
+//! such batch arrives, the window closes when the engine says that the time has passed; a batch
+//! that entered before the end but arrives after the close counts in the next window.
 //!
-//! The window that closed last is kept for queries.
+//! The last closed window is kept for queries.
 //!
-//! Each call sends a bounded number of rows: a batch that closes many windows is gone through in
-//! several calls.
+//! Each call sends a bounded number of rows: a batch that closes many windows takes several calls.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -37,13 +36,13 @@ pub(crate) fn window_schema(item: &DataType, borders: Borders) -> SchemaRef {
     spanned_schema(&ranked_schema(item), borders)
 }
 
-/// The columns of the window, and others.
+/// The columns of the window, then the columns of `others`.
 fn spanned_schema(others: &Schema, borders: Borders) -> SchemaRef {
     let fields = borders.fields().into_iter().chain(others.fields().iter().map(Arc::clone));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Rows of `schema`: the columns of the window, and those of `rows`.
+/// Rows of `schema`: the columns of the window, and the columns of `rows`.
 fn spanned(
     schema: &SchemaRef,
     borders: Borders,
@@ -61,10 +60,10 @@ const NO_WINDOW: &str = "no window with items has closed";
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Asked {
-    /// The window that is open.
+    /// The open window.
     #[default]
     Open,
-    /// The last window with items that has closed.
+    /// The last closed window with items.
     Closed,
 }
 
@@ -83,7 +82,7 @@ impl Asked {
     }
 }
 
-/// A window that has closed.
+/// A closed window.
 struct ClosedWindow<K> {
     span: WindowSpan,
     counted: Vec<Counted<K>>,
@@ -109,7 +108,8 @@ impl<K: Column> ClosedWindow<K> {
         let response =
             question.answer(request, ranked, monitored, self.observed, || self.count_min)?;
         let span = self.span;
-        // The thread that asked adds the columns, as it may have to rank the rows.
+        // The thread that asked adds the columns, because the same thread may have to rank the
+        // rows.
         Ok(Response::Compute(Box::new(move || {
             let rows = response.compute()?;
             let schema = spanned_schema(rows.schema_ref(), borders);
@@ -118,7 +118,7 @@ impl<K: Column> ClosedWindow<K> {
     }
 }
 
-/// A batch of which some items are counted.
+/// A batch whose first `done` items are counted.
 struct Work {
     observations: Observations,
     done: usize,
@@ -127,7 +127,7 @@ struct Work {
 /// Counts the items of a column in windows.
 pub(crate) struct Windows<K, S> {
     panes: PaneQueue<K, S>,
-    /// How many make a window.
+    /// Number of panes of a window.
     pane_count: usize,
     borders: Borders,
     input: Input,
@@ -136,10 +136,10 @@ pub(crate) struct Windows<K, S> {
     schema: SchemaRef,
     ranked: SchemaRef,
     closed: u64,
-    /// Windows that end before are to be closed, before anything else is counted.
+    /// Windows that end before this time are to be closed before further items are counted.
     passed: Option<Instant>,
     work: Option<Work>,
-    /// Rows of the window that closed last, and its extent.
+    /// Rows of the last closed window that are still to be sent, and the extent of that window.
     rows: Rows<K>,
     span: WindowSpan,
     last: Option<ClosedWindow<K>>,
@@ -176,7 +176,8 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         }
     }
 
-    /// Sends rows, closes windows and counts, until all that has come is counted or enough is sent.
+    /// Sends rows, closes windows and counts, until all items are counted or the budget of the call
+    /// is used up.
     fn advance(&mut self, out: &mut Output) -> Flow {
         let mut budget = Budget::new();
         loop {
@@ -192,7 +193,8 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         }
     }
 
-    /// Closes the next window of time whose end has passed; false if there is none.
+    /// Closes the next window of time whose end has passed; false if there is no such window with
+    /// items.
     fn close_passed(&mut self) -> bool {
         let Some(live) = self.passed.and_then(|now| self.borders.passed(now)) else {
             self.passed = None;
@@ -208,7 +210,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         false
     }
 
-    /// Counts the batch in hand up to the next border of items; false if it has been used up.
+    /// Counts the present batch up to the next border of items; false if the batch is used up.
     fn count_to_border(&mut self) -> bool {
         let Some(Work { observations, mut done }) = self.work.take() else { return false };
         let items = K::lend(observations.items.as_ref());
@@ -227,7 +229,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         is_full || !is_used_up
     }
 
-    /// Emits the window that ends with the live pane, and goes on to the next pane.
+    /// Emits the window that ends with the live pane, and moves on to the next pane.
     fn close(&mut self) {
         let (counted, count_min) = self.panes.counted_and_min();
         self.emit(&counted, true);
@@ -289,14 +291,15 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        // The last window is not emitted twice.
+        // A window that has closed at the end of a pane is not emitted twice.
         if self.panes.live().observed() > 0 {
             self.emit(&self.panes.counted(), false);
         }
         Ok(self.advance(out))
     }
 
-    /// While the rows of a window wait to leave, all items up to its border are counted.
+    /// An answer is possible at any time: while the rows of a window wait, all items up to the
+    /// border of that window are counted.
     fn can_answer(&self) -> bool {
         true
     }

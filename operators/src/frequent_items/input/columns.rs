@@ -17,24 +17,24 @@ use crate::shared::items::{pack, result_type, to_native};
 use crate::shared::names::long::shorten;
 use crate::shared::rejected::{BadRows, Faults, OnError, PORT};
 
-/// Columns that items are made of.
+/// Columns from which items are made.
 #[derive(Debug, Clone)]
 pub(crate) enum ItemInput {
     One(ColumnInput),
-    /// A row of them is an item.
+    /// Several columns; a row of these columns is an item.
     Several(Vec<Expression>),
 }
 
-/// Where the items and weights of a batch are.
+/// The columns of a batch that hold the items and weights.
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     item: ItemInput,
     /// Type of the items in results.
     item_type: DataType,
     weight: Option<ColumnInput>,
-    /// The longest text item that is kept as it is.
+    /// Maximum bytes of a text item that is kept without shortening.
     item_bytes_max: usize,
-    /// The sum of all weights; none where counts are forgotten again.
+    /// The sum of all weights; `None` if counts fade.
     total: Option<u64>,
     nulls: u64,
     items_shortened: u64,
@@ -49,18 +49,18 @@ pub(crate) struct Input {
 )]
 pub(crate) struct WeightsFull;
 
-/// The items of one batch, and their weights if they have any.
+/// The items of one batch, and their weights if the input has weights.
 #[derive(Debug, Clone)]
 pub(crate) struct Observations {
     /// A column without nulls.
     pub(crate) items: ArrayRef,
-    /// One for each item.
+    /// A weight for each item.
     pub(crate) weights: Option<ScalarBuffer<u64>>,
 }
 
 impl Observations {
-    /// Bytes of memory. Others may hold the batch too, but while a message with it waits, it is the
-    /// queue that keeps it alive.
+    /// Bytes of memory. Other owners may hold the batch, too, but while a message with the batch
+    /// waits, the queue keeps the batch alive.
     pub(crate) fn bytes(&self) -> usize {
         let weights = self.weights.as_ref().map_or(0, |weights| size_of_val(&weights[..]));
         self.items.get_array_memory_size() + weights
@@ -95,17 +95,17 @@ impl Input {
         &self.item_type
     }
 
-    /// Counts are forgotten again, so that no sum of weights is too much.
+    /// Marks counts as fading, so that no sum of weights is too large.
     pub(crate) fn fading(self) -> Self {
         Self { total: None, ..self }
     }
 
-    /// The rows whose item and weight are not null; the others are counted, and sent to the output
-    /// of rejected rows if there is one. Long items have become their names.
+    /// The rows whose item and weight are not null. Rows with a null are counted, and sent to the
+    /// output of rejected rows if there is such an output. Long items are replaced by their names.
     ///
     /// # Errors
-    /// If a row has a fault and the run ends with it; or if all weights so far add up to more than
-    /// a count holds.
+    /// If a row has a fault and the action for such rows is to end the run, or if all weights so
+    /// far add up to more than a count holds.
     pub(crate) fn read(
         &mut self,
         records: &RecordBatch,
@@ -118,7 +118,7 @@ impl Input {
         let mut weights = weights.transpose()?;
         self.bad.settle(0, records, &faults)?;
         self.bad.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
-        // Nulls are left out below, with those of the input.
+        // A fault becomes a null here; all nulls are left out below.
         if !faults.are_none() {
             items = faults.hide(&items);
         }
@@ -190,7 +190,7 @@ impl Input {
     }
 }
 
-/// Weights as whole numbers of 64 bits; null where there is none.
+/// Weights as whole numbers of 64 bits; null for a row without a valid weight.
 fn to_weights(
     input: &ColumnInput,
     records: &RecordBatch,

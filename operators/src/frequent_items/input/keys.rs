@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The hashes of long texts are up to a fourth of the counter's work. `KeyPart` computes the keys
-//! of a batch when earlier batches wait, since the counter is the slower part then. When none
-//! waits, it sends the batch at once, and the counter computes the keys. Counts do not depend on
-//! the part that computes them.
+//! of a batch when earlier batches wait, because the counter is then the slower part. When no batch
+//! waits, `KeyPart` sends the batch at once, and the counter computes the keys. Counts do not
+//! depend on the part that computes them.
 
 use std::time::Instant;
 
@@ -24,8 +24,8 @@ use crate::frequent_items::counting::state::{Counter, Tally};
 use crate::frequent_items::rows::questions::{STATE_QUERIES, check};
 use crate::shared::items::{Column, Items};
 
-/// The most items of a batch whose keys are made here: they take memory that no limit counts while
-/// they are on their way back.
+/// Maximum items of a batch whose keys are made here: no limit counts the memory of keys on their
+/// way back.
 const KEYS_MAX: usize = 1 << 14;
 
 /// A batch on its way to the counter.
@@ -34,19 +34,19 @@ struct Batch<Key> {
     keys: Option<Vec<Key>>,
 }
 
-/// Sends batches to the counter, with keys if earlier batches wait there.
+/// Sends batches to the counter, with keys if earlier batches wait at the counter.
 pub(crate) struct KeyPart<K: Column> {
     input: Input,
-    /// Of the counter.
+    /// Secret of the counter.
     secret: K::Secret,
-    /// Batches that have not been counted.
+    /// Number of batches that have not been counted.
     waiting: usize,
-    /// Vectors for keys that came back.
+    /// Vectors for keys that have returned.
     rooms: Vec<Vec<K::Key>>,
 }
 
 impl<K: Column> KeyPart<K> {
-    /// `secret`: that of the summary that counts.
+    /// A part for `input`; `secret` is the secret of the summary that counts.
     pub(crate) fn new(input: Input, secret: K::Secret) -> Self {
         Self { input, secret, waiting: 0, rooms: Vec::new() }
     }

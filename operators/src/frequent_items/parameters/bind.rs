@@ -37,11 +37,11 @@ use crate::summary::{
     CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
 };
 
-/// Shares of the operator: of its work among cores, and of the memory of the pipeline.
+/// The operator's shares of the cores and of the memory of the pipeline.
 pub(crate) struct Sharing {
-    /// Summaries that count alternating batches.
+    /// Number of summaries that count alternating batches.
     pub(crate) shards: usize,
-    /// Threads that its parts can have.
+    /// Number of threads that the parts of the operator can have.
     pub(crate) threads: usize,
     pub(crate) memory: MemoryBudget,
 }
@@ -92,14 +92,14 @@ impl OperatorSpec for FrequentItems {
         let fragment = match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
             Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
-            // Texts, and rows of several columns, which are counted as texts.
+            // Texts are counted as texts, and so are rows of several columns.
             _ => self.bind_items::<Text>(input, algorithm, &sharing),
         };
         Ok(fragment?.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }
 
-/// Columns of the output besides the items.
+/// Columns of the output in addition to the items.
 const TAKEN: [&str; 6] = ["rank", "count", "error", "window_start", "window_end", "complete"];
 
 /// Whether an item stands for all columns: `*`, or `* except (a)`.
@@ -107,7 +107,7 @@ fn has_all(item: &str) -> bool {
     item.trim_start().starts_with('*')
 }
 
-/// The type of items in results, if they can be counted.
+/// The type of items in results, if items of that type can be counted.
 fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
     let kind = result_type(&found);
     if native_type(&kind).is_some() {
@@ -126,7 +126,7 @@ struct Checked {
 }
 
 impl FrequentItems {
-    /// Checks all parameters but the sizes of summaries and the content of files.
+    /// Checks all parameters, except the sizes of summaries and the content of files.
     fn checked(
         &self,
         input: &SchemaRef,
@@ -153,8 +153,8 @@ impl FrequentItems {
         })
     }
 
-    /// Refuses what does not go together with `window` or `decay`. `emits` says that rows are
-    /// emitted before the end.
+    /// Refuses parameters that do not go together with `window` or `decay`. `emits` says that rows
+    /// are emitted before the end.
     fn check_fading(&self, algorithm: Algorithm, emits: bool) -> Result<(), BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(Scope::new(self.window.as_ref(), self.decay.as_ref()));
@@ -174,7 +174,7 @@ impl FrequentItems {
         mistakes.none()
     }
 
-    /// The items, and their type in results: that of a column, or a struct of several columns.
+    /// The items, and their type in results: the type of a column, or a struct of several columns.
     fn item_input(&self, schema: &SchemaRef) -> Result<(ItemInput, DataType), BindError> {
         let texts = match self.item.as_slice() {
             [] => return Err(refuse("item", "no column", "name at least one")),
@@ -243,7 +243,7 @@ impl FrequentItems {
         }
     }
 
-    /// When rows are emitted, and which ones, of checked parameters.
+    /// The times at which rows are emitted, and the choice of the rows; the parameters are checked.
     fn emission(&self) -> Emission {
         let period = self.every_seconds.map(Duration::from_secs_f64);
         let share = self.threshold.unwrap_or_default();
@@ -262,7 +262,7 @@ impl FrequentItems {
         }
     }
 
-    /// How many summaries count alternating batches.
+    /// Number of summaries that count alternating batches.
     pub(crate) fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
         let conflict = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
@@ -290,7 +290,7 @@ impl FrequentItems {
         }
     }
 
-    /// Whether counts are forgotten again.
+    /// Whether counts fade, by a window or by decay.
     fn fades(&self) -> bool {
         self.window.is_some() || self.decay.is_some()
     }
@@ -310,7 +310,7 @@ impl FrequentItems {
             _ => SpaceSaving::<K>::bytes_max(self.counters),
         };
         if self.state_bytes_max.is_none() {
-            // Counters take seconds to make: those that are too many are not begun with.
+            // Making counters can take seconds, so the memory is checked first.
             drop(sharing.state(bytes)?);
         }
         match algorithm {
@@ -335,7 +335,7 @@ impl FrequentItems {
         }
     }
 
-    /// The summary alone, or several of it on several cores.
+    /// The parts with one summary, or with several summaries on several cores.
     fn counting<K: Column>(
         &self,
         summary: impl Stored<K>,
@@ -350,7 +350,7 @@ impl FrequentItems {
         let ranked = vec![ranked_schema(&item)];
         match scope {
             Scope::All if shards > 1 => {
-                // All with the seed of the first one, so that their cells merge.
+                // All summaries have the seed of the first summary, so that their cells merge.
                 let first = self.restored(summary, &item)?;
                 let mut summaries = vec![first.to_empty(); shards];
                 summaries[0] = first;
@@ -441,7 +441,7 @@ impl FrequentItems {
         Ok(Fragment::new(parts, vec![schema]).claiming(claim))
     }
 
-    /// The summary of the files, if there are any, and else the empty one that is configured.
+    /// The summary of the files, if there are files; else the empty summary `configured`.
     fn restored<K: Column, S: Stored<K>>(
         &self,
         configured: S,
@@ -491,13 +491,14 @@ impl FrequentItems {
         Ok(restored)
     }
 
-    /// The name of what is counted, with the type of items that are counted as another one.
+    /// The name of the counted things; with the type of the items, if the items are counted as
+    /// another type.
     fn state_label<K: Column>(&self, item: &DataType) -> String {
         label_of(&self.label, item, &K::TYPE)
     }
 
-    /// The name of what is counted, with the file that the state is written to at the end, and the
-    /// claim to that.
+    /// The name of the counted things, with the file for the state at the end, and the claim to
+    /// that file.
     fn saving<K: Column>(&self, item: &DataType) -> Result<(Saving, Option<Claim>), BindError> {
         let label = self.state_label::<K>(item);
         let file = self.snapshot.as_deref().map(SnapshotFile::new).transpose();

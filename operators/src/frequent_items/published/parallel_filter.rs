@@ -7,15 +7,16 @@
 //! ```
 //!
 //! Source: Roy, Teubner, Alonso, *Efficient Frequent Item Counting in Multi-Core Hardware*, KDD
-//! 2012, §4.1 (Figures 9 and 10) and §5 (queries). Missed items are sent without waiting; only an
-//! exchange is a round trip, during which the filter is in the middle of a batch. Messages keep
-//! their order, so Y does the same as after the sequential filter, and the results do not depend
-//! on the cores.
+//! 2012, §4.1 (Figures 9 and 10) and §5 (queries). Missed items are sent without waiting. Only an
+//! exchange is a round trip; meanwhile the filter stays in the middle of a batch. Messages keep
+//! their order, so Y counts the same items as after the sequential filter, and the results do not
+//! depend on the cores.
 //!
-//! Departures from the paper: a message is a batch's worth of missed items, not one item. And where
-//! the paper sends bXmin and receives bYmax, once for every exchange, here all of X travels to the
-//! counter, which does as many exchanges as are due, and back: a repair of up to |X| exchanges is
-//! one round trip. X is some hundred bytes, less than a message costs.
+//! Departures from the paper: a message has the missed items of a batch, not one item. The paper
+//! sends bXmin and receives bYmax once for every exchange; in this operator, all of X travels to
+//! the counter, the counter does all exchanges that are due, and X travels back. So a repair of up
+//! to |X| exchanges is one round trip. X has some hundred bytes, and sending these bytes costs less
+//! than a message.
 
 use std::time::Instant;
 
@@ -36,7 +37,7 @@ use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::{Column, Item};
 use crate::summary::{Counted, Filter, FilterFront, SpaceSaving, exchange_while_due};
 
-/// A message of the filter to the counter: some missed items, and the next step.
+/// A message of the filter to the counter: missed items, and the next step.
 struct ToCounter<K: Item> {
     observations: Observations,
     /// Positions of the missed items.
@@ -53,25 +54,25 @@ impl<K: Column> ToCounter<K> {
 }
 
 enum Then<K: Item> {
-    /// Nothing more.
+    /// No further step.
     Continue,
-    /// Do the exchanges that are due, and send X back.
+    /// The counter does the exchanges that are due, and returns X.
     Exchange(FilterFront<K>),
-    /// The rows of an emission are due; this is X.
+    /// The rows of an emission are due; the message has X.
     Emit(FilterFront<K>),
-    /// The same, and nothing follows.
+    /// The last rows are due, and no message follows; the message has X.
     Finish(FilterFront<K>, Ending),
 }
 
-/// A batch that the filter is in the middle of.
+/// A batch that the filter has not finished.
 struct Work {
     observations: Observations,
     position: usize,
 }
 
-/// X: absorbs the most frequent items, sends the others on.
+/// X: absorbs the most frequent items, and sends all other items on.
 pub(crate) struct FilterPart<K: Column> {
-    /// `None` while it is with the counter, in the middle of a batch.
+    /// X; `None` while the counter has X, in the middle of a batch.
     front: Option<FilterFront<K>>,
     input: Input,
     emission: Emission,
@@ -79,14 +80,14 @@ pub(crate) struct FilterPart<K: Column> {
     ending: Ending,
     /// Room for the missed positions of one batch.
     missed: Vec<u32>,
-    /// Items that X has seen and its bytes, as of when it left last.
+    /// Number of items that X had seen and bytes of X, when X was last sent to the counter.
     observed: u64,
     state_bytes: usize,
     round_trips: u64,
     forwarded: u64,
 }
 
-/// Y: counts the items that the filter sends, and answers for both.
+/// Y: counts the items that the filter sends, and answers for X and Y.
 pub(crate) struct CounterPart<K: Column> {
     back: SpaceSaving<K>,
     report: Report,
@@ -122,12 +123,12 @@ pub(crate) fn parts<K: Column>(
 }
 
 impl<K: Column> FilterPart<K> {
-    /// X, which is here at every batch boundary.
+    /// X. The filter has X at every batch boundary.
     fn front(&self) -> &FilterFront<K> {
         self.front.as_ref().expect("X is away in the middle of a batch only")
     }
 
-    /// Goes on with the batch in hand until it is used up or the counter has to answer.
+    /// Continues the present batch until the batch is used up or the counter has to answer.
     fn advance(&mut self, out: &mut Output) -> Flow {
         let (work, front) = (self.work.take(), self.front.take());
         let work = work.expect("a batch came in, or X came back in the middle of one");
@@ -150,6 +151,7 @@ impl<K: Column> FilterPart<K> {
         }
         self.forwarded += missed as u64;
         let missed = self.missed[..missed].to_vec();
+        // An exchange is due: X travels to the counter, and the batch waits for the return of X.
         if position < len {
             self.round_trips += 1;
             (self.observed, self.state_bytes) = (front.observed(), front.state_bytes());
@@ -233,7 +235,7 @@ impl<K: Column> Operator for FilterPart<K> {
 
     fn counters(&self) -> Counters {
         let mut counters = self.input.counters();
-        // Asked at any time, also while X is away.
+        // The counters are read at any time, also while the counter has X.
         let (observed, state_bytes) = match &self.front {
             Some(front) => (front.observed(), front.state_bytes()),
             None => (self.observed, self.state_bytes),
@@ -347,7 +349,7 @@ mod tests {
         let (input, emission) =
             (Input::of_column(DataType::UInt32), Emission::new(report, None, None));
         let (mut part, _) = parts(filter, input, emission, Saving::default(), memory);
-        // First all counters are taken; then a counter of Y overtakes the filter.
+        // At first, all counters get items; then a counter of Y overtakes the filter.
         let items = (0..6).chain(std::iter::repeat_n(5, 50)).chain(0..6);
         let column: ArrayRef = Arc::new(UInt32Array::from_iter_values(items));
         let records = RecordBatch::try_from_iter([("item", column)]).unwrap();

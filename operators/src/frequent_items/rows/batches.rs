@@ -1,8 +1,8 @@
 //! Output of the operator: rows in batches of bounded size, and its state at the end.
 //!
 //! A summary of text can hold more bytes than a column of text, whose offsets have 31 bits, and
-//! more than one call of an operator should write. So the ranked items wait here, and each call
-//! sends some of them.
+//! more bytes than one call of an operator should write. So the ranked items wait here, and each
+//! call sends a part of the items.
 
 use std::fmt::Debug;
 
@@ -15,16 +15,16 @@ use crate::shared::items::Column;
 use crate::shared::state::{SnapshotFile, Stamp};
 use crate::summary::Counted;
 
-/// Rows that are sent at once.
+/// Maximum number of rows that are sent at once.
 pub(crate) const ROWS_PER_CALL: usize = 8192;
-/// Bytes of items that are sent at once, if it is more than one item.
+/// Maximum bytes of items that are sent at once; a single item may have more bytes.
 const BYTES_PER_CALL: usize = 16 << 20;
 
 /// Ranked items that are still to be sent.
 #[derive(Debug)]
 pub(crate) struct Rows<K> {
     left: std::vec::IntoIter<Counted<K>>,
-    /// Rank of the next one.
+    /// Rank of the next item.
     rank: u32,
 }
 
@@ -46,8 +46,8 @@ impl<K> Rows<K> {
 }
 
 impl<K: Column> Rows<K> {
-    /// Some of the rows, of [`ranked_schema`](crate::frequent_items::column::ranked_schema); `None`
-    /// when all are sent. They are taken from `budget`.
+    /// The next rows, of [`ranked_schema`](super::ranked::ranked_schema), as far as `budget`
+    /// allows; `None` if no row is left or `budget` is used up.
     pub(crate) fn next_batch(
         &mut self,
         schema: &SchemaRef,
@@ -77,7 +77,7 @@ impl Budget {
         Self { rows: ROWS_PER_CALL, bytes: BYTES_PER_CALL }
     }
 
-    /// Takes an item, if there is room for it or it is the first one.
+    /// Takes an item, if there is room for the item or the item is the first of the call.
     fn admits<K: Column>(&mut self, item: &K) -> bool {
         let bytes = item.column_bytes();
         let is_first = self.rows == ROWS_PER_CALL;
@@ -90,18 +90,18 @@ impl Budget {
     }
 }
 
-/// The name of what is counted, which states say, and the file of the state, if there is one.
+/// The name of the counted things, which a state contains, and the file for the state, if there is
+/// a file.
 #[derive(Debug, Default)]
 pub(crate) struct Saving {
     pub(crate) label: String,
     pub(crate) file: Option<SnapshotFile>,
 }
 
-/// Rows on their way out, and the file of the state, which is written before the last of them: a
-/// reader that takes its time, or a run that is aborted meanwhile, does not cost the state.
+/// Rows on their way out, and the file for the state. The file is written before the last rows, so
+/// a slow reader or an abort of the run does not lose the state.
 ///
-/// A state that cannot be written takes no row along: they go on, and the run fails when it has
-/// come to its end.
+/// If the state cannot be written, all rows are still sent, and the run fails at its end.
 #[derive(Debug)]
 pub(crate) struct Outbox<K> {
     schema: SchemaRef,
@@ -116,7 +116,8 @@ impl<K: Column> Outbox<K> {
         Self { schema, rows: Rows::default(), saving, is_checked: false, has_ended: false }
     }
 
-    /// A state that is asked for while the input goes on, with the name of what is counted.
+    /// Adds the name of the counted things to a state that a query asks for while the input goes
+    /// on.
     pub(crate) fn labelled(&self, mut state: Vec<u8>) -> Vec<u8> {
         let label = self.saving.label.clone();
         Stamp { label, ..Stamp::default() }.put_on(&mut state);
@@ -132,7 +133,7 @@ impl<K: Column> Outbox<K> {
         item_type(&self.schema)
     }
 
-    /// Before the first item: makes sure that the state could be written.
+    /// Makes sure, before the first item, that the state can be written.
     pub(crate) fn check(&mut self) -> Result<(), OperatorError> {
         if !self.is_checked {
             self.is_checked = true;
@@ -148,7 +149,7 @@ impl<K: Column> Outbox<K> {
         }
     }
 
-    /// Takes rows; there are none left of the last time.
+    /// Takes the rows of an emission. All rows of the previous emission have been sent.
     pub(crate) fn put(&mut self, ranked: Vec<Counted<K>>) {
         debug_assert!(self.rows.is_empty(), "rows of an emission leave before the next one");
         self.rows = Rows::new(ranked);
@@ -160,7 +161,7 @@ impl<K: Column> Outbox<K> {
         self.has_ended = true;
     }
 
-    /// Writes `state` if the stream has ended, and sends some of the rows.
+    /// Writes `state` if the stream has ended, and sends the next rows.
     pub(crate) fn advance(
         &mut self,
         out: &mut Output,

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use super::questions::Report;
 
-/// When rows are emitted, besides at the end.
+/// The times at which rows are emitted, in addition to the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Emission {
     pub(crate) report: Report,
-    /// After this many items, at the next batch boundary.
+    /// Number of items after which rows are due, at the next batch boundary.
     items: Option<u64>,
-    /// Number of items that are left until then.
+    /// Number of items that are left until rows are due.
     left: u64,
-    /// When this time has passed, if items came in it.
+    /// Time after which rows are due, if items have arrived in that time.
     period: Option<Duration>,
     /// The end of the period, which begins with the first item of the stream.
     due: Option<Instant>,
@@ -28,6 +28,7 @@ impl Emission {
     /// Counts `items`; true when rows are due.
     pub(crate) fn is_due(&mut self, items: usize) -> bool {
         self.has_news |= items > 0;
+        // Called even if items alone make rows due: the first call begins the period.
         let has_passed = self.period.is_some() && self.has_passed(Instant::now());
         let Some(every) = self.items else { return has_passed };
         self.left = self.left.saturating_sub(items as u64);
@@ -44,7 +45,7 @@ impl Emission {
         self.due.filter(|_| self.has_news)
     }
 
-    /// True when rows are due at `now`, since a period has passed.
+    /// True when rows are due at `now`, because a period has passed.
     pub(crate) fn has_passed(&mut self, now: Instant) -> bool {
         let next = self.period.and_then(|period| now.checked_add(period));
         let Some(due) = self.due else {

@@ -23,19 +23,20 @@ pub(crate) fn parts_of(label: &str) -> (&str, Option<&str>) {
     typed.map_or((label, None), |(label, kind)| (label, Some(kind)))
 }
 
-/// The type that is written as `text`; none where it cannot be read, such as one of many columns
-/// that did not fit the label.
+/// The type that is written as `text`; `None` if the text cannot be read, such as a type of many
+/// columns that did not fit the label.
 fn parse_type(text: &str) -> Option<DataType> {
     let parsed = match text.parse().ok()? {
         DataType::Struct(fields) => {
-            // The parser leaves the names as they are written.
+            // The parser does not remove the escapes of names.
             let name = |field: &Field| field.name().replace("\\\"", "\"").replace("\\\\", "\\");
             let field = |field: &Arc<Field>| field.as_ref().clone().with_name(name(field));
             DataType::Struct(fields.iter().map(field).collect())
         }
         other => other,
     };
-    // A type that is not the one that was written would be refused with a message about itself.
+    // A type that differs from the written type would be refused later, with a message about a type
+    // that nobody wrote.
     (parsed.to_string() == text).then_some(parsed)
 }
 
@@ -43,7 +44,7 @@ fn parse_type(text: &str) -> Option<DataType> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredItems {
-    /// The name of the things that were counted; may be empty.
+    /// The name of the counted things; may be empty.
     pub label: String,
     /// An input whose items the state counts: the column `item`, or several columns that are one
     /// item.
@@ -51,7 +52,7 @@ pub struct StoredItems {
 }
 
 impl StoredItems {
-    /// Texts, which no one has named.
+    /// Texts without a name of the counted things.
     #[must_use]
     pub fn texts() -> Self {
         let schema = Schema::new(vec![Field::new("item", DataType::Utf8, false)]);
@@ -60,8 +61,8 @@ impl StoredItems {
 }
 
 impl FrequentItems {
-    /// The items that a state in a file counts, which [`snapshot`](Self::snapshot) wrote. With an
-    /// input of these columns, a stage can begin with the state and count no more.
+    /// The items of a state in a file that [`snapshot`](Self::snapshot) wrote. With an empty input
+    /// of these columns, a stage can begin with the state and emit its rows.
     ///
     /// # Errors
     /// If the file cannot be read, is not the state of counters, or does not say the type.

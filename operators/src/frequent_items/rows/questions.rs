@@ -18,22 +18,22 @@ use crate::summary::{Counted, HEAP_MAX, largest, top, top_borrowed};
 
 /// The queries of the operator.
 pub(crate) const QUERIES: &[&str] = &["top", "at_least", "estimate"];
-/// The queries where the state is one summary.
+/// The queries of an operator whose state is one summary.
 pub(crate) const STATE_QUERIES: &[&str] = &["top", "at_least", "estimate", SNAPSHOT];
 
 const SNAPSHOT: &str = "snapshot";
 
-/// Bytes of a counter in a state besides the item, at least.
+/// Minimum bytes of a counter in a state, in addition to the item.
 const COUNT_BYTES: usize = 8;
-/// Bytes of a row of an answer besides the item.
+/// Bytes of a row of an answer, in addition to the item.
 const ROW_BYTES: usize = 20;
 
-/// Whether the state is asked for.
+/// Whether the query asks for the state.
 pub(crate) fn is_snapshot(request: &Request) -> bool {
     request.name() == SNAPSHOT
 }
 
-/// Reads a query for its errors alone, in a part that sends it on.
+/// Checks a query for errors, in a part that sends the query on.
 pub(crate) fn check<K: Column>(request: &Request, item: &DataType) -> Result<(), QueryError> {
     if !is_snapshot(request) {
         Question::<K>::read(request, STATE_QUERIES, item)?;
@@ -41,8 +41,8 @@ pub(crate) fn check<K: Column>(request: &Request, item: &DataType) -> Result<(),
     Ok(())
 }
 
-/// The answer: one row of one column of bytes. Refused before the state is made if its items alone
-/// have too many bytes.
+/// The answer with a state: one row of one column of bytes. If the items alone have too many bytes,
+/// the query is refused before the state is made.
 pub(crate) fn snapshot_row<'a, K: Column>(
     request: &Request,
     monitored: impl Iterator<Item = Counted<&'a K>>,
@@ -55,7 +55,7 @@ pub(crate) fn snapshot_row<'a, K: Column>(
     Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
 }
 
-/// Refuses an answer that consists of parts of these sizes, if it is too large.
+/// Refuses an answer with parts of these sizes, if the answer is too large.
 fn check_bytes(
     request: &Request,
     parts: impl IntoIterator<Item = usize>,
@@ -128,7 +128,8 @@ fn cell(value: &Value, kind: &DataType) -> Option<ArrayRef> {
 }
 
 impl<K: Column> Question<K> {
-    /// `queries` are the queries that exist, for the error of another one.
+    /// Reads the question of a request. `queries` lists the valid queries, for the error of an
+    /// invalid query.
     pub(crate) fn read(
         request: &Request,
         queries: &'static [&'static str],
@@ -150,12 +151,12 @@ impl<K: Column> Question<K> {
         }
     }
 
-    /// Answers from all monitored items, in rows of `schema` where they are ranked. `unmonitored`
-    /// is the most that any other item can have been seen.
+    /// Answers from all monitored items; ranked rows have `schema`. `unmonitored` is the maximum
+    /// count that an item without a counter can have.
     ///
     /// # Cost
-    /// O(m) for m monitored items, and a copy of the rows of the answer. More than a thousand
-    /// rows are ranked by the thread that asked.
+    /// O(m) for m monitored items, and a copy of the rows of the answer. The thread that asked
+    /// ranks more than a thousand rows.
     pub(crate) fn answer<'a>(
         &self,
         request: &Request,
@@ -288,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Checks an answer, of counts of at least `least`, against a sort of everything.
+    /// Checks an answer, of counts of at least `least`, against a sort of all items.
     fn check_ranks<K: Column>(counted: &[Counted<K>], question: &Question<K>, least: u64) {
         let observed = 1000;
         let mut expected: Vec<_> = counted.iter().map(Counted::as_ref).collect();
@@ -312,7 +313,8 @@ mod tests {
     fn long_answers_are_ranked_as_short_ones_by_the_thread_that_asked() {
         let max = HEAP_MAX;
         for items in [0, 1, max - 1, max, max + 1, 3 * max] {
-            // Few counts, so that items decide; in no order.
+            // There are few distinct counts, so that items decide the order; the items have no
+            // order.
             let numbered = |i: u32| {
                 let (count, error) = (u64::from(i % 7 + 1), u64::from(i % 3));
                 Counted { item: i.wrapping_mul(0x9E37_79B1), count, error }

@@ -36,7 +36,7 @@ fn item_fields(ranked: &SchemaRef) -> &[FieldRef] {
     &fields[ITEM..fields.len() - AFTER]
 }
 
-/// Type of the items of a [`ranked_schema`]: a struct if they have several columns.
+/// Type of the items of a [`ranked_schema`]: a struct if the items have several columns.
 pub(crate) fn item_type(ranked: &SchemaRef) -> DataType {
     match item_fields(ranked) {
         [one] => one.data_type().clone(),
@@ -44,8 +44,8 @@ pub(crate) fn item_type(ranked: &SchemaRef) -> DataType {
     }
 }
 
-/// Rows of [`ranked_schema`] for items in the order of their ranks, the first of which is given.
-/// Their text is less than 2 GiB.
+/// Rows of [`ranked_schema`] for items in the order of their ranks, from the rank `first` on. The
+/// items have less than 2 GiB of text.
 pub(crate) fn ranked_rows<'a, K: Column>(
     schema: &SchemaRef,
     first: u32,
@@ -70,7 +70,7 @@ pub(crate) struct Unranked<K> {
 }
 
 impl<K: Column> Unranked<K> {
-    /// Copies `counted`, less than 2 GiB of text.
+    /// Copies `counted`, which has less than 2 GiB of text.
     pub(crate) fn new(counted: &[Counted<&K>]) -> Self {
         Self {
             items: K::collect(counted.iter().map(|counted| counted.item)),
@@ -80,14 +80,14 @@ impl<K: Column> Unranked<K> {
         }
     }
 
-    /// All of them as rows of [`ranked_schema`].
+    /// All items as rows of [`ranked_schema`].
     ///
     /// # Panics
-    /// If there are 2^32 or more.
+    /// If there are 2^32 items or more.
     pub(crate) fn rank(self, schema: &SchemaRef) -> RecordBatch {
         let Self { items, counts, errors, .. } = self;
         let column = K::lend(&*items);
-        // The counts beside the positions: most comparisons need nothing else.
+        // The counts are next to the positions, because most comparisons need only the counts.
         let mut order: Vec<(Reverse<u64>, u32)> =
             counts.iter().map(|&count| Reverse(count)).zip(0..).collect();
         order.sort_unstable_by(|left, right| {
@@ -107,7 +107,7 @@ impl<K: Column> Unranked<K> {
     }
 }
 
-/// Items in the columns that the schema has for them.
+/// Items in the columns that the schema has for items.
 fn in_schema(schema: &SchemaRef, items: ArrayRef) -> Vec<ArrayRef> {
     match item_fields(schema) {
         [one] => vec![from_native(items, one.data_type())],

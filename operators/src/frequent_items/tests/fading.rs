@@ -29,7 +29,7 @@ fn records(items: &[u64], weights: Option<&[u64]>) -> RecordBatch {
         .unwrap()
 }
 
-/// An operator, and everything it has sent.
+/// An operator, and all batches that the operator has sent.
 struct Driven {
     operator: Box<dyn Operator>,
     out: Output,
@@ -77,7 +77,7 @@ impl Driven {
 
 /// Item, count and error.
 type Row = (u64, u64, u64);
-/// Start and end, and whether the stream filled it.
+/// Start and end of a window, and whether the stream filled the window.
 type Borders = (u64, u64, bool);
 
 fn rows(records: &RecordBatch) -> Vec<Row> {
@@ -206,13 +206,14 @@ proptest! {
     }
 }
 
-/// The beginning of the second that it is.
+/// The beginning of the present second.
 fn second() -> Instant {
     let (now, clock) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap());
     now - Duration::from_nanos(clock.subsec_nanos().into())
 }
 
-/// Start and end of the window of these rows, in milliseconds since 1970, and whether it is whole.
+/// Start and end of the window of these rows, in milliseconds since 1970, and whether the window is
+/// complete.
 fn times(records: &RecordBatch) -> (i64, i64, bool) {
     let border = |name| {
         let column = records.column_by_name(name).unwrap();
@@ -236,7 +237,7 @@ fn windows_of_time_are_those_of_the_clock() {
     assert!(driven.sent.is_empty());
     driven.batch(records(&[3, 3, 3], None), at(1_300));
     assert_eq!(rows(&driven.sent[0]), [(1, 2, 0), (2, 1, 0)]);
-    // Nothing comes: the time closes windows until all is forgotten.
+    // No batch arrives: the time closes windows until all counts are forgotten.
     driven.wake(at(1_700));
     driven.wake(at(2_300));
     assert_eq!(driven.sent.len(), 2);
@@ -250,7 +251,7 @@ fn windows_of_time_are_those_of_the_clock() {
     assert_eq!(rows(&driven.sent[2]).len(), 3, "0 to 3 s");
     assert_eq!(rows(&driven.sent[3]), [(3, 3, 0)], "1 to 4 s");
     assert_eq!(driven.sent.len(), 4, "nothing is said of windows in which nothing came");
-    // A window much later, and the end of the stream in it.
+    // A much later window, and the end of the stream within that window.
     driven.batch(records(&[9], None), at(1_000_500));
     driven.finish();
     assert_eq!(rows(&driven.sent[4]), [(9, 1, 0)]);
@@ -321,7 +322,7 @@ fn a_batch_that_is_late_counts_in_the_open_window() {
     assert_eq!(driven.sent.iter().map(rows).collect::<Vec<_>>(), [[(1, 1, 0)], [(2, 1, 0)]]);
 }
 
-/// The weight of an item of a step, if one of the step `now` weighs 1.
+/// The weight of an item of `step`, if an item of the step `now` weighs 1.
 fn faded(step: u64, now: u64) -> f64 {
     let rise = |step: u64| 2_f64.powf(16.0 + (step % 64) as f64 / 64.0).round();
     rise(step) / rise(now) * 2_f64.powf((step / 64) as f64 - (now / 64) as f64)
@@ -346,11 +347,11 @@ fn check_decay(case: Case, algorithm: Algorithm, half_life: HalfLifeOf) {
     let begin = Instant::now();
     let empty = weights.as_ref().map(|_| &[][..]);
     let mut driven = Driven::new(spec, &records(&[], empty));
-    // Item, weight and step of all that came.
+    // Item, weight and step of all items that have arrived.
     let mut history: Vec<(u64, f64, u64)> = Vec::new();
     for (turn, start) in (0..case.len).step_by(case.batch).enumerate() {
         let range = start..case.len.min(start + case.batch);
-        // Now and then nothing comes for a long time.
+        // Between turns 5 and 6, no batch arrives for a long time.
         let elapsed = 7 * turn as u64 + if turn > 5 { 2_000 } else { 0 };
         let own = weights.as_ref().map(|all| &all[range.clone()]);
         driven.batch(records(&numbers[range.clone()], own), begin + Duration::from_millis(elapsed));
@@ -426,7 +427,7 @@ fn what_has_faded_leaves_the_top() {
     driven.batch(records(&[2; 3_000], None), Instant::now());
     let top = rows(&driven.query(&Request::new("top").with("n", 2)));
     assert_eq!((top[0].0, top[1].0), (2, 1));
-    // 1,000 / ln 2 in all, of which an eighth is of item 1.
+    // The sum of all counts is 1,000 / ln 2; item 1 has an eighth of that sum.
     assert!((1_250..1_280).contains(&top[0].1) && (178..185).contains(&top[1].1), "{top:?}");
 }
 
@@ -470,7 +471,7 @@ fn windows_and_decay_that_make_no_sense_are_refused() {
     assert!(error(both).to_string().contains("set either `items` or `seconds`"));
 }
 
-/// The number of bytes that the operator says it has.
+/// The number of bytes of the state, as the operator reports it.
 fn state_bytes(driven: &Driven) -> u64 {
     let counters = driven.operator.counters();
     counters.iter().find(|(name, _)| *name == "state_bytes").unwrap().1
@@ -482,10 +483,10 @@ fn a_window_takes_memory_by_what_its_panes_hold() {
     let mut driven = Driven::new(spec, &records(&[], None));
     let numbers: Vec<u64> = (0..3_000).map(|i| i % 1_500).collect();
     driven.batch(records(&numbers, None), Instant::now());
-    // 1,000 panes of one item, and some 60 sums of up to 1,000.
+    // The state has 1,000 panes of one item, and some 60 sums of up to 1,000 items.
     assert!(state_bytes(&driven) < 3 << 20, "{}", state_bytes(&driven));
     let top = driven.query(&Request::new("top").with("n", 2_000));
-    // The window that is open lacks one item.
+    // The open window lacks one item.
     assert_eq!(rows(&top).len(), 999);
     assert!(rows(&top).iter().all(|row| (row.1, row.2) == (1, 0)));
     let spec = FrequentItems::new().counters(100).window(Window::items(10_000).slide(100.0)).n(1);
@@ -517,7 +518,7 @@ fn the_window_that_closed_last_is_asked_beside_the_open_one() {
         driven.batch(records(&[1, 1], None), Instant::now());
         let error = ask(&driven, top().with("window", "closed")).unwrap_err().to_string();
         assert_eq!(error, "the answer to `top` is not there yet: no window with items has closed");
-        // The window from item 6 to 12 is the last that has closed; the open one begins at 9.
+        // The window from item 6 to 12 is the last closed window; the open window begins at item 9.
         driven.batch(records(&[1, 2, 2, 3, 3, 3, 3, 4, 4], None), Instant::now());
         driven.batch(records(&[5, 5], None), Instant::now());
         let rows = ask(&driven, top().with("window", "closed")).unwrap();

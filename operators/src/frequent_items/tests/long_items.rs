@@ -32,7 +32,7 @@ fn rows(records: &RecordBatch) -> Vec<(String, u64)> {
 
 #[test]
 fn long_items_are_counted_apart_and_asked_for_whole() {
-    // The same beginning and the same length; item i comes i + 1 times.
+    // All items have the same beginning and the same length; item i occurs i + 1 times.
     let long: Vec<String> = (0..50).map(|i| format!("{}{i:04}", "x".repeat(10_000))).collect();
     for algorithm in [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::Sieve] {
         let spec = FrequentItems::new().algorithm(algorithm).counters(100).item_bytes_max(100);
@@ -73,7 +73,7 @@ fn the_limit_has_bounds() {
 
 #[test]
 fn a_summary_that_outgrows_the_memory_of_the_pipeline_says_what_helps() {
-    // Text of 1 MiB an item, 4 MiB for all.
+    // Each item has 1 MiB of text, and the pipeline has 4 MiB.
     let spec = || FrequentItems::new().item_bytes_max(1 << 30).counters(100);
     for algorithm in [Algorithm::SpaceSaving, Algorithm::Filter, Algorithm::Sieve] {
         let mut fragment = with_memory(spec().algorithm(algorithm), 4 << 20).unwrap();

@@ -30,7 +30,8 @@ pub(crate) enum Work {
     CountTriples(Arc<PairRows>, Task),
 }
 
-/// Work, and the pairs found by it; of triples, each an item and the number of a pair.
+/// Work, and the pairs that the work finds; for triples, each entry is an item and the number of a
+/// pair.
 #[derive(Debug)]
 pub(crate) struct PairChunk {
     pub(crate) work: Work,
@@ -40,7 +41,7 @@ pub(crate) struct PairChunk {
 }
 
 impl PairChunk {
-    /// A chunk that is answered when it has `pairs` pairs.
+    /// A chunk that is answered when it holds `pairs` pairs.
     pub(crate) fn new(pairs: usize) -> Self {
         Self { work: Work::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
     }

@@ -56,7 +56,7 @@ impl Columns {
         }
     }
 
-    /// Counts items as rows until `found` is full; returns the row after the last one counted.
+    /// Counts items as rows until `found` is full; returns the row after the last counted row.
     pub(crate) fn count(
         &mut self,
         isa: Isa,
@@ -96,7 +96,7 @@ impl Columns {
     }
 }
 
-/// Columns as batmaps, which all columns of the data share.
+/// Columns as batmaps. All columns of the data share these batmaps.
 #[derive(Debug)]
 pub(crate) struct MapColumns {
     columns: Range<u32>,
@@ -116,7 +116,8 @@ impl MapColumns {
         let mut next = rows.start;
         while next < rows.end && !found.is_full() {
             let group = next..rows.end.min(next + MAP_ROWS);
-            // Above the diagonal, the rectangle has pairs that belong to other rows.
+            // The group's columns end at the end of the group; a pair whose column is not before
+            // its row belongs to another row.
             let columns = self.columns.start..self.columns.end.min(group.end);
             self.supports.resize(group.len() * columns.len(), 0);
             pair_supports(isa, maps, group.clone(), columns.clone(), &mut self.supports);

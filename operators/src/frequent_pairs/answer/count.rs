@@ -18,7 +18,7 @@ use crate::frequent_pairs::plan::form::Form;
 use crate::frequent_pairs::plan::tasks::Task;
 use crate::wave::Kernel;
 
-/// The columns that were counted last, which the next task may have, too.
+/// The columns that were counted last; the next task may have the same columns.
 struct Present {
     columns: Columns,
     form: Form,
@@ -26,7 +26,7 @@ struct Present {
     version: u64,
 }
 
-/// Transposes and counts.
+/// Transposes blocks, joins lists and counts tasks.
 pub(crate) struct PairKernel {
     isa: Isa,
     /// The device, if there may be one.
@@ -47,7 +47,8 @@ impl PairKernel {
         }
     }
 
-    /// The columns of a task.
+    /// Makes the columns of a task the present columns, unless the task has the same columns as the
+    /// task before.
     fn prepare(&mut self, data: &VerticalData, task: &Task) {
         let Task { form, columns: range, .. } = task;
         let version = data.version();
@@ -63,7 +64,7 @@ impl PairKernel {
         }
     }
 
-    /// Counts the pairs of a task, and removes the rows that are done.
+    /// Counts the pairs of a task, and removes the counted rows from the task.
     fn count(&mut self, data: &VerticalData, task: &mut Task, found: &mut FoundPairs) {
         self.prepare(data, task);
         let rows = task.rows.clone();
@@ -72,7 +73,7 @@ impl PairKernel {
         }
     }
 
-    /// Counts the triples of a task, and removes the rows that are done.
+    /// Counts the triples of a task, and removes the counted rows from the task.
     fn count_triples(&mut self, pairs: &PairRows, task: &mut Task, found: &mut FoundPairs) {
         self.prepare(pairs.data(), task);
         let (range, rows) = (&task.columns, task.rows.clone());

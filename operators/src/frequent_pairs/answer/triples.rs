@@ -10,21 +10,22 @@ use trommel_kernels::supports::{FoundPairs, Marks, Pair, RowPair, Rows};
 use super::columns::Columns;
 use crate::frequent_pairs::data::pair_rows::PairRows;
 
-/// Pairs whose transactions are found before they are counted, and transactions of them: 64 KiB,
-/// in the first-level cache or the second.
+/// Maximum number of pairs in one round of counting, and number of their transactions that ends the
+/// round: 64 KiB of transactions, in the first-level or second-level cache.
 const ROWS: usize = 1 << 10;
 const TIDS: usize = 1 << 14;
 
 /// Counts the triples of pairs.
 ///
-/// A pair has a *candidate* if an item of the columns is a partner of both its items. Only then its
-/// common transactions are found, and counted with all columns before the pair.
+/// A pair has a *candidate* if an item of the columns is a partner of both items of the pair. Only
+/// for a pair with a candidate, the counter finds the common transactions and counts them with all
+/// columns before the pair.
 #[derive(Debug)]
 pub(crate) struct TripleCounter {
     isa: Isa,
-    /// Version of the data with the marks; `None` before the first data.
+    /// Version of the data that the marks describe; `None` before the first data.
     version: Option<u64>,
-    /// Partners of an item, and its transactions.
+    /// Marks of the partners of one item, and of the transactions of one item.
     partners: Marks,
     partners_of: Option<u32>,
     transactions: Marks,
@@ -50,8 +51,8 @@ impl TripleCounter {
         }
     }
 
-    /// Finds the frequent triples of the pairs `rows` with the items of `columns`, which are
-    /// `range`, until `found` is full. Returns the pair after the last one counted.
+    /// Finds the frequent triples of the pairs `rows` with the items `range` of `columns`, until
+    /// `found` is full. Returns the pair after the last counted pair.
     pub(crate) fn count(
         &mut self,
         pairs: &PairRows,
@@ -108,7 +109,7 @@ impl TripleCounter {
         partners.filter(|&item| self.partners.has(item))
     }
 
-    /// Collects rows that have a candidate; returns the pair after the last one looked at.
+    /// Collects rows that have a candidate; returns the pair after the last examined pair.
     fn collect(
         &mut self,
         pairs: &PairRows,

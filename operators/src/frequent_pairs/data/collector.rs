@@ -1,10 +1,11 @@
 //! Transactions as they arrive, in blocks.
 
-/// Transactions of a block, which have 16-bit numbers there. The largest number is no transaction.
+/// Maximum number of transactions of a block, which have 16-bit numbers in the block. The largest
+/// 16-bit number is not a transaction.
 pub(crate) const BLOCK_TRANSACTIONS: usize = (1 << 16) - 1;
 
-/// The first block is this part of a whole one, and each later one twice as large as the block
-/// before it: the other cores get work soon.
+/// The first block has one sixteenth of the size of a whole block, and each later block is twice as
+/// large as the block before: the other cores get work soon.
 const FIRST_PART: usize = 16;
 
 /// Transactions as lists of item numbers.
@@ -30,7 +31,8 @@ impl TransactionBlock {
 /// Collects transactions.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    /// Maximum number of items of a block with several transactions: of the open one and of all.
+    /// Maximum number of items of the open block and of any block, unless the block has only one
+    /// transaction.
     open_items: usize,
     block_items: usize,
     open: TransactionBlock,
@@ -44,19 +46,21 @@ impl Collector {
         Self { open_items: block_items.div_ceil(FIRST_PART), block_items, ..Self::default() }
     }
 
-    /// Adds a transaction of items by number. Returns the block before it, if that is full.
+    /// Adds a transaction of numbered items. Returns the block before this transaction, if that
+    /// block is full.
     #[inline]
     pub(crate) fn push(&mut self, items: &[u32]) -> Option<TransactionBlock> {
         let is_full = self.open.ends.len() == BLOCK_TRANSACTIONS
             || !self.open.is_empty() && self.open.items.len() + items.len() > self.open_items;
         let mut full = None;
         if is_full {
-            // Closed before the transaction, which is never divided.
+            // The block is closed before the transaction, because a transaction is never divided.
             full = self.close();
             self.open_items = self.block_items.min(self.open_items.saturating_mul(2));
         }
         if items.len() > self.block_items {
-            // Alone in its block, which does not grow on.
+            // A transaction that is larger than a block is alone in its block, so the block needs
+            // no room to grow.
             self.open.items.reserve_exact(items.len());
         }
         self.open.items.extend_from_slice(items);
@@ -71,12 +75,12 @@ impl Collector {
         (!block.is_empty()).then_some(block)
     }
 
-    /// The items of the block that is not full, by number.
+    /// Numbers of the items of the open block.
     pub(crate) fn items_mut(&mut self) -> &mut [u32] {
         &mut self.open.items
     }
 
-    /// Uses the memory of `block` for a later one.
+    /// Uses the memory of `block` for a later block.
     pub(crate) fn recycle(&mut self, mut block: TransactionBlock) {
         block.ends.clear();
         block.items.clear();
@@ -88,7 +92,8 @@ impl Collector {
         self.open.bytes() + self.spare.bytes()
     }
 
-    /// Bytes that are allocated for a transaction of `items` items, if that is larger than a block.
+    /// Bytes that are allocated for a transaction of `items` items, if the transaction is larger
+    /// than a block; else 0.
     pub(crate) fn bytes_of_large(&self, items: usize) -> usize {
         if items > self.block_items { items * size_of::<u32>() } else { 0 }
     }
@@ -104,7 +109,8 @@ mod tests {
     fn blocks_hold_all_transactions_in_order() {
         let mut collector = Collector::new(BLOCK_ITEMS);
         let mut blocks = Vec::new();
-        // Empty ones, one larger than a block, and more than a block has.
+        // Empty transactions, a transaction that is larger than a block, and more transactions than
+        // a block has.
         for transaction in 0..200_000_u32 {
             let items = match transaction {
                 70_000 => 0..1_100_000,

@@ -26,14 +26,16 @@ use crate::wave::{Numbered, Round};
 /// The rank of an item that is not frequent.
 const NO_RANK: u32 = u32::MAX;
 
-/// Tasks for each kernel. Each of them looks at the items of all blocks.
+/// Number of tasks for each kernel. The number is small because each task reads the items of all
+/// blocks.
 const TASKS_PER_KERNEL: usize = 2;
 
-/// Use of the memory, as messages say it.
+/// Name of the memory in errors.
 const LISTS: &str = "the joined lists";
 
-/// Bytes of a frequent item while lists are joined: its number, sorted and by rank, its place, room
-/// to sort that, the begin of its list, and the next place of that in a task.
+/// Bytes of a frequent item while lists are joined: the item's number, once sorted and once by
+/// rank; the item's place; room to sort the places; the begin of the item's list; and the next
+/// place of that list in a task.
 const ITEM_BYTES: usize = 6 * size_of::<u32>();
 
 /// The blocks of a window, and the places of their items.
@@ -42,7 +44,7 @@ pub(crate) struct Ranked {
     blocks: Vec<Arc<TransposedBlock>>,
     /// Rank of each item by number, or [`NO_RANK`].
     ranks: Vec<u32>,
-    /// Begin of each list by rank, and the end of the last one.
+    /// Begin of each list by rank, and the end of the last list.
     offsets: Vec<u32>,
 }
 
@@ -57,9 +59,9 @@ pub(crate) struct Joining {
     transactions: u32,
     least: u32,
     window: WindowSpan,
-    /// The lists, when all tasks are back.
+    /// The lists, when all tasks have returned.
     done: Vec<JoinedRanks>,
-    /// Bytes of the lists, and of blocks that only these tasks have.
+    /// Bytes of the lists, and of the blocks that only these tasks still hold.
     bytes: usize,
 }
 
@@ -85,7 +87,7 @@ impl JoinedRanks {
         for block in &ranked.blocks {
             for (number, tids) in block.lists() {
                 let rank = ranked.ranks[number as usize] as usize;
-                // Items of other tasks and items that are not frequent have no place here.
+                // Items of other tasks and infrequent items have no place in this task.
                 if let Some(place) = places.get_mut(rank.wrapping_sub(ranks.start)) {
                     let list = &mut joined[*place as usize..][..tids.len()];
                     list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));
@@ -104,12 +106,12 @@ pub(crate) fn tids(task: &JoinTask) -> u32 {
 }
 
 impl Joining {
-    /// Begins to join the lists of the items that reach `support` in `blocks`, which have the
-    /// items by number. With several `kernels`, tasks have at least `task_tids` transactions. Of
-    /// `budget`, all that there is has been taken.
+    /// Begins to join the lists of the items that reach `support` in `blocks`, which have the items
+    /// by number. With several `kernels`, a task has at least about `task_tids` transactions.
+    /// `budget` is the memory that is left after all present data.
     ///
     /// # Errors
-    /// If there are too many transactions, or the lists do not fit.
+    /// If there are too many transactions, or the lists do not fit the budget.
     pub(crate) fn new(
         blocks: Vec<Arc<TransposedBlock>>,
         names: &ItemNames,
@@ -158,12 +160,13 @@ impl Joining {
         Ok(Self { round, items, places, transactions, least, window, done, bytes })
     }
 
-    /// Takes over `bytes` of blocks that nothing else has.
+    /// Takes over `bytes` of blocks that only these lists still hold.
     pub(crate) fn keep(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
-    /// Bytes of the lists, of all that they are made with, and of the blocks that only they have.
+    /// Bytes of the lists, of the temporary memory, and of the blocks that only these lists still
+    /// hold.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -173,12 +176,12 @@ impl Joining {
         self.round.task()
     }
 
-    /// Takes a task back that has been done.
+    /// Takes back a task that has been done.
     pub(crate) fn landed(&mut self, task: JoinTask) {
         self.done.extend(self.round.landed(task).into_iter().flatten());
     }
 
-    /// The data, when all tasks are back.
+    /// The data, when all tasks have returned.
     ///
     /// # Panics
     /// If a task is missing.
@@ -189,7 +192,7 @@ impl Joining {
         VerticalData::new(lists, items, places, transactions, least, window)
     }
 
-    /// The data, by all tasks here.
+    /// The data; all tasks run in this call.
     #[cfg(test)]
     pub(crate) fn run(mut self) -> VerticalData {
         while let Some(mut task) = self.task() {
@@ -200,10 +203,10 @@ impl Joining {
     }
 }
 
-/// The frequent items by descending support. Equal supports are in the order of the items, so that
+/// The frequent items by descending support. Items of equal support are in their own order, so that
 /// ranks do not depend on the order of arrival.
 struct Ranking {
-    /// Per rank.
+    /// Number of the item of each rank.
     numbers: Vec<u32>,
     /// Per rank: the place among the frequent items, sorted.
     places: Vec<u32>,
@@ -224,13 +227,13 @@ impl Ranking {
         names.sort(&mut sorted);
         let mut places: Vec<u32> = (0..narrow(sorted.len())).collect();
         let number = |place: u32| sorted[place as usize];
-        // Stable, which keeps items of equal support sorted.
+        // The sort is stable, so items of equal support stay sorted.
         places.sort_by_key(|&place| Reverse(supports[number(place) as usize]));
         Ok(Self { numbers: places.iter().map(|&place| number(place)).collect(), places })
     }
 }
 
-/// The ranks in at most `count` ranges, whose lists are about equally long in all; at least one.
+/// The ranks in 1 to `count` ranges. The lists of each range have about the same total length.
 fn ranges(offsets: &[u32], count: usize) -> Vec<Range<usize>> {
     let (ranks, total) = (offsets.len() - 1, offsets[offsets.len() - 1] as usize);
     let mut begin = 0;
@@ -275,7 +278,7 @@ mod tests {
             let (mut collector, mut blocks) = (Collector::new(block_items), Vec::new());
             let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for (tid, transaction) in (0..).zip(&transactions) {
-                // Not the order of the numbers.
+                // The order of the items differs from the order of the numbers.
                 let items = UInt32Array::from_iter_values(transaction.iter().map(|item| 90 - item));
                 for &item in items.values() {
                     let tids = expected.entry(item).or_default();

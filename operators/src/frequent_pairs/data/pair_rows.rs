@@ -9,27 +9,31 @@ use trommel_kernels::supports::Pair;
 use super::vertical::VerticalData;
 use crate::shared::names::secret::random_seed;
 
-/// Frequent pairs by ascending first item, then by the second. Items are named by their ranks.
+/// Frequent pairs by ascending first item, then by ascending second item. Items are named by their
+/// ranks.
 ///
-/// A triple belongs to the pair of its last two items, and its first one is before both. All three
-/// of its pairs are frequent, so the first item is a *partner* of both others.
+/// A triple belongs to the pair of its last two items, and the first item of the triple is before
+/// both. All three pairs of the triple are frequent, so the first item is a *partner* of the two
+/// other items.
 #[derive(Debug)]
 pub(crate) struct PairRows {
     data: Arc<VerticalData>,
     pairs: Vec<[u32; 2]>,
-    /// Per item: the number of its first pair, as the first item; the number of pairs at the end.
+    /// For each item: the number of the first pair whose first item is this item or a later item.
+    /// At the end: the number of pairs.
     firsts: Vec<u32>,
-    /// Before each pair, and at the end: the sums of the supports of pairs and of second items.
+    /// Sums over the pairs before each pair, and over all pairs at the end: the supports of the
+    /// pairs, and the supports of their second items.
     totals: Vec<[u64; 2]>,
-    /// Partners before each item, from `partner_ends[item - 1]` on.
+    /// Partners of each item that come before the item, from `partner_ends[item - 1]` on.
     partners: Vec<u32>,
     partner_ends: Vec<u32>,
-    /// Made when they are first needed.
+    /// Batmaps, made at the first use.
     maps: OnceLock<BatMaps<3>>,
 }
 
 impl PairRows {
-    /// Bytes for each pair while they are made of pairs in memory of their own.
+    /// Bytes for each pair while the rows are made; `found` counts, too.
     pub(crate) const PAIR_BYTES: usize =
         2 * size_of::<Pair>() + size_of::<[u32; 2]>() + size_of::<[u64; 2]>() + size_of::<u32>();
 
@@ -47,7 +51,7 @@ impl PairRows {
             totals.push(sums);
         }
         let pairs = sorted.iter().map(|pair| [pair.left, pair.right]).collect();
-        // Stable, so the partners of an item ascend.
+        // The sort is stable, so the partners of an item ascend.
         let (ends, partners) = by_item(items, sorted, |pair| pair.right);
         let partners = partners.iter().map(|pair| pair.left).collect();
         let (partner_ends, maps) = (ends[1..].to_vec(), OnceLock::new());
@@ -90,7 +94,7 @@ impl PairRows {
         self.totals[pair as usize]
     }
 
-    /// The items before `item` that are frequent with it, ascending.
+    /// The items before `item` that form a frequent pair with `item`, ascending.
     pub(crate) fn partners(&self, item: u32) -> &[u32] {
         let item = item as usize;
         let begin = if item == 0 { 0 } else { self.partner_ends[item - 1] };
@@ -100,15 +104,15 @@ impl PairRows {
     /// The support of a frequent pair, whose items ascend.
     ///
     /// # Panics
-    /// If it is not frequent.
+    /// If the pair is not frequent.
     pub(crate) fn support(&self, items: [u32; 2]) -> u32 {
         let pair = self.pairs.binary_search(&items).expect("the pairs of a triple are frequent");
         let support = self.totals[pair + 1][0] - self.totals[pair][0];
         u32::try_from(support).expect("supports have 32 bits")
     }
 
-    /// The batmaps for triples of the items by rank. They are made by the first call; others wait
-    /// for it.
+    /// The batmaps for triples of the items by rank. The first call makes the maps; other threads
+    /// wait for that call.
     pub(crate) fn maps(&self, isa: Isa) -> &BatMaps<3> {
         self.maps.get_or_init(|| {
             let permutations = Permutations::new(self.data.transactions(), random_seed());
@@ -117,8 +121,9 @@ impl PairRows {
     }
 }
 
-/// Sorts pairs by one of their items, which is below `items`, and keeps the order of the others: a
-/// counting sort. Returns the offsets of the pairs of each item.
+/// Sorts pairs by the item that `item` selects; that item is below `items`. Returns the offsets of
+/// the pairs of each item, and the pairs. The counting sort is stable: pairs of an equal item keep
+/// their order.
 fn by_item(items: usize, pairs: Vec<Pair>, item: impl Fn(&Pair) -> u32) -> (Vec<u32>, Vec<Pair>) {
     let mut offsets = vec![0_u32; items + 1];
     pairs.iter().for_each(|pair| offsets[item(pair) as usize + 1] += 1);

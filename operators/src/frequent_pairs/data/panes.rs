@@ -19,27 +19,28 @@ use crate::shared::window::slides::Slides;
 /// A window that has closed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closed {
-    /// Its last pane.
+    /// The last pane of the window.
     pane: u64,
     /// Whether the stream has ended within the last pane.
     pub(crate) is_last: bool,
     pub(crate) span: WindowSpan,
 }
 
-/// Blocks on their way from the collector to the windows. Their order is that of the stream at
-/// each step.
+/// Blocks on their way from the collector to the windows. The blocks have the order of the stream
+/// at each step.
 #[derive(Debug)]
 pub(crate) struct PaneBlocks {
     /// Panes of a window.
     panes: usize,
-    /// Of the windows, if there are any.
+    /// Borders of the windows, if there are windows.
     borders: Option<Borders>,
     /// The live pane.
     pane: u64,
-    /// Transactions of the last panes of a window, the live one at the end.
+    /// Number of transactions of each pane of the present window; the live pane is at the end.
     counts: VecDeque<u64>,
     collected: VecDeque<(u64, TransactionBlock)>,
-    /// Panes of the blocks that are being transposed, each with the bytes that it takes meanwhile.
+    /// Panes of the blocks that are being transposed, each with the bytes that the block takes
+    /// meanwhile.
     away: VecDeque<(u64, usize)>,
     here: VecDeque<(u64, Arc<TransposedBlock>)>,
     here_bytes: usize,
@@ -67,7 +68,7 @@ impl PaneBlocks {
         self.collected.push_back((self.pane, block));
     }
 
-    /// Counts a transaction of the live pane; returns whether that is full now.
+    /// Counts a transaction of the live pane; returns whether the pane is full now.
     pub(crate) fn count_transaction(&mut self) -> bool {
         *self.live_count() += 1;
         self.borders.as_mut().is_some_and(|borders| borders.advance(1).1)
@@ -82,8 +83,8 @@ impl PaneBlocks {
         self.borders.iter_mut().for_each(|borders| borders.enter(entered));
     }
 
-    /// Whether the live pane ended before `now`, and the window has transactions. Without any, the
-    /// windows until `now` are skipped.
+    /// Whether the live pane ended before `now`, and the window has transactions. If the window has
+    /// no transaction, the windows until `now` are skipped.
     pub(crate) fn has_passed(&mut self, now: Instant) -> bool {
         let Some(borders) = &mut self.borders else { return false };
         let Some(live) = borders.passed(now) else { return false };
@@ -106,7 +107,7 @@ impl PaneBlocks {
     }
 
     /// Closes the window that ends with the live pane, whose last block is `block`. The pane
-    /// `is_whole` unless the stream has ended within.
+    /// `is_whole` unless the stream has ended within the pane.
     pub(crate) fn close(&mut self, block: Option<TransactionBlock>, is_whole: bool) {
         block.into_iter().for_each(|block| self.push(block));
         let is_last = !is_whole;
@@ -116,7 +117,7 @@ impl PaneBlocks {
         };
         self.closed.push_back(Closed { pane: self.pane, is_last, span });
         if is_last {
-            // A later run goes on within this pane.
+            // A later run continues within this pane.
             return;
         }
         self.borders.iter_mut().for_each(Borders::turn);
@@ -127,19 +128,21 @@ impl PaneBlocks {
         }
     }
 
-    /// Bytes that the next block can take in lists, of items of which `items` are known.
+    /// Maximum bytes of the lists of the next block, if `items` items are known; `None` if no block
+    /// waits.
     pub(crate) fn next_bytes(&self, items: usize) -> Option<usize> {
         self.collected.front().map(|(_, block)| TransposedBlock::bytes_max(block, items))
     }
 
-    /// The next block to be transposed, which takes up to `list_bytes` in lists.
+    /// The next block to be transposed; `list_bytes` are reserved for its lists.
     pub(crate) fn next_block(&mut self, list_bytes: usize) -> Option<TransactionBlock> {
         let (pane, block) = self.collected.pop_front()?;
         self.away.push_back((pane, block.bytes() + list_bytes));
         Some(block)
     }
 
-    /// Takes the block that was away for longest.
+    /// Takes a transposed block. Blocks return in order, so this block is the block that was away
+    /// for longest.
     pub(crate) fn landed(&mut self, block: TransposedBlock) {
         let (pane, _) = self.away.pop_front().expect("it was away");
         self.here_bytes += block.bytes();
@@ -154,7 +157,8 @@ impl PaneBlocks {
     /// The next window that has closed and whose blocks are all here.
     pub(crate) fn next_closed(&mut self) -> Option<Closed> {
         let closed = *self.closed.front()?;
-        // Blocks go through each step in order, so the first one has the oldest pane.
+        // Blocks go through each step in order, so the first block that is not here has the oldest
+        // pane.
         let away = self.away.front().map(|(pane, _)| pane);
         let first = away.or(self.collected.front().map(|(pane, _)| pane));
         if first.is_some_and(|&pane| pane <= closed.pane) {
@@ -170,8 +174,9 @@ impl PaneBlocks {
         here.map(|(_, block)| Arc::clone(block)).collect()
     }
 
-    /// Drops the blocks that no window after `closed` has: all, if it is the last. Returns their
-    /// bytes, which the lists of `closed` may still have.
+    /// Drops the blocks that belong to no window after `closed`; drops all blocks if `closed` is
+    /// the last window. Returns the bytes of the dropped blocks, because the lists of `closed` may
+    /// still hold these blocks.
     pub(crate) fn drop_before(&mut self, closed: Closed) -> usize {
         let first = match closed.is_last {
             true => u64::MAX,
@@ -185,15 +190,15 @@ impl PaneBlocks {
         before - self.here_bytes
     }
 
-    /// The progress of the windows, and each block with the age of its pane, 0 for the live one.
-    /// All blocks of the last window are here.
+    /// The progress of the windows, and each block with the age of its pane, 0 for the live pane.
+    /// All blocks of the last window have returned.
     pub(crate) fn state(&self) -> (u64, impl ExactSizeIterator<Item = (u32, &TransposedBlock)>) {
         let progress = self.borders.map_or(0, Borders::progress);
         let age = |pane| u32::try_from(self.pane - pane).expect("fewer than the panes of a window");
         (progress, self.here.iter().map(move |(pane, block)| (age(pane), &**block)))
     }
 
-    /// Goes on from a [state](Self::state), the blocks of which come by descending age.
+    /// Continues from a [state](Self::state), whose blocks have descending ages.
     pub(crate) fn resume(&mut self, progress: u64, blocks: Vec<(u32, TransposedBlock)>) {
         self.borders.iter_mut().for_each(|borders| borders.resume(progress));
         self.pane = self.panes as u64 - 1;
@@ -205,7 +210,7 @@ impl PaneBlocks {
         }
     }
 
-    /// Visits the item numbers of all blocks, none of which is away or used elsewhere.
+    /// Visits the item numbers of all blocks. No block is away, and no other owner holds a block.
     pub(crate) fn for_each_item(&mut self, mut visit: impl FnMut(&mut u32)) {
         debug_assert!(self.away.is_empty());
         for (_, block) in &mut self.collected {
@@ -284,7 +289,7 @@ mod tests {
         let end = panes.end().unwrap();
         assert!(end > begin + Duration::from_secs(90) && end <= begin + Duration::from_secs(105));
         assert!(!panes.has_passed(end - Duration::from_millis(1)));
-        // The transaction is in two windows, and nothing after that.
+        // The transaction is in two windows, and no later window has a transaction.
         for _ in 0..2 {
             assert!(panes.has_passed(end + Duration::from_secs(60)));
             panes.close(Some(block(1)), true);

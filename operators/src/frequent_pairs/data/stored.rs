@@ -13,7 +13,7 @@
 //!                 transactions (4) and these (2 each), ascending
 //! ```
 //!
-//! The envelope is that of [`state`](crate::shared::state).
+//! The module [`state`](crate::shared::state) describes the envelope around the body.
 
 use super::collector::BLOCK_TRANSACTIONS;
 use super::panes::PaneBlocks;
@@ -23,10 +23,11 @@ use crate::shared::state::{Reader, RestoreError, StateKind, Writer};
 use crate::shared::window::borders::Borders;
 use crate::shared::window::slides::Slides;
 
-/// No stream has more transactions or panes of time.
+/// Maximum number of transactions or panes of time; no stream reaches this number.
 const PROGRESS_MAX: u64 = 1 << 62;
 
-/// The windows of a state.
+/// Kind of the windows, length of a pane or of a window, and panes of a window, as a state has
+/// them.
 fn windows(slides: Option<Slides>) -> (u8, [u64; 2]) {
     match slides.map(|slides| (slides.borders, slides.panes as u64)) {
         None => (0, [0, 1]),
@@ -37,7 +38,7 @@ fn windows(slides: Option<Slides>) -> (u8, [u64; 2]) {
     }
 }
 
-/// The transactions of `panes`, all blocks of which are here, and their items.
+/// The state: the items, and the transactions of `panes`, whose blocks have all returned.
 pub(crate) fn snapshot(names: &ItemNames, slides: Option<Slides>, panes: &PaneBlocks) -> Vec<u8> {
     let mut writer = Writer::new(StateKind::FrequentPairs, names.stored_type());
     let (kind, numbers) = windows(slides);
@@ -60,10 +61,10 @@ pub(crate) fn snapshot(names: &ItemNames, slides: Option<Slides>, panes: &PaneBl
     writer.finish()
 }
 
-/// Reads a state into `names` and `panes`, which have nothing yet.
+/// Reads a state into `names` and `panes`, which are empty.
 ///
 /// # Errors
-/// If the bytes are no such state, or one of other items or windows.
+/// If the bytes are not such a state, or the state has another type of items or other windows.
 pub(crate) fn restore(
     bytes: &[u8],
     names: &mut ItemNames,
@@ -104,7 +105,7 @@ pub(crate) fn restore(
     Ok(())
 }
 
-/// The next block, which is the block `number`. `seen` has the number of the last block with each
+/// Reads the block `number`. `seen` has, for each item, the number of the last block with that
 /// item.
 fn read_block(
     reader: &mut Reader<'_>,
@@ -136,7 +137,7 @@ fn read_block(
     Ok(block)
 }
 
-/// Refuses panes that do not have as many transactions as the position of the stream says.
+/// Refuses panes whose numbers of transactions contradict the position of the stream.
 fn check_counts(
     reader: &Reader<'_>,
     counts: &[u64],

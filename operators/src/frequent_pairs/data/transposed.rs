@@ -2,7 +2,7 @@
 
 use super::collector::TransactionBlock;
 
-/// No transaction of a block; it stands before each list.
+/// A number that no transaction of a block has; this number stands before each list.
 const NONE: u16 = u16::MAX;
 
 /// Items with their transactions, which have 16-bit numbers in the block.
@@ -10,7 +10,7 @@ const NONE: u16 = u16::MAX;
 pub(crate) struct TransposedBlock {
     /// Numbers of the items that occur.
     items: Vec<u32>,
-    /// Begin and end of each of their lists.
+    /// Begin and end of the list of each item.
     ranges: Vec<[u32; 2]>,
     tids: Vec<u16>,
     transactions: u32,
@@ -19,15 +19,15 @@ pub(crate) struct TransposedBlock {
 /// Memory for the transposition of many blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Transposition {
-    /// Per item number: the next place of its list. Zero between blocks.
+    /// For each item number: the next place in the item's list. Zero between blocks.
     next: Vec<u32>,
 }
 
 impl Transposition {
     /// Transposes a block. An item that occurs twice in a transaction counts once.
     ///
-    /// Two passes of a counting sort: items are counted, and then written to lists of these
-    /// lengths.
+    /// Two passes of a counting sort: the first pass counts the items, and the second pass writes
+    /// the transactions to lists of these lengths.
     pub(crate) fn transpose(&mut self, block: &TransactionBlock) -> TransposedBlock {
         let known = block.items.iter().max().map_or(0, |&item| item as usize + 1);
         if self.next.len() < known {
@@ -37,7 +37,8 @@ impl Transposition {
         let mut items = Vec::new();
         for &item in &block.items {
             let count = &mut next[item as usize];
-            // In the order of their first occurrence; a block need not look at other items.
+            // Items are listed in the order of their first occurrence, so later steps visit only
+            // items of this block.
             if *count == 0 {
                 items.push(item);
             }
@@ -46,7 +47,8 @@ impl Transposition {
         let mut ranges = Vec::with_capacity(items.len());
         let mut end = 0;
         for &item in &items {
-            // A place before each list holds no transaction.
+            // The place before each list holds `NONE`, so that the first comparison of the list
+            // finds a difference.
             let begin = end + 1;
             end = begin + next[item as usize];
             next[item as usize] = begin;
@@ -57,7 +59,8 @@ impl Transposition {
         for (tid, &end) in (0..NONE).zip(&block.ends) {
             for &item in &block.items[begin as usize..end as usize] {
                 let place = &mut next[item as usize];
-                // Written in any case, and kept if the item is new to the transaction.
+                // The write needs no branch: the place advances only if the item is new to the
+                // transaction.
                 tids[*place as usize] = tid;
                 *place += u32::from(tids[*place as usize - 1] != tid);
             }
@@ -72,7 +75,7 @@ impl Transposition {
 }
 
 impl TransposedBlock {
-    /// The numbers of the items that occur, each with its transactions, ascending.
+    /// The numbers of the items that occur, each with its transactions in ascending order.
     pub(crate) fn lists(&self) -> impl Iterator<Item = (u32, &[u16])> {
         let list = |&[begin, end]: &[u32; 2]| &self.tids[begin as usize..end as usize];
         self.items.iter().copied().zip(self.ranges.iter().map(list))
@@ -88,7 +91,7 @@ impl TransposedBlock {
         Self { transactions, ..Self::default() }
     }
 
-    /// Adds an item that the block does not have, with its transactions, ascending.
+    /// Adds an item that is new to the block, with its transactions in ascending order.
     pub(crate) fn push(&mut self, item: u32, tids: &[u16]) {
         self.tids.push(NONE);
         let [begin, end] = [self.tids.len(), self.tids.len() + tids.len()]
@@ -108,11 +111,13 @@ impl TransposedBlock {
         self.transactions
     }
 
-    /// Bytes of the lists of `block`, and of what they are made with, at most. `items` are known.
+    /// Maximum bytes of the lists of `block` and of the temporary memory that makes them, if
+    /// `items` items are known.
     pub(crate) fn bytes_max(block: &TransactionBlock, items: usize) -> usize {
         let occurrences = block.items.len();
         let lists = occurrences.min(items);
-        // A vector of items that grows takes twice the bytes of these, and three times in a copy.
+        // A vector that grows has up to twice the bytes of its items, and up to three times during
+        // a copy.
         let of_lists = lists * (3 * size_of::<u32>() + size_of::<[u32; 2]>());
         let tids = (occurrences + lists) * size_of::<u16>();
         of_lists + tids + items * size_of::<u32>()

@@ -12,7 +12,7 @@ use trommel_kernels::sets::{SetStore, Sets};
 use crate::shared::names::secret::random_seed;
 use crate::shared::window::borders::WindowSpan;
 
-/// Maximum number of transactions, and of their frequent items in all.
+/// Maximum number of transactions, and maximum sum of the supports of the frequent items.
 const COUNT_MAX: u64 = 1 << 31;
 
 /// A window or a stream has too many transactions, items in them, or frequent pairs.
@@ -42,12 +42,12 @@ pub(crate) struct VerticalData {
     transactions: u32,
     least: u32,
     window: WindowSpan,
-    /// Made when they are first needed.
+    /// Batmaps, made at the first use.
     maps: OnceLock<Arc<BatMaps<2>>>,
 }
 
 impl VerticalData {
-    /// The tid lists by rank of `items`, whose `places` are those among the sorted items.
+    /// The tid lists by rank of `items`. `places` are the places among the sorted items.
     pub(crate) fn new(
         lists: SetStore,
         items: ArrayRef,
@@ -111,7 +111,8 @@ impl VerticalData {
         self.transactions
     }
 
-    /// The batmaps of the items by rank. They are made by the first call; others wait for it.
+    /// The batmaps of the items by rank. The first call makes the maps; other threads wait for that
+    /// call.
     pub(crate) fn maps(&self, isa: Isa) -> &Arc<BatMaps<2>> {
         self.maps.get_or_init(|| {
             let permutations = Permutations::new(self.transactions, random_seed());

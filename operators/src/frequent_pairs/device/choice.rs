@@ -1,8 +1,8 @@
 //! The choice between a GPU and the CPU for the pairs of a window.
 //!
-//! Supports of all pairs are known work: their cost is modelled before the first task is made. So
+//! The counting of all pairs is known work: its cost is modelled before the first task is made. So
 //! `auto` compares whole windows, and the tasks of a window are all for the device or all for the
-//! CPU, each in the form that is best there.
+//! CPU, in the form that costs least in that place.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use crate::frequent_pairs::plan::device_form::DeviceForm;
 use crate::frequent_pairs::plan::tasks::Task;
 use crate::wave::{Access, DeviceChoice, Estimate};
 
-/// Supports of the items, and transactions, that the batmaps of a device can have.
+/// Maximum support of an item, and maximum number of transactions, for batmaps on a device.
 const MAP_SUPPORT_MAX: u32 = 1 << 23;
 const MAP_TRANSACTIONS_MAX: u32 = 1 << 30;
 
@@ -33,7 +33,7 @@ pub(crate) struct TooLarge {
 /// to count them, by the tasks `on_cpu` on `kernels` cores.
 ///
 /// # Errors
-/// If the device cannot hold the data in its form, and is required.
+/// If the device is required, and its form cannot hold the data.
 pub(crate) fn choose(
     choice: &mut DeviceChoice,
     forms: &[DeviceForm],
@@ -64,7 +64,7 @@ pub(crate) fn choose(
         Access::Refused => Some(best),
         Access::Open(_, free) => {
             let has_room = |form: &DeviceForm| flights::data_bytes(data, *form) <= free as u64;
-            // A device that has to count says itself that its memory does not suffice.
+            // If the device is required and no form fits, the device reports the lack of memory.
             forms.into_iter().find(has_room).or(choice.is_required().then_some(best))
         }
     })
@@ -102,7 +102,7 @@ mod tests {
         Joining::new(blocks, &names, support, window, (1, 1), budget).unwrap().run()
     }
 
-    /// The tasks of a CPU, which take a core `cpu_ns`.
+    /// The tasks of a CPU; all tasks together take a core `cpu_ns`.
     fn on_cpu(data: &VerticalData, cpu_ns: f64) -> Vec<Task> {
         let mut tasks = tasks(data, Layout::Sliced, 1, f64::MAX);
         tasks.truncate(1);
@@ -122,7 +122,7 @@ mod tests {
         let chosen = |device, forms: &[DeviceForm]| {
             choose(&mut choice(device, 0), forms, &data, &tasks, 1).unwrap()
         };
-        // There is no device, but it is required: the kernel tells why it is not there.
+        // A required device is missing: the kernel reports the reason.
         assert_eq!(chosen(Device::Cuda(0), forms), Some(DeviceForm::Bitmap));
         let both = &[DeviceForm::Bitmap, DeviceForm::Tensor];
         assert_eq!(chosen(Device::Cuda(0), both), Some(DeviceForm::Tensor), "it costs less");

@@ -5,9 +5,9 @@
 //! tiles of a task ──► slot ──► kernel ──► pinned memory ──► pairs, tiles without room
 //! ```
 //!
-//! The rows stay on the device while tasks of their window come. The rows of the next window take
-//! their place, in the same memory if that is large enough. A window whose data has another form
-//! waits until no task is in flight, and has buffers of its own.
+//! The rows stay on the device while tasks of their window arrive. The rows of the next window then
+//! replace these rows, in the same memory if that memory is large enough. A window whose data has
+//! another form waits until no task is in flight, and gets new buffers.
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ use crate::frequent_pairs::plan::device_form::{DeviceForm, strip_of_tile, tile_o
 use crate::frequent_pairs::plan::tasks::Task;
 use crate::wave::{DeviceSession, Landed, OnDevice, Resident, Wanted};
 
-/// Maximum number of chunks in flight. Two more are filled and read meanwhile.
+/// Maximum number of chunks in flight. Two more chunks are filled and read meanwhile.
 pub(crate) const IN_FLIGHT: usize = 3;
 
-/// Bytes of maps that a device numbers.
+/// Maximum bytes of maps that a device can address.
 const MAP_BYTES_MAX: usize = 1 << 36;
 
-/// Bits of a row are a multiple of this.
+/// The number of bits of a row is a multiple of this constant.
 const ROW_BITS: u64 = 1024;
 
 /// Bytes of the data on a device, about.
@@ -71,7 +71,7 @@ impl OpenFlights {
     /// Opens the device, and allocates the buffers of tasks.
     ///
     /// # Errors
-    /// If there is no such device, or if its memory does not suffice.
+    /// If there is no such device, or if the memory of the device does not suffice.
     pub(crate) fn open(&self) -> Result<PairFlights, NoDevice> {
         let (device, form) = (self.session.open()?, self.form);
         let flights = FormFlights::open(&device, self, form)?;
@@ -95,13 +95,13 @@ fn form_of(chunk: &PairChunk) -> DeviceForm {
     DeviceForm::of_task(task(chunk).1.form)
 }
 
-/// Tasks in flight, all of data in the same form.
+/// Tasks in flight. The data of all tasks has the same form.
 #[derive(Debug)]
 pub(crate) struct PairFlights {
     open: OpenFlights,
     device: Device,
     form: DeviceForm,
-    /// Missing only while the form changes.
+    /// `None` only while the form changes.
     flights: Option<FormFlights>,
 }
 
@@ -225,7 +225,7 @@ fn answer(
 #[derive(Debug)]
 struct WindowFlights<P: Primitive, D> {
     flights: Flights<P>,
-    /// Memory for the data of a window: all that the device has left.
+    /// Memory for the data of a window: all free memory of the device.
     memory: Arc<Memory>,
     budget: usize,
     /// The data, by its version.
@@ -246,8 +246,8 @@ impl<P: Primitive, D> WindowFlights<P, D> {
         self.flights.has_room() && self.data.has_room(&[Wanted { key: version, bytes: 1 }])
     }
 
-    /// The data of a `version`, which `send` sends unless it is there, and the bytes that were
-    /// sent.
+    /// The data of a `version`, and the bytes that were sent. `send` sends the data unless the
+    /// device has the data already.
     fn hold(
         &mut self,
         version: u64,
@@ -259,7 +259,8 @@ impl<P: Primitive, D> WindowFlights<P, D> {
         Ok((held.remove(0), bytes))
     }
 
-    /// Refuses data of `wanted` bytes if the device has not as many, or has no numbers for them.
+    /// Refuses data of `wanted` bytes if the device has less memory, or cannot address more than
+    /// `most` bytes.
     fn check(&self, wanted: u64, most: usize) -> Result<(), DeviceError> {
         let (kind, budget) = (MemoryKind::Device, self.budget.min(most));
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -272,7 +273,7 @@ impl<P: Primitive, D> WindowFlights<P, D> {
     }
 }
 
-/// Data on the device, and the bytes that were sent for it.
+/// Data on the device, and the number of bytes that were sent.
 type Sent<D> = Result<(Arc<D>, u64), DeviceError>;
 
 /// Tasks over rows of bits.
@@ -300,7 +301,7 @@ impl RowFlights {
     }
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
-        // Asked first: rows that exceed all memory have no numbers.
+        // The check comes first: sizes and indexes of rows that exceed all memory could overflow.
         self.window.check(data_bytes(data, DeviceForm::Tensor), usize::MAX)?;
         let Self { window, staged, room, policy } = self;
         let (rows, bytes) = window.hold(data.version(), |flights, memory, used| {
@@ -310,8 +311,8 @@ impl RowFlights {
         window.flights.submit(&job, bytes)
     }
 
-    /// Makes the rows of `data` on the device, where no chunk is in flight, in the memory of rows
-    /// that are not used any more if there is `room`.
+    /// Makes the rows of `data` on the device while no chunk is in flight. The memory of the `used`
+    /// rows is taken if these rows have enough `room`.
     fn send(
         flights: &Flights<TilePairs>,
         memory: &Arc<Memory>,
@@ -340,7 +341,7 @@ impl RowFlights {
 }
 
 impl Staged {
-    /// Pinned memory for lists: that which is `there`, or new memory.
+    /// Pinned memory for lists: the memory `there` if it is large enough, or new memory.
     fn with_room<'a>(
         there: &'a mut Option<Self>,
         memory: &Arc<Memory>,
@@ -360,7 +361,7 @@ impl Staged {
     }
 }
 
-/// Whether there is `room` for rows of `wanted`.
+/// Whether `room` suffices for rows of the limits `wanted`.
 fn holds(room: &RowLimits, wanted: &RowLimits) -> bool {
     room.items >= wanted.items
         && room.transactions >= wanted.transactions
@@ -385,6 +386,7 @@ impl MapFlights {
         let wanted = DeviceMaps::bytes_of(maps) as u64;
         self.window.check(wanted, MAP_BYTES_MAX)?;
         let (maps, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            // Frees the memory of the previous data first.
             drop(used);
             Ok((DeviceMaps::upload(memory, maps)?, wanted))
         })?;
@@ -410,6 +412,7 @@ impl SparseFlights {
 
     fn submit(&mut self, data: &VerticalData, tiles: &[Tile]) -> Result<(), DeviceError> {
         let (rows, bytes) = self.window.hold(data.version(), |_, memory, used| {
+            // Frees the memory of the previous data first.
             drop(used);
             let rows = SparseRows::upload(memory, data.lists(), data.transactions())?;
             let bytes = rows.bytes() as u64;

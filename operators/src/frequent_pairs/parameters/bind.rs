@@ -127,7 +127,7 @@ impl FrequentPairs {
         })
     }
 
-    /// The device, and the forms of the data on it if it is not the CPU.
+    /// The device, and the forms of the data on that device; no forms for the CPU.
     fn places(&self) -> Result<(Device, &'static [DeviceForm]), BindError> {
         let layout = || format!("{:?} with `device` \"{}\"", self.layout.name(), self.device);
         match (self.device, DeviceForm::of(self.layout)) {

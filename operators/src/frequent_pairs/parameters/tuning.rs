@@ -10,7 +10,7 @@ pub(crate) struct Tuning {
     /// Items of a block of transactions: few enough for the second-level cache while the block is
     /// transposed.
     pub(crate) block_items: usize,
-    /// Transactions of the lists of the smallest task that joins some, if there are several
+    /// Least number of transactions in the lists of a task that joins lists, if there are several
     /// kernels.
     pub(crate) join_tids: u32,
     /// Pairs after which a chunk is answered.
@@ -24,7 +24,8 @@ pub(crate) struct Tuning {
     pub(crate) device_price: DevicePrice,
     /// Rows of a batch.
     pub(crate) batch_rows: usize,
-    /// Windows: known items at which the items of expired transactions are forgotten.
+    /// With windows: number of known items, in addition to twice the items that were kept last, at
+    /// which the items of expired transactions are forgotten.
     pub(crate) items_min: usize,
 }
 

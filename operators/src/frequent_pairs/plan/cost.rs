@@ -1,9 +1,9 @@
-//! Costs of layouts on a CPU and on a GPU, in nanoseconds. They decide between layouts, whose
-//! results are the same.
+//! Costs of layouts on a CPU and on a GPU, in nanoseconds. The costs decide between layouts; all
+//! layouts give the same results.
 //!
 //! Measured with AVX-512 on one core of an AMD Zen 5, over generated transactions: `sliced` with
-//! 4,000 items at 5 % and 64,000 at 1 % and 0.05 %, `bitmap` with 4,000 at 5 %, `sparse` with
-//! 1,000 at 0.5 % and 4,000 at 1 % and 5 %.
+//! 4,000 items at 5 % and 64,000 items at 1 % and 0.05 %, `bitmap` with 4,000 items at 5 %,
+//! `sparse` with 1,000 items at 0.5 % and 4,000 items at 1 % and 5 %.
 
 use std::ops::Range;
 
@@ -25,24 +25,25 @@ const COMPARE_ROW: f64 = 10.0;
 const COMPARE_BITMAP: f64 = 0.8;
 /// Counting an item of a transaction, and reading its counter.
 const COUNT_ITEM: f64 = 1.3;
-/// Looking for a transaction of a pair in the tid list of its first item.
+/// Looking up a transaction of the second item of a pair among the marked transactions of the first
+/// item.
 const FIND_COMMON: f64 = 0.4;
-/// Finding the items before another one in a transaction: 12 ns where all transactions are in the
-/// second-level cache, and 60 to 130 ns in memory.
+/// Finding the items before a given item in a transaction: 12 ns if all transactions are in the
+/// second-level cache, and 60 to 130 ns if the transactions are in memory.
 const VISIT: f64 = 40.0;
 
 /// A product of two bits: by tensor cores 97.7 ms for 64,000 items and 156,250 transactions, by
 /// integer units 2,170 ms (an H200, bench/reports/gpu.md, *Supports of pairs*).
 const TENSOR_PRODUCT: f64 = 0.01 / 32_900.0;
 const INTEGER_PRODUCT: f64 = 0.01 / 1_480.0;
-/// Comparing a byte of batmaps (the same).
+/// Comparing a byte of batmaps (the same report).
 const MAP_BYTE: f64 = 0.01 / 330.0;
-/// An addition into a counter, and a piece of a transaction (the same, by density).
+/// An addition into a counter, and a piece of a transaction (the same report, by density).
 const ADDITION: f64 = 0.01 / 8.0;
 const PIECE: f64 = 0.01;
-/// Cutting a transaction of an item for the bus, 1.9 ns, and sending it in 2 bytes at 50 GB/s.
+/// Cutting a transaction of an item for the bus, 1.9 ns, and sending these 2 bytes at 50 GB/s.
 const SEND: f64 = 1.94;
-/// Making transactions for counters and sending 12 bytes: 15 to 24 ns.
+/// Making an entry of a transaction for counters and sending 12 bytes: 15 to 24 ns.
 const SEND_SPARSE: f64 = 20.0;
 /// Buffers and launches of a window.
 const WINDOW: f64 = 100_000.0;
@@ -59,7 +60,7 @@ fn make_bits(data: &VerticalData, columns: &Range<u32>) -> f64 {
     SET_BIT * tids(data, columns.clone()) + CLEAR_ROW * f64::from(data.transactions())
 }
 
-/// Transactions of all these items together.
+/// Sum of the supports of `items`.
 fn tids(data: &VerticalData, items: Range<u32>) -> f64 {
     data.total(items) as f64
 }
@@ -70,15 +71,16 @@ pub(crate) fn bitmap(data: &VerticalData, columns: &Range<u32>, rows: &Range<u32
     COMPARE_BITMAP * bit_rows as f64 * columns.len() as f64 * rows.len() as f64
 }
 
-/// Cost of the rows `rows` with all items from `first` on before them in the layout `sparse`, if
-/// items were independent.
+/// Cost of `rows` with all items from `first` up to each row in the layout `sparse`, under the
+/// assumption that items are independent.
 pub(crate) fn sparse(data: &VerticalData, first: u32, rows: &Range<u32>) -> f64 {
     let visits = tids(data, rows.clone());
-    // In the mean, half of the rows are before a row.
+    // On average, half of the rows come before a row.
     visit(data, visits, tids(data, first..rows.start) + visits / 2.0)
 }
 
-/// Cost of `visits` transactions, each of which has its share of `before` others to be counted.
+/// Cost of `visits` visits of transactions. `before` is the sum of the supports of the items to be
+/// counted, so a transaction has `before / transactions` such items.
 fn visit(data: &VerticalData, visits: f64, before: f64) -> f64 {
     visits * (VISIT + COUNT_ITEM * before / f64::from(data.transactions().max(1)))
 }
@@ -91,12 +93,12 @@ pub(crate) fn sliced_triples(pairs: &PairRows, columns: &Range<u32>, rows: &Rang
     make_bits(pairs.data(), columns) + find + COMPARE_ROW * rows.len() as f64
 }
 
-/// As [`sliced_triples`], with all items from `first` on in the layout `sparse`.
+/// As [`sliced_triples`], for all items from `first` on in the layout `sparse`.
 pub(crate) fn sparse_triples(pairs: &PairRows, first: u32, rows: &Range<u32>) -> f64 {
     let data = pairs.data();
     let [visits, seconds] = totals(pairs, rows);
     let end = if rows.is_empty() { first } else { pairs.items(rows.end - 1)[0] };
-    // In the mean, half of the items are before a pair.
+    // On average, half of the items come before a pair.
     let before = tids(data, first..end.max(first)) / 2.0;
     visit(data, visits, before) + FIND_COMMON * seconds
 }
@@ -120,7 +122,7 @@ pub(crate) fn on_device(data: &VerticalData, form: DeviceForm) -> f64 {
     work + send * tids + WINDOW
 }
 
-/// Pairs of items of all transactions, if items were independent.
+/// Pairs of items in all transactions, under the assumption that items are independent.
 fn additions(data: &VerticalData) -> f64 {
     let tids = tids(data, 0..data.len());
     tids * tids / 2.0 / f64::from(data.transactions().max(1))
@@ -132,8 +134,8 @@ fn pairs_of_tiles(data: &VerticalData, form: DeviceForm) -> f64 {
     form.tile_count(data.len()) as f64 * columns * rows
 }
 
-/// Bytes of both maps of all pairs. The left item has the wider map, of three tables, whose
-/// ranges are powers of two.
+/// Bytes of both maps of all pairs. Both maps are read over the width of the left item's map, the
+/// wider map: three tables whose ranges are powers of two.
 fn map_bytes(data: &VerticalData, form: DeviceForm) -> f64 {
     let [side, _] = form.tile();
     let tiles = data.len().div_ceil(side);
@@ -143,7 +145,8 @@ fn map_bytes(data: &VerticalData, form: DeviceForm) -> f64 {
 
 /// Slots of each of the three tables of an item's batmap, about.
 pub(crate) fn map_range(data: &VerticalData, rank: u32) -> u64 {
-    // At least two slots for each transaction, and one for each 63 transactions of all items.
+    // At least two slots for each transaction of the item, and at least one slot for each 63
+    // transactions of the window.
     let wanted = 2 * u64::from(data.support(rank)) * 10 / 9 + 1;
     wanted.max(u64::from(data.transactions() / 63 + 64)).next_power_of_two()
 }

@@ -15,7 +15,7 @@ pub(crate) enum DeviceForm {
 }
 
 impl DeviceForm {
-    /// The forms of a layout; none if only a CPU has it.
+    /// The forms of a layout; empty if only a CPU counts in that layout.
     pub(crate) fn of(layout: Layout) -> &'static [Self] {
         match layout {
             Layout::Auto => &[Self::Tensor, Self::Sparse],
@@ -70,7 +70,7 @@ impl DeviceForm {
     pub(crate) fn tile_count(self, items: u32) -> u64 {
         let [columns, rows] = self.tile().map(|side| u64::from(items.div_ceil(side)));
         match self {
-            // Each block of columns has the rows after its first one.
+            // A block of columns has only the rows after its first column.
             Self::Sparse => {
                 let before: u64 =
                     (0..columns).map(|block| 1 + block * u64::from(STRIP_WIDTH)).sum();

@@ -11,21 +11,22 @@ use crate::frequent_pairs::data::pair_rows::PairRows;
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::options::Layout;
 
-/// Parts of each kernel's share of the work that is left: a task is at most one of them. So tasks
-/// become smaller, and all kernels end at about the same time (Hummel, Schonberg, Flynn,
-/// *Factoring: A Method for Scheduling Parallel Loops*, CACM 1992, with parts of two rounds).
+/// Number of parts of each kernel's share of the work that is left. A task is at most one such
+/// part, so tasks become smaller, and all kernels end at about the same time (Hummel, Schonberg,
+/// Flynn, *Factoring: A Method for Scheduling Parallel Loops*, CACM 1992, with parts of two
+/// rounds).
 const SHARE_PARTS: f64 = 2.0;
 
-/// Parts of each kernel's share of all work: a task is at least about one of them.
+/// Number of parts of each kernel's share of all work. A task is at least about one such part.
 const TASKS_PER_KERNEL: f64 = 8.0;
 
-/// Rows and the columns before them.
+/// A task: rows, and the columns that come before these rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Task {
     pub(crate) form: Form,
     pub(crate) columns: Range<u32>,
     pub(crate) rows: Range<u32>,
-    /// Tiles that are left after the rows, of a task for a device.
+    /// Tiles that are left after the rows, if the task is for a device.
     pub(crate) tiles: Vec<Tile>,
     /// Modelled nanoseconds of a core.
     pub(crate) cpu_ns: f64,
@@ -37,7 +38,7 @@ pub(crate) trait TaskRows {
     fn columns(&self) -> u32;
     /// Number of rows.
     fn len(&self) -> u32;
-    /// The first row that has the item `column` before it; all rows after it have, too.
+    /// The first row that comes after the item `column`; all later rows come after that item, too.
     fn first_row(&self, column: u32) -> u32;
     /// The work of the rows before `row`, in any unit.
     fn work(&self, row: u32) -> u64;
@@ -45,7 +46,7 @@ pub(crate) trait TaskRows {
     fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64;
 }
 
-/// The tasks for all `rows`. With several `kernels`, they are divided into parts of at least
+/// The tasks for all `rows`. With several `kernels`, the tasks are divided into parts of at least
 /// `task_ns_min`.
 pub(crate) fn tasks(
     rows: &impl TaskRows,
@@ -66,13 +67,14 @@ pub(crate) fn tasks(
         Layout::Sparse => (0, Form::Sparse),
         Layout::Triangle => (0, Form::Triangle),
     };
-    // Modelled, not timed: equal runs divide their tasks alike.
+    // Costs are modelled, not timed, so equal runs divide their tasks alike.
     let task = |form, columns: Range<u32>| {
         let of_columns = rows.first_row(columns.start)..rows.len();
         let cpu_ns = rows.cpu_ns(form, &columns, &of_columns);
         Task { form, columns, rows: of_columns, tiles: Vec::new(), cpu_ns }
     };
     let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
+    // The last item is the first item of no pair.
     if dense + 1 < items {
         let form = if form == Form::Triangle { form } else { Form::Sparse };
         tasks.push(task(form, dense..items));
@@ -108,7 +110,7 @@ fn blocks(items: u32) -> impl Iterator<Item = Range<u32>> {
 }
 
 /// The first items whose blocks of columns cost less in the layout `sliced` than in `sparse`: the
-/// number of items for which both together cost least.
+/// number of items at which the sum of both costs is least.
 fn dense_items(rows: &impl TaskRows) -> u32 {
     let items = rows.columns();
     let after = |column: u32| rows.first_row(column)..rows.len();
@@ -129,11 +131,13 @@ fn dense_items(rows: &impl TaskRows) -> u32 {
 }
 
 impl Task {
-    /// Takes the first rows, which take a core about `cpu_ns`; all rows, if few would be left.
+    /// Takes the first rows, with a cost of about `cpu_ns` on a core; takes all rows if few rows
+    /// would be left.
     fn take_part(&mut self, rows: &impl TaskRows, cpu_ns: f64) -> Self {
         let whole = self.rows.clone();
         let mut end = whole.end;
-        // Each part makes the bits of the columns again, which is at most half of its work.
+        // Each part makes the bits of the columns again; that work is at most half of the work of
+        // the part.
         let columns = rows.cpu_ns(self.form, &self.columns, &(end..end));
         let (all, part) = (self.cpu_ns - columns, columns.max(cpu_ns - columns));
         if all > 1.5 * part {
@@ -204,7 +208,8 @@ impl TaskRows for PairRows {
     }
 }
 
-/// The first row of `rows` for which `reaches` is true, or the end; it is true from some row on.
+/// The first row of `rows` for which `reaches` is true, or the end. `reaches` is true for all later
+/// rows, too.
 fn first_reaching(rows: Range<u32>, reaches: impl Fn(u32) -> bool) -> u32 {
     let Range { start: mut low, end: mut high } = rows;
     while low < high {

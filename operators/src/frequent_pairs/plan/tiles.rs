@@ -13,15 +13,15 @@ use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::tuning::Tuning;
 use crate::wave::whole;
 
-/// Modelled nanoseconds of a task on a device. Several are in flight while rows are made of the
-/// pairs of others.
+/// Modelled nanoseconds of a task on a device. Several tasks are in flight while collect makes rows
+/// of the pairs of earlier tasks.
 const TASK_NS: f64 = 2e6;
 
 /// Tiles that keep all multiprocessors of a large device busy.
 const TILES_MIN: usize = 512;
 
-/// The tasks of all tiles of `data` on a device. On a CPU, they cost together as much as the tasks
-/// `on_cpu`.
+/// The tasks of all tiles of `data` on a device. On a CPU, these tasks cost together as much as the
+/// tasks `on_cpu`.
 pub(crate) fn tile_tasks(
     data: &VerticalData,
     form: DeviceForm,
@@ -42,23 +42,23 @@ pub(crate) fn tile_tasks(
 }
 
 impl Task {
-    /// Whether it is for a device.
+    /// Whether the task is for a device.
     pub(crate) fn is_for_device(&self) -> bool {
         !self.tiles.is_empty()
     }
 
-    /// Whether nothing of it is left.
+    /// Whether the task has neither rows nor tiles left.
     pub(crate) fn is_done(&self) -> bool {
         self.rows.is_empty() && self.tiles.is_empty()
     }
 
-    /// Moves some tiles of the task to its columns and rows, if these are done; returns whether
-    /// there are rows. The data has `items` items.
+    /// Moves some tiles of the task to the columns and rows of the task, if the rows are done;
+    /// returns whether there are rows. The data has `items` items.
     pub(crate) fn has_rows(&mut self, items: u32) -> bool {
         if !self.rows.is_empty() || self.tiles.is_empty() {
             return !self.rows.is_empty();
         }
-        // The first tiles are at the end.
+        // Both methods sort in reverse order, so the first tile is at the end of the vector.
         let [columns, rows] = DeviceForm::of_task(self.form).tile();
         let Some((left, right)) = (match rows {
             1 => self.take_strips(),
@@ -72,9 +72,9 @@ impl Task {
         true
     }
 
-    /// Takes tiles of the same rows whose columns are in one block of `in_block` tiles, the blocks
-    /// one after the other: the columns of a block are made once. Returns the tiles of columns and
-    /// of rows.
+    /// Takes tiles of the same rows whose columns are in one block of `in_block` tiles. The blocks
+    /// follow one after the other, so the columns of a block are made once. Returns the range of
+    /// tiles of the columns and the range of tiles of the rows.
     fn take_tiles(&mut self, in_block: u32) -> Option<(Range<u32>, Range<u32>)> {
         let key = |tile: &Tile| Reverse((tile.left / in_block, tile.right, tile.left));
         self.tiles.sort_unstable_by_key(key);
@@ -89,12 +89,14 @@ impl Task {
         while let Some(tile) = self.tiles.pop_if(goes_on(last)) {
             last = tile.left;
         }
-        // A row has only the columns before it: on the diagonal, the block may be whole.
+        // A row has only the columns before that row, so on the diagonal the columns can extend to
+        // the end of the block: the next tasks then find the same columns.
         let end = if last == right { (first / in_block + 1) * in_block } else { last + 1 };
         Some((first..end, right..right + 1))
     }
 
-    /// Takes tiles of one row each, of the same columns and of rows that follow each other.
+    /// Takes tiles of one row each: the tiles have the same columns, and their rows follow each
+    /// other.
     fn take_strips(&mut self) -> Option<(Range<u32>, Range<u32>)> {
         self.tiles.sort_unstable_by_key(|tile| Reverse((tile.left, tile.right)));
         let Tile { left, right: first } = self.tiles.pop()?;

@@ -23,7 +23,7 @@ pub(crate) struct FrequentRows {
     /// Items of a row, 2 or 3.
     itemset: usize,
     measures: Vec<Measure>,
-    /// Of the windows, if there are any.
+    /// Borders of the windows, if there are windows.
     borders: Option<Borders>,
     schema: SchemaRef,
 }
@@ -64,8 +64,8 @@ impl FrequentRows {
         &self.schema
     }
 
-    /// The first of `found`, at most `rows`, which are the answer of `work`; `None` if there is
-    /// none, or the rows have other itemsets.
+    /// A batch of the first `rows` results of `found`, the answer of `work`; `None` if `found` is
+    /// empty, or if `work` has itemsets of another size than the rows.
     fn batch(
         &self,
         work: &Work,
@@ -133,7 +133,7 @@ fn confidence_of(part: &[usize]) -> String {
 }
 
 impl Ranked<'_> {
-    /// Supports of the rows, divided by the supports of the items `part` of them.
+    /// Supports of the rows, divided by the supports of the items `part` of each row.
     fn confidence(&self, part: &[usize], work: &Work) -> ArrayRef {
         let support = |row: usize| match (part, work) {
             (&[first, second], Work::CountTriples(pairs, _)) => {

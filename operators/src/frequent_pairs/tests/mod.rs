@@ -24,7 +24,7 @@ use crate::testing::bind;
 use crate::wave::Device;
 use crate::{Collect, Memory, Share};
 
-/// Longer than any of these runs takes.
+/// A time that is longer than any run of these tests.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Items of a transaction; `None` for a null.
@@ -108,7 +108,7 @@ fn check(transactions: &[Transaction], least: u32, tuning: Tuning) {
     }
 }
 
-/// Some items in most transactions, others in few; scattered numbers.
+/// Transactions with a few common items and many rare items, whose numbers are scattered.
 pub(super) fn mixed(count: u32) -> Vec<Transaction> {
     let item = |number: u32| number.wrapping_mul(0x9E37_79B1) >> 8;
     let transaction = |t: u32| {
@@ -178,7 +178,7 @@ pub(super) fn windows_by_hand(counted: &[Transaction], window: usize, slide: usi
 
 #[test]
 fn windows_are_counted_like_streams_of_their_transactions() {
-    // Items change as the stream goes on, so that old ones are forgotten.
+    // Items change as the stream goes on, so that old items are forgotten.
     let transactions: Vec<Transaction> = (0..400_u32)
         .map(|t| (t % 13 != 5).then(|| (0..6).map(|i| t / 20 + (t * (i + 3) + i) % 9).collect()))
         .collect();
@@ -227,7 +227,8 @@ fn a_share_is_one_of_all_transactions() {
     let transactions = vec![Some(vec![1, 2]); 7];
     let more = vec![Some(vec![3, 4]); 6];
     let other = vec![None, Some(vec![]), Some(vec![5])];
-    // A null is no transaction: 15 are left, of which 7 reach 7/15 and 6 do not.
+    // A null is no transaction: 15 transactions are left; a support of 7 reaches 7/15, a support of
+    // 6 does not.
     let all = [transactions, more, other].concat();
     let share = Support::Share(Share::new(7, 15).unwrap());
     let (rows, ended) = run(&all, FrequentPairs::new(share), 4, 1);
@@ -313,7 +314,8 @@ fn memory_has_a_limit() {
     assert!(error.contains("400000 allowed (`memory_max`)"), "{error}");
 }
 
-/// Transposed blocks take 2 bytes for each item of a transaction, and joined lists 4 more.
+/// Transposed blocks take 2 bytes for each item of a transaction, and joined lists take 4 more
+/// bytes.
 #[test]
 fn joined_lists_count_as_memory_before_they_are_made() {
     let transactions: Vec<Transaction> = vec![Some((0..50).collect()); 6_000];

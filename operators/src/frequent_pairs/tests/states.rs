@@ -11,7 +11,7 @@ fn file(folder: &TempDir) -> PathBuf {
     folder.path().join("state")
 }
 
-/// Transactions of which old items vanish as the stream goes on.
+/// Transactions whose old items vanish as the stream goes on.
 fn changing(count: u32) -> Vec<Transaction> {
     let items = |t: u32| (0..6).map(|i| t / 20 + (t * (i + 3) + i) % 9).collect();
     (0..count).map(|t| Some(items(t))).collect()
@@ -55,7 +55,7 @@ fn windows_go_on_after_a_restart() {
                 }
                 let (rows, ended) = run(&transactions[part.clone()], spec, 9, 2);
                 ended.unwrap();
-                // A window that the first run ends within comes again.
+                // The window in which the first run ends appears again in the second run.
                 let is_cut = |(_, end, _): &(u64, u64, bool)| *end == part.end as u64;
                 let is_last = part.end == transactions.len();
                 let rows = windows_of(&rows).into_iter();
@@ -160,7 +160,7 @@ fn other_states_are_refused() {
     }
 }
 
-/// Runs with a state of any content, which must be refused or give pairs.
+/// Runs with a state of any content. The run must refuse the state or give pairs.
 fn run_forged(state: &Path, mut bytes: Vec<u8>, windows: Option<PairWindow>) {
     let end = bytes.len() - 4;
     let checksum = crc32fast::hash(&bytes[..end]);

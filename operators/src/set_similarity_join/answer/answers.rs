@@ -5,16 +5,16 @@ use trommel_kernels::signatures::{Counted, Joined};
 #[cfg(doc)]
 use crate::set_similarity_join::parameters::options::JoinOutput;
 
-/// Answer of a chunk of pairs. Its memory is used again.
+/// Answer of a chunk of pairs. The next chunk uses the same memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OverlapAnswer {
-    /// Per pair: its overlap, or `REJECTED`. Empty for [`JoinOutput::Count`].
+    /// For each pair: its overlap, or `REJECTED`. Empty for [`JoinOutput::Count`].
     pub(crate) overlaps: Vec<u32>,
     /// Number of similar pairs. Only for [`JoinOutput::Count`].
     pub(crate) count: u64,
 }
 
-/// Answer of a chunk of tiles. Its memory is used again.
+/// Answer of a chunk of tiles. The next chunk uses the same memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TilesAnswer {
     /// The matches, and the tiles for whose matches there was no room. Empty for

@@ -17,12 +17,12 @@ use crate::wave::{Estimate, Target, WaveChunk};
 
 /// A chunk of candidates with their sets, the question, and room for the answer.
 ///
-/// If the match buffer overflows, the remaining tiles come back as unfinished, and the chunk is
-/// resubmitted with them.
+/// If the match buffer overflows, the remaining tiles return unfinished, and the chunk is
+/// resubmitted with these tiles.
 #[derive(Debug)]
 pub(crate) struct JoinChunk {
     content: Content,
-    /// Work of the CPU; its candidates are the content.
+    /// Work of the CPU; candidates that the work finds become the content.
     work: Option<JoinWork>,
     pub(crate) output: JoinOutput,
     pub(crate) pairs: CandidateChunk,
@@ -37,7 +37,7 @@ pub(crate) struct JoinChunk {
 enum TileProgress {
     /// No tile has been tested.
     New,
-    /// No tile has been tested, and the chunk comes back from a kernel without its device.
+    /// No tile has been tested, and the chunk returns from a kernel that has lost its device.
     GivenBack,
     /// Tiles have been tested, or are not to be given back.
     Begun,
@@ -46,7 +46,7 @@ enum TileProgress {
 /// Kind of the candidates, and their sets.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// No candidates. A chunk that goes back to prepare keeps no sets alive.
+    /// No candidates. A chunk that returns to prepare keeps no sets alive.
     Empty,
     Pairs(JoinedSets),
     Tiles(Arc<TiledSets>),
@@ -67,7 +67,8 @@ impl JoinChunk {
         }
     }
 
-    /// Leaves all tiles unfinished, if none has been tested; false if they have to be tested here.
+    /// Leaves all tiles unfinished, if no tile has been tested; false if the kernel has to test the
+    /// tiles.
     pub(crate) fn give_back(&mut self) -> bool {
         let can_be =
             matches!(self.content, Content::Tiles(_)) && self.progress == TileProgress::New;
@@ -80,12 +81,12 @@ impl JoinChunk {
         can_be
     }
 
-    /// Whether it comes back with tiles of which none has been tested.
+    /// Whether the chunk returns with tiles, and no tile has been tested.
     pub(crate) fn is_given_back(&self) -> bool {
         self.progress == TileProgress::GivenBack
     }
 
-    /// Whether it has been filled with tiles.
+    /// Whether the chunk has been filled with tiles.
     pub(crate) fn has_tiles(&self) -> bool {
         !self.tiles.tiles.is_empty()
     }
@@ -135,7 +136,7 @@ impl JoinChunk {
         self.work = Some(work);
     }
 
-    /// Does the work, if there is any.
+    /// Does the work of the CPU; false if the chunk has no such work.
     pub(crate) fn run_work(&mut self, isa: Isa) -> bool {
         let Some(work) = &mut self.work else { return false };
         work.run(isa, self.output, &mut self.pairs, &mut self.pairs_answer);
@@ -145,12 +146,12 @@ impl JoinChunk {
         true
     }
 
-    /// The work, which has come back, to read its counters.
+    /// The work of a returned chunk, to read its counters.
     pub(crate) fn work_mut(&mut self) -> Option<&mut JoinWork> {
         self.work.as_mut()
     }
 
-    /// The work that has been done.
+    /// Takes out the work if it has been done completely.
     pub(crate) fn take_done_work(&mut self) -> Option<JoinWork> {
         self.work.take_if(|work| !work.has_more())
     }
@@ -239,7 +240,7 @@ impl WaveChunk for JoinChunk {
         match &self.content {
             Content::Empty => Estimate::default(),
             Content::Pairs(sets) => verification::of_pairs(sets, self.pairs.len()),
-            // The producer has charged all tiles of the join before the first one.
+            // The producer has charged all tiles of the join before the first chunk.
             Content::Tiles(tiled) => verification::of_data(tiled.sets()),
         }
     }

@@ -12,9 +12,9 @@ use crate::wave::{Resident, Wanted};
 /// The sets of a chunk on the device.
 #[derive(Debug)]
 pub(crate) struct UploadedSets {
-    /// Sets of the probes and of the candidates; can be the same.
+    /// Sets of the probes and of the candidates; both can be the same sets.
     pub(crate) sets: [Arc<DeviceSets>; 2],
-    /// Bytes that were sent for them.
+    /// Bytes that were sent for these sets.
     pub(crate) bytes: u64,
 }
 
@@ -23,8 +23,8 @@ pub(crate) struct UploadedSets {
 pub(crate) struct DeviceSetCache {
     /// Instruction set that computes signatures.
     isa: Isa,
-    /// Words of the signatures that are sent with sets: 0 if the kernel reads none. `None` until
-    /// the mean size of the first sets decides.
+    /// Words of the signatures that are sent with sets: 0 if the kernel reads no signatures; `None`
+    /// until the mean size of the first sets decides.
     words: Option<usize>,
     /// The sets, by their versions.
     sets: Resident<u64, DeviceSets>,
@@ -43,7 +43,7 @@ impl DeviceSetCache {
         self.words.unwrap_or(words_for_mean_size(mean_size))
     }
 
-    /// The sets `stores`, once if they are the same.
+    /// The sets `stores`; only one entry if both are the same sets.
     fn wanted(&self, stores: [&SetStore; 2]) -> Vec<Wanted<u64>> {
         let words = self.words(stores);
         let of = |sets: &SetStore| Wanted {
@@ -55,15 +55,16 @@ impl DeviceSetCache {
         wanted
     }
 
-    /// Whether the sets `stores` are there, or fit beside the sets that chunks in flight use.
+    /// Whether the sets `stores` are on the device, or fit in addition to the sets that chunks in
+    /// flight use.
     pub(crate) fn has_room(&self, stores: [&SetStore; 2]) -> bool {
         self.sets.has_room(&self.wanted(stores))
     }
 
-    /// Sends the sets `stores` as far as they are not there.
+    /// Sends the sets of `stores` that are not on the device.
     ///
     /// # Errors
-    /// If they do not fit, or the device fails.
+    /// If the sets do not fit, or the device fails.
     pub(crate) fn send(
         &mut self,
         memory: &Arc<Memory>,
@@ -72,6 +73,7 @@ impl DeviceSetCache {
         let (words, isa) = (self.words(stores), self.isa);
         self.words = Some(words);
         let (sets, bytes) = self.sets.hold(self.wanted(stores), |version, used| {
+            // Frees the memory of the evicted sets first.
             drop(used);
             let store = stores.into_iter().find(|store| store.version() == *version);
             let store = store.expect("the version of one of them");

@@ -52,7 +52,7 @@ impl JoinKernel {
         }
     }
 
-    /// Sets the work of the kernel beside that of the filter.
+    /// Sets the load of the kernel in comparison with the filter.
     pub(crate) fn load(mut self, load: Load) -> Self {
         self.load = load;
         self

@@ -1,5 +1,5 @@
 //! Waves of candidate pairs over the CUDA kernels, in child processes that find the stand-in
-//! driver: it runs the kernels on a CPU and fails when it is told to.
+//! driver: that driver runs the kernels on a CPU and fails when a test says so.
 
 use std::sync::Arc;
 use std::vec;
@@ -28,7 +28,7 @@ const CHILD: Child = Child { module: module_path!() };
 
 const SETS: u32 = 40;
 const PAIRS: u32 = SETS * SETS;
-/// Of the sets: an offset each and one more, and 0 to 39 tokens.
+/// Bytes of the sets: an offset for each set and a last offset, and 0 to 39 tokens for each set.
 const PANE_BYTES: usize = 4 * (41 + 39 * 40 / 2);
 
 /// Sets of ascending tokens, of sizes 0 to 39.
@@ -50,7 +50,7 @@ struct Panes {
 
 impl Panes {
     /// Fills the pairs of the next numbers in: number n is probe n / 40 with candidate n % 40.
-    /// Probes are of the first pane, candidates of one pane after the other, a chunk each; all
+    /// Probes are from the first pane. The candidates of each chunk are from the next pane; all
     /// panes have equal sets.
     fn fill(&self, chunk: &mut JoinChunk, numbers: &mut vec::IntoIter<u32>) {
         let first = numbers.as_slice().first().map_or(0, |&number| number as usize);
@@ -81,7 +81,7 @@ fn expected() -> Vec<u32> {
     overlaps
 }
 
-/// Runs all pairs through, checks every answer, and says what was counted.
+/// Runs all pairs through, checks every answer, and returns the counters.
 fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counters, Box<RunError>> {
     let panes = Panes { panes: (0..panes).map(|_| Arc::new(pane())).collect(), size };
     let slots = chunks.saturating_sub(2).clamp(1, 3);
@@ -135,7 +135,7 @@ fn pairs_are_verified_by_the_kernels_in_chunks_of_any_size() {
 #[test]
 fn sets_are_sent_once_while_there_is_room_and_again_when_there_was_none() {
     let stand_in = StandIn::new(Form::Plain);
-    // Probes are of the first pane, so that it is always needed.
+    // Probes are from the first pane, so the first pane is always needed.
     let plain = CHILD.on(&stand_in, "cuda", "4 100");
     let chunks = bytes_to_device(&plain) - PANE_BYTES;
     for (panes, room, sent) in [(3, 3, 3), (4, 9, 4), (2, 2, 2), (3, 2, 11), (16, 2, 16)] {

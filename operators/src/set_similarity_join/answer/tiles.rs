@@ -58,7 +58,7 @@ impl TilesFlights {
         self.flights.has_room() && self.sets.has_room(&[wanted(sets)])
     }
 
-    /// The sets of a chunk on the device, and the bytes that were sent for them.
+    /// The sets of a chunk on the device, and the bytes that were sent.
     fn send_sets(
         &mut self,
         tiles: Tiles<'_>,
@@ -66,6 +66,7 @@ impl TilesFlights {
     ) -> Result<(Arc<SignedSets>, u64), DeviceError> {
         let (memory, kernels) = (self.flights.memory(), self.flights.kernels());
         let (mut held, bytes) = self.sets.hold(vec![wanted(sets)], |_, used| {
+            // Frees the memory of the previous sets first.
             drop(used);
             let sent = DeviceSets::upload(memory, sets.sets().probes().store())?;
             let signed = SignedSets::new(memory, kernels, &sent, tiles.runs, sets.words())?;

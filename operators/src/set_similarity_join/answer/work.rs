@@ -13,8 +13,8 @@ use crate::set_similarity_join::postings::planning::{PlannedSets, PlanningTask, 
 use crate::shared::sets::{GatheringTask, SortingTask};
 use crate::wave::{DeviceSession, OPENING_NS};
 
-/// Chunks of candidates that one call verifies to count the similar ones. Few, so that the parts
-/// that share the thread wait for a few milliseconds.
+/// Number of chunks of candidates that one call verifies to count the similar pairs. The number is
+/// small, so that the parts that share the thread wait only a few milliseconds.
 const CHUNKS_PER_CALL: usize = 8;
 
 /// Work of a chunk that has neither pairs nor tiles of its own.
@@ -26,16 +26,17 @@ pub(crate) enum JoinWork {
     Sort(SortingTask),
     Plan(PlanningTask),
     Search(Box<Search>),
-    /// Nothing to do: this many pairs of copies are found already.
+    /// No work: this number of pairs of copies is known already.
     Copies(u64),
 }
 
-/// The search of a slice or a share of it, and the verification of its candidates.
+/// The search of a slice or of a share of a slice, and the verification of the candidates.
 #[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) task: SearchTask,
     sets: JoinedSets,
-    /// Candidates that were verified by the last call, and the similar ones, if they are counted.
+    /// Number of candidates that the last call verified, and number of similar pairs, if the output
+    /// is the number of pairs.
     pub(crate) verified: u64,
     pub(crate) count: u64,
 }
@@ -45,7 +46,8 @@ impl Search {
         Self { task, sets, verified: 0, count: 0 }
     }
 
-    /// Finds and verifies candidates: one chunk of them if pairs are asked for, or several.
+    /// Finds and verifies candidates: one chunk if the output is pairs, or several chunks if the
+    /// output is their number.
     fn run(
         &mut self,
         isa: Isa,
@@ -71,8 +73,8 @@ impl Search {
 }
 
 impl JoinWork {
-    /// Does it, as far as there is room for the answer: candidates go to `pairs`, of which the
-    /// last ones stay, and their overlaps to `answer`.
+    /// Does the work, as far as there is room for the answer. The last chunk of candidates stays in
+    /// `pairs`, and the overlaps of these candidates go to `answer`.
     pub(crate) fn run(
         &mut self,
         isa: Isa,
@@ -90,7 +92,7 @@ impl JoinWork {
         }
     }
 
-    /// The sets that its candidates are of.
+    /// The sets of the candidates, if the work finds candidates.
     pub(crate) fn sets(&self) -> Option<&JoinedSets> {
         match self {
             Self::Search(search) => Some(&search.sets),
@@ -98,7 +100,7 @@ impl JoinWork {
         }
     }
 
-    /// Whether it has to be done once more.
+    /// Whether the work has to continue in another call.
     pub(crate) fn has_more(&self) -> bool {
         match self {
             Self::Open(_) | Self::Gather(_) | Self::Sort(_) | Self::Plan(_) | Self::Copies(_) => {

@@ -1,8 +1,8 @@
 //! Chunks of candidate pairs, from the filters to the verification.
 //!
 //! An entry of a chunk has its probe and both ends of its range of candidates. So a chunk can end
-//! after any pair, the other candidates of the probe follow in the next chunk, and its
-//! verification needs nothing but the sets.
+//! after any pair: the remaining candidates of the probe follow in the next chunk. The verification
+//! of a chunk needs nothing but the sets.
 
 use trommel_kernels::Isa;
 use trommel_kernels::overlap::{self, Chunk, ChunkStore, Cursor, Pairs, REJECTED, Start};
@@ -12,7 +12,7 @@ use super::joined_sets::JoinedSets;
 /// Bytes of a pair: candidate, required overlap, start.
 const PAIR_BYTES: usize = 2 * size_of::<u32>() + size_of::<Start>();
 
-/// Maximum number of pairs for which a new chunk allocates memory; it grows beyond that.
+/// Maximum number of pairs for which a new chunk allocates memory; a chunk with more pairs grows.
 const ROOM_MAX: usize = 1 << 14;
 
 /// A chunk of candidate pairs of a [`SetJoin`](super::super::SetJoin), to be verified.
@@ -111,8 +111,8 @@ impl CandidateChunk {
         Pairs { probes, candidates, chunk: self.chunk() }
     }
 
-    /// Verifies the pairs and counts the similar ones; of sets that stand for their copies, the
-    /// pairs of these.
+    /// Verifies the pairs and counts the similar pairs. If sets stand for their copies, the count
+    /// includes the pairs of copies.
     #[must_use]
     pub fn count(&self, isa: Isa, sets: &JoinedSets) -> u64 {
         let Some(copies) = sets.copies() else { return overlap::count(isa, self.pairs(sets)) };
@@ -121,7 +121,7 @@ impl CandidateChunk {
         self.similar(&overlaps).map(|(probe, candidate, _)| count(probe) * count(candidate)).sum()
     }
 
-    /// Verifies the pairs. Per pair: its overlap, or `REJECTED` if it is not similar.
+    /// Verifies the pairs. Per pair: its overlap, or `REJECTED` if the pair is not similar.
     pub(crate) fn verify(&self, isa: Isa, sets: &JoinedSets) -> Vec<u32> {
         let mut overlaps = vec![0; self.len()];
         overlap::verify(isa, self.pairs(sets), &mut overlaps);
@@ -151,7 +151,7 @@ impl CandidateChunk {
         self.store.push(probe, candidate, required, start);
     }
 
-    /// Adds the pairs of `pairs` from `cursor` on, as far as there is room, and moves `cursor`.
+    /// Adds the pairs of `pairs` from `cursor` on, as far as there is room, and moves `cursor` on.
     pub(crate) fn take(&mut self, pairs: &ChunkStore, cursor: &mut Cursor) {
         let room = self.pairs_max.saturating_sub(self.len());
         self.store.take(pairs, cursor, room);

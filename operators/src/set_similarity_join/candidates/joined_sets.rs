@@ -10,7 +10,7 @@ use crate::shared::sets::{SetBlock, SetCollection, Side};
 pub enum JoinedSets {
     /// Probes and candidates are in one collection.
     Collection(Arc<SetCollection>),
-    /// Probes and candidates are in two blocks of a stream, or in one.
+    /// Probes and candidates are in two blocks of a stream, or in one block.
     Stream {
         /// Newer sets.
         probes: Arc<SetBlock>,
@@ -38,7 +38,7 @@ impl JoinedSets {
         }
     }
 
-    /// Per set: the number of its copies, if each set stands for all of them.
+    /// For each set: the number of its copies, if each set stands for all its copies.
     pub(crate) fn copies(&self) -> Option<&[u32]> {
         match self {
             Self::Collection(sets) => sets.copies(),
@@ -46,8 +46,9 @@ impl JoinedSets {
         }
     }
 
-    /// The left and the right set of a pair. The left one is the set with the smaller id in a
-    /// self-join, the set of the first input in a join of two inputs, the older set in a stream.
+    /// The left and the right set of a pair. The left set is the set with the smaller id in a
+    /// self-join, the set of the first input in a join of two inputs, and the older set in a
+    /// stream.
     pub(crate) fn partners(&self, probe: u32, candidate: u32) -> [Partner<'_>; 2] {
         let (probes, candidates) = (self.probes(), self.candidates());
         let is_left = match self {
@@ -70,7 +71,7 @@ impl JoinedSets {
 pub(crate) struct Partner<'a> {
     sets: &'a SetBlock,
     set: u32,
-    /// Side of its carried columns; sets of a stream are on the left.
+    /// Side of the carried columns of the set; sets of a stream are on the left side.
     side: Side,
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `chunk` | candidate pairs |
 //! | `tiles` | tiles |
-//! | `joined_sets` | the sets of both |
+//! | `joined_sets` | the sets of candidate pairs and of tiles |
 //! | `pairs` | similar pairs |
 
 pub(crate) mod chunk;

@@ -1,8 +1,8 @@
 //! Tiles: blocks of probes and candidates whose pairs are all tested by signatures.
 //!
-//! A *run* is the sets of one size and side. The sets of a run are probes; their candidates are
-//! all sets before them, from the smallest partner size on. Both ranges are cut into tiles, and
-//! tiles are packed into chunks:
+//! A *run* is the sets of one size and side. The sets of a run are probes; the candidates of a
+//! probe are all earlier sets, from the smallest partner size on. Both ranges are cut into tiles,
+//! and tiles are packed into chunks:
 //!
 //! ```text
 //!   runs        | size 3 |  size 4   | size 5 |  size 6  | ..
@@ -30,7 +30,8 @@ use crate::shared::sets::{SetCollection, Side};
 /// Maximum number of candidates of a tile, hence of required overlaps in a row.
 const CANDIDATES_MAX: u32 = 1024;
 
-/// Maximum number of strips of a tile: one more if its candidates do not begin with a strip.
+/// Maximum number of strips of a tile. There is one additional strip if the candidates do not begin
+/// with a strip.
 const TILE_STRIPS_MAX: usize = (CANDIDATES_MAX / STRIP) as usize + 1;
 
 /// The sets of one size and side.
@@ -52,7 +53,7 @@ pub(crate) struct TiledSets {
     list: Vec<SetRun>,
     runs: Runs,
     words: usize,
-    /// Signatures for the CPU; a device makes its own.
+    /// Signatures for the CPU; a device computes signatures itself.
     signatures: OnceLock<Signatures>,
 }
 
@@ -86,7 +87,7 @@ impl TiledSets {
         self.words
     }
 
-    /// The signatures. The first call computes them on this level.
+    /// The signatures. The first call computes the signatures on the level `isa`.
     pub(crate) fn signatures(&self, isa: Isa) -> &Signatures {
         self.signatures.get_or_init(|| Signatures::new(isa, self.collection.sets(), self.words))
     }
@@ -97,7 +98,7 @@ impl TiledSets {
     }
 }
 
-/// The runs in the order of the sets: the left sets of a size come before the right ones.
+/// The runs in the order of the sets: the left sets of a size come before the right sets.
 fn runs_of(collection: &SetCollection) -> Vec<SetRun> {
     let mut list = Vec::new();
     for (rank, sizes) in collection.sizes().iter().enumerate() {
@@ -185,8 +186,8 @@ impl TileList {
 
 /// Cuts the pairs of sets into tiles.
 ///
-/// It walks over runs of probes, for each run over blocks of candidates, and for each block over
-/// the probes of the run. Its position is kept between calls.
+/// A tiler walks over runs of probes, for each run over blocks of candidates, and for each block
+/// over the probes of the run. The tiler keeps its position between calls.
 #[derive(Debug)]
 pub(crate) struct Tiler {
     sets: Arc<TiledSets>,
@@ -195,11 +196,11 @@ pub(crate) struct Tiler {
     ranks: Vec<bool>,
     /// Run of the next probes.
     run: usize,
-    /// First run of their partners.
+    /// First run of the partners of the next probes.
     first_partner: usize,
     /// Start of the next block of candidates.
     candidate: u32,
-    /// Next probe for that block.
+    /// Next probe for the next block of candidates.
     probe: u32,
 }
 
@@ -233,7 +234,7 @@ impl Tiler {
         of_run.sum()
     }
 
-    /// Adds tiles to `list` until it is full or no tile is left; false in the second case.
+    /// Adds tiles to `list` until the list is full or no tile is left; false if no tile is left.
     pub(crate) fn fill(&mut self, list: &mut TileList) -> bool {
         let sets = Arc::clone(&self.sets);
         while let Some(&run) = sets.list.get(self.run) {
@@ -255,7 +256,7 @@ impl Tiler {
         false
     }
 
-    /// Moves on to the next run of probes, and to the first of its candidates.
+    /// Moves on to the next run of probes, and to the first candidate of that run.
     fn begin_run(&mut self) {
         let list = &self.sets.list;
         while list.get(self.run).is_some_and(|run| !self.ranks[run.rank]) {
@@ -271,7 +272,7 @@ impl Tiler {
     }
 
     /// Adds the tiles of the block of candidates that ends with `candidate_end`, from the next
-    /// probe on; false if `list` is full before the last of them.
+    /// probe on; false if `list` is full before the last tile.
     fn cut(&mut self, run: SetRun, candidate_end: u32, list: &mut TileList) -> bool {
         let candidate_begin = self.candidate;
         let of_sets = self.sets.runs.of_sets();
@@ -294,7 +295,7 @@ impl Tiler {
         }));
         while self.probe < run.end {
             let probe_end = run.end.min(self.probe + PROBES_MAX);
-            // A probe is compared with the sets before it. In a tile on the diagonal, the kernel
+            // A probe is compared with the earlier sets. In a tile on the diagonal, the kernel
             // skips the candidates from the probe on.
             let candidate_end = candidate_end.min(probe_end);
             if candidate_begin < candidate_end {

@@ -24,7 +24,7 @@ use crate::shared::sets::SetCollection;
 pub(crate) struct AutoOptions<'a> {
     pub(crate) isa: Isa,
     pub(crate) tuning: Tuning,
-    /// By rank: whether the sets of this size are probes; by default all are.
+    /// By rank: whether the sets of this size are probes; `None` if all sets are probes.
     pub(crate) only: Option<&'a [bool]>,
     /// Number of cores that search slices of an index side by side.
     pub(crate) cores: usize,
@@ -38,7 +38,7 @@ pub(crate) enum AutoJoin {
 }
 
 impl AutoJoin {
-    /// A finder that does all on one core.
+    /// A finder that does all work on one core.
     pub(crate) fn into_finder(self) -> Box<dyn Find> {
         match self {
             Self::Postings(index) => Box::new(PostingJoin::new(*index)),
@@ -47,8 +47,8 @@ impl AutoJoin {
     }
 }
 
-/// Makes the finder of `auto`, with what is `planned` already: counts postings, and chooses the way
-/// that costs least.
+/// Makes the finder of `auto`, with the data that is `planned` already: counts postings, and
+/// chooses the way that costs least.
 ///
 /// # Errors
 /// If the index does not fit the memory.
@@ -63,14 +63,14 @@ pub(crate) fn auto_join(
         Some(lists) => lists.counts,
         None => PostingCounts::estimate(collection, bounds, budget)?,
     };
-    // Cores share the search, if there is enough to do.
+    // Cores share the search only if there is enough work.
     let searches = (counts.weight() / tuning.run_pairs.max(1)).clamp(1, cores.max(1) as u64);
     let index_bytes = index_bytes(collection, counts.postings);
     let lists = CountedLists { counts, index_bytes, searches };
     match way::choose(collection, bounds, lists, isa) {
         Way::Tiles => {
             let ranks = only.map_or_else(|| TiledRanks::all(collection).ranks, <[bool]>::to_vec);
-            // Without room for the signatures of tiles, postings take their place.
+            // Without room for the signatures of tiles, postings are used.
             if let Ok(tiles) = TileJoin::new(collection, bounds, ranks, isa, budget) {
                 return Ok(AutoJoin::Other(Box::new(tiles)));
             }
@@ -96,7 +96,7 @@ pub(crate) fn auto_join(
     Ok(AutoJoin::Postings(Box::new(index)))
 }
 
-/// PPJoin, if it fits the memory.
+/// PPJoin; `None` if its index does not fit the memory.
 fn prefix_join<F: Filters>(
     collection: &Arc<SetCollection>,
     bounds: Bounds,

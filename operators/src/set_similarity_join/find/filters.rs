@@ -2,7 +2,7 @@
 
 /// Filters of a look-up beyond prefixes and sizes.
 ///
-/// `left` is the number of tokens of a set from a common token on.
+/// In the filters, `left` is the number of tokens of a set from a common token on.
 pub(crate) trait Filters: Send + 'static {
     /// Whether the first common token of a pair is tested: enough tokens must be left in both
     /// sets (positional filter).
@@ -11,13 +11,13 @@ pub(crate) trait Filters: Send + 'static {
     const TESTS_SIGNATURES: bool = false;
 }
 
-/// AllPairs: no more filters.
+/// The filters of AllPairs: no further filter.
 pub(crate) struct SizesOnly;
 
-/// PPJoin and GroupJoin.
+/// The filters of PPJoin and GroupJoin.
 pub(crate) struct Positions;
 
-/// PPJoin with the bitmap filter.
+/// The filters of PPJoin with the bitmap filter.
 pub(crate) struct PositionsAndSignatures;
 
 impl Filters for SizesOnly {}

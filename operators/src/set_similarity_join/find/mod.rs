@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `auto_join` | `auto`: by postings, by tiles or as PPJoin |
 //! | `posting_index` | an index by postings |
-//! | `slice` | a slice of it and its search, on the kernels of `postings` |
+//! | `slice` | a slice of the index and its search, on the kernels of `postings` |
 //! | `posting_join` | slices one after the other |
 //! | `searching` | searches of slices side by side |
 //! | `tile_join` | all pairs in tiles, on the kernels of `signatures` |
@@ -22,14 +22,14 @@ pub(crate) mod tile_join;
 
 use super::candidates::chunk::CandidateChunk;
 
-/// Counts of the steps of a join, each a subset of the one before.
+/// Counts of the steps of a join; each step keeps a part of the step before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinCounters {
-    /// Postings that were read; of tiles, pairs.
+    /// Postings that were read; for tiles, pairs that were tested.
     pub postings: u64,
-    /// Postings that passed the filters of a posting: size, and with `auto` position and
-    /// signature. A pair can have several of them.
+    /// Postings that passed the filters of a posting: size, and with `auto` position and signature.
+    /// A pair can have several such postings.
     pub pre_candidates: u64,
     /// Pairs of sets, or of groups of sets, that passed all filters.
     pub candidates: u64,
@@ -51,10 +51,10 @@ impl JoinCounters {
     }
 }
 
-/// Finds the candidate pairs of a collection, a chunk at a time.
+/// Finds the candidate pairs of a collection, chunk by chunk.
 pub(crate) trait Find: Send {
-    /// Adds candidate pairs to `chunk` until it is full or no pair is left; false in the second
-    /// case. Each pair is added once.
+    /// Adds candidate pairs to `chunk` until the chunk is full or no pair is left; false if no pair
+    /// is left. Each pair is added once.
     fn fill(&mut self, chunk: &mut CandidateChunk, counters: &mut JoinCounters) -> bool;
 }
 

@@ -25,11 +25,11 @@ const _: () = assert!(RANKS_MAX * (RANKS_MAX - 1) / 2 >= TOKENS_MAX);
 // The number of a set leaves a bit for its side.
 const _: () = assert!(TOKENS_MAX <= SIDE_BIT as usize);
 
-/// Hits after which a call of the kernel stops at the next probe.
+/// Number of hits after which a call of the kernel stops at the next probe.
 pub(super) const HITS_PER_CALL: usize = 1 << 11;
 
-/// The bounds of all pairs of sizes. `not_probed` is by rank: whether sets of this size are no
-/// probes; it can be shorter.
+/// The bounds of all pairs of sizes. `not_probed` says by rank whether sets of this size are not
+/// probes; missing ranks are probes.
 ///
 /// # Cost
 /// At most one limit per token of the sets, and one per position of a prefix: the sizes are
@@ -68,7 +68,7 @@ fn limits(
         limits.extend(pair_limits(run.size, &sizes[rank_min..=rank], bounds));
         let of_row: &[PairLimit] = &limits[row.pairs as usize..];
         let mut greatest = rank;
-        // Fewer tokens are left at later positions, so the largest partner shrinks along the
+        // At later positions, fewer tokens are left, so the largest partner shrinks along the
         // prefix.
         for left in (0..=run.size).rev().take(bounds.probe_prefix(run.size) as usize) {
             while greatest > rank_min && of_row[greatest - rank_min].required > left {
@@ -80,13 +80,13 @@ fn limits(
     Ok(Limits::new(rows, limits, rank_max))
 }
 
-/// Limits of a set of `size` tokens for each of the sizes `others`, which are not larger.
+/// Limits of a set of `size` tokens for each of the sizes `others`, which are at most `size`.
 fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<Item = PairLimit> {
     others.iter().scan(0, move |distance_max, other| {
         let required = bounds.required(size, other.size);
         // The kernel needs bounds that do not descend, and rounding can lower the bound by 1 for
-        // the next size. Raising it loses no filter: the number of differing bits has the parity
-        // of the sum of the sizes, and so has the exact bound.
+        // the next size. Raising the bound weakens no filter: the number of differing bits has the
+        // parity of the sum of the sizes, and the exact bound has the same parity.
         let distance = u64::from(size) + u64::from(other.size);
         let distance = distance.saturating_sub(2 * u64::from(required));
         *distance_max = distance.max(*distance_max);
@@ -95,14 +95,14 @@ fn pair_limits(size: u32, others: &[SizeRun], bounds: Bounds) -> impl Iterator<I
     })
 }
 
-/// Bytes of a slice of `postings_max` postings and `lists_max` lists, of up to `len_max` postings
-/// each, in runs of `run_pairs` pairs.
+/// Bytes of a slice of `postings_max` postings in `lists_max` lists of up to `len_max` postings,
+/// with runs of `run_pairs` pairs.
 fn slice_bytes(postings_max: usize, lists_max: usize, len_max: usize, run_pairs: u64) -> usize {
     // A posting of the longest list has the most pairs.
     let (postings, pairs) = (postings_max as u64, (postings_max * len_max) as u64 / 2);
     let runs_max = 1 + PostingCounts { postings, pairs }.weight() / run_pairs.max(1);
     let runs_max = usize::try_from(runs_max).unwrap_or(usize::MAX).min(postings_max);
-    // A vector that grows can be twice as long as it needs to be.
+    // A vector that grows can be twice as long as needed.
     postings_max * size_of::<Posting>() + (lists_max + 2 * runs_max) * size_of::<u32>()
 }
 
@@ -117,8 +117,8 @@ fn search_bytes(len_max: usize, words: usize, collection: &SetCollection) -> usi
 /// Options of a [`PostingIndex`].
 pub(crate) struct PostingOptions<'a> {
     pub(crate) isa: Isa,
-    /// By rank, or empty: whether the sets of this size are probes elsewhere. They are found as
-    /// candidates all the same.
+    /// By rank, or empty: whether the sets of this size are probes elsewhere. Such sets are still
+    /// found as candidates.
     pub(crate) not_probed: &'a [bool],
     pub(crate) tuning: Tuning,
     /// Number of cores that search slices side by side.
@@ -127,9 +127,10 @@ pub(crate) struct PostingOptions<'a> {
 
 /// Data that all slices of a join share: bounds, signatures, and the lengths of the lists.
 ///
-/// The posting lists of all tokens that can be common to a pair are built one slice of the tokens
-/// at a time, each in a [`Slice`](super::slice::Slice). All slices that are searched at once take
-/// at most 3/4 of the memory of the sets' tokens, unless their minimum or one list needs more.
+/// The posting lists of all tokens that can be common to a pair are built slice by slice of the
+/// tokens, each slice in a [`Slice`](super::slice::Slice). All slices that are searched at once
+/// take at most 3/4 of the memory of the sets' tokens, unless the minimum of a slice or a single
+/// list needs more.
 pub(crate) struct PostingIndex {
     pub(super) collection: Arc<SetCollection>,
     pub(super) bounds: Bounds,
@@ -137,22 +138,22 @@ pub(crate) struct PostingIndex {
     pub(super) limits: Limits,
     pub(super) lists: ListLengths,
     pub(super) signatures: SetSignatures,
-    /// Work that a search takes at a time, in pairs of postings.
+    /// Work that a search takes at once, in pairs of postings.
     pub(super) run_pairs: u64,
     /// Lists of each slice.
     pub(super) slices: Vec<Range<usize>>,
-    /// Sets of each slice; without them, each slice goes through all sets.
+    /// The sets of each slice; `None` if each slice goes through all sets.
     pub(super) visits: Option<Visits>,
-    /// Number of postings of the longest slice, and of the longest list.
+    /// Maximum number of postings of a slice, and length of the longest list.
     pub(super) postings_max: usize,
     pub(super) len_max: usize,
-    /// Searches that can be under way at once, for which memory is taken.
+    /// Number of searches that can be under way at once; the budget has their memory.
     searches: usize,
 }
 
 impl PostingIndex {
-    /// An index of `collection`, whose lists are as long as `lists` says, with
-    /// signatures if these pay.
+    /// An index of `collection` with lists of the lengths `lists`, and with signatures if
+    /// signatures pay.
     ///
     /// # Errors
     /// If the index does not fit the memory.
@@ -221,7 +222,7 @@ impl PostingIndex {
         PostingCounts::of(&self.lists.lens[self.slices[slice].clone()]).weight()
     }
 
-    /// Whether several cores can share its search.
+    /// Whether several cores can share the search of the index.
     pub(crate) fn is_divisible(&self) -> bool {
         self.searches > 1 && (self.slices() > 1 || self.lists.counts.weight() > self.run_pairs)
     }

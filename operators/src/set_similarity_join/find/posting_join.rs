@@ -6,16 +6,16 @@
 //!   ──► positions, by the bounds of the pair ──► first common token? ──► chunk
 //! ```
 //!
-//! Each posting list is joined to itself, instead of each set being looked up in the lists of its
-//! tokens: that reads memory in order. A pair that has several common tokens is taken from the
-//! list of the first one.
+//! Each posting list is joined to itself, in place of a look-up of each set in the lists of its
+//! tokens, so that memory is read in order. A pair with several common tokens is taken from the
+//! list of the first common token.
 //!
-//! The index holds the lists of one slice of the tokens at a time, so it stays smaller than the
-//! sets; several cores hold several slices ([`searching`](super::searching)).
+//! The index holds the lists of one slice of the tokens at a time, so the index stays smaller than
+//! the sets; several cores hold several slices ([`searching`](super::searching)).
 //!
 //! The length of signatures follows from the sizes of the sets and from the number of postings to
-//! test. There are no signatures if lists are so short that making them costs more than they
-//! save.
+//! test. There are no signatures if lists are so short that making signatures costs more time than
+//! signatures save.
 
 use super::posting_index::PostingIndex;
 use super::slice::{Slice, SliceSearch};

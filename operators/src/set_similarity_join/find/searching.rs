@@ -1,5 +1,5 @@
-//! Parallel search of an index: each task builds a slice and searches it. When no slice is left, a
-//! task takes runs of a slice that another task has built.
+//! Parallel search of an index: each task builds a slice and searches the slice. When no slice is
+//! left, a task takes runs of a slice that another task has built.
 
 use std::iter;
 use std::sync::Arc;
@@ -9,21 +9,22 @@ use super::posting_index::PostingIndex;
 use super::slice::{Slice, SliceSearch};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 
-/// The searches of an index, given out as tasks.
+/// The searches of an index, which kernels get as tasks.
 pub(crate) struct Searching {
     index: Arc<PostingIndex>,
-    /// Number of slices that nobody has yet. The last ones, with the most frequent tokens and the
-    /// most work, come first.
+    /// Number of slices that no task has yet. The last slices have the most frequent tokens and the
+    /// most work, so these slices are given out first.
     left: usize,
-    /// Slices that are being searched, and that others can share.
+    /// Slices that are being searched and that further tasks can share.
     shared: Vec<Arc<Slice>>,
-    /// Memory of slices and searches that are not under way; none that has not been allocated.
+    /// Memory for slices and searches that are not under way. An entry is `None` until its memory
+    /// has been allocated.
     free_slices: Vec<Option<Slice>>,
     free_searches: Vec<Option<Box<SliceSearch>>>,
     under_way: usize,
 }
 
-/// The search of a slice, or of some runs of it.
+/// The search of a slice, or of a part of the runs of a slice.
 pub(crate) struct SearchTask {
     index: Arc<PostingIndex>,
     slice: SearchedSlice,
@@ -35,7 +36,7 @@ pub(crate) struct SearchTask {
 
 /// The slice of a task.
 enum SearchedSlice {
-    /// Its number, and memory if some has been allocated.
+    /// Number of the slice, and memory for the slice if memory has been allocated before.
     Unbuilt(usize, Option<Slice>),
     Built(Arc<Slice>),
 }
@@ -53,8 +54,8 @@ impl Searching {
         }
     }
 
-    /// The next slice, or else a share of the one with the most work left; none until a task comes
-    /// back, or if there is none left.
+    /// The next slice, or else a share of the slice with the most work left; none while all
+    /// searches are under way, or if no work is left.
     pub(crate) fn task(&mut self) -> Option<SearchTask> {
         if self.free_searches.is_empty() {
             return None;
@@ -74,7 +75,7 @@ impl Searching {
         Some(SearchTask { index, slice, search, has_more: true, counters })
     }
 
-    /// Reads a task that comes back with more candidates.
+    /// Reads a returned task; from now on, further tasks can share its slice.
     pub(crate) fn returned(&mut self, task: &SearchTask) {
         if let SearchedSlice::Built(slice) = &task.slice
             && !self.shared.iter().any(|shared| Arc::ptr_eq(shared, slice))
@@ -83,7 +84,7 @@ impl Searching {
         }
     }
 
-    /// Takes a task back that has no more candidates.
+    /// Takes back a task that has no more candidates.
     pub(crate) fn landed(&mut self, mut task: SearchTask) {
         self.under_way -= 1;
         if let Some(search) = &mut task.search {
@@ -92,7 +93,7 @@ impl Searching {
         self.free_searches.push(task.search);
         if let SearchedSlice::Built(slice) = task.slice {
             self.shared.retain(|shared| !Arc::ptr_eq(shared, &slice));
-            // The last task of a slice gives its memory back.
+            // The last task of a slice returns the memory of the slice.
             self.free_slices.extend(Arc::into_inner(slice).map(Some));
         }
     }
@@ -104,8 +105,8 @@ impl Searching {
 }
 
 impl SearchTask {
-    /// Adds candidates to `chunk` until it is full or none is left; false in the second case. The
-    /// slice is built first.
+    /// Adds candidates to `chunk` until the chunk is full or no candidate is left; false if no
+    /// candidate is left. The first call builds the slice, if it is not built yet.
     pub(crate) fn fill(&mut self, chunk: &mut CandidateChunk) -> bool {
         let Self { index, slice, search, counters, .. } = self;
         if let SearchedSlice::Unbuilt(number, memory) = slice {
@@ -130,7 +131,7 @@ impl SearchTask {
         std::mem::take(&mut self.counters)
     }
 
-    /// Work that is left of its slice, in pairs of postings.
+    /// Work that is left of the slice of the task, in pairs of postings.
     pub(crate) fn weight(&self) -> u64 {
         match &self.slice {
             SearchedSlice::Unbuilt(number, _) => self.index.weight_of(*number),

@@ -5,8 +5,8 @@
 //!                                                        └──► search ──► candidates
 //! ```
 //!
-//! Most pairs of postings can lie in a few long lists, and these in one slice. So a slice is built
-//! once, and its probes are given out in runs of about as many pairs.
+//! Most pairs of postings can be in a few long lists, and these lists can be in one slice. So a
+//! slice is built once, and searches take its probes in runs of about equal numbers of pairs.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ use crate::shared::sets::{SETS_AHEAD, Side};
 /// The posting lists of a slice, and the runs of probes that searches take.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    /// Numbers of its lists in the index.
+    /// Numbers of the lists of the slice in the index.
     lists: Range<usize>,
     /// End of each list among the postings.
     ends: Vec<u32>,
@@ -35,7 +35,8 @@ pub(crate) struct Slice {
     runs: Vec<u32>,
     /// Work of a run, in pairs of postings.
     run_pairs: u64,
-    /// Number of runs that searches have taken, or more.
+    /// Number of runs that searches have taken; larger than the number of runs if searches asked in
+    /// vain.
     taken: AtomicUsize,
 }
 
@@ -43,7 +44,7 @@ impl Slice {
     /// Memory of a slice, without lists.
     pub(crate) fn new(index: &PostingIndex) -> Self {
         let mut postings = Vec::with_capacity(index.postings_max);
-        // Lists are written everywhere at once.
+        // All lists are written at the same time, so the writes spread over all pages.
         prefer_huge_pages(&mut postings);
         postings.resize(index.postings_max, Posting::default());
         let (ends, runs) = (Vec::new(), Vec::new());
@@ -57,7 +58,8 @@ impl Slice {
         self.lists = index.slices[number].clone();
         self.ends.clear();
         let mut end = 0;
-        // Starts; `add` moves each to the end of its list.
+        // At first, the entries are the starts of the lists; `add` moves each entry to the end of
+        // its list.
         self.ends.extend(lists.lens[self.lists.clone()].iter().map(|len| {
             end += len;
             end - len
@@ -105,7 +107,7 @@ impl Slice {
         let (first, end) = (index.token(self.lists.start), index.token(self.lists.end));
         let mut before = NO_TOKEN;
         for (position, &token) in (0_u32..).zip(&collection.set(set)[..prefix]) {
-            // Tokens ascend, so none of the slice follows.
+            // Tokens ascend, so no later token is in the slice.
             if token >= end {
                 break;
             }
@@ -116,12 +118,13 @@ impl Slice {
                 self.postings[*end as usize] = Posting { place, set: set | side, before };
                 *end += 1;
             }
-            // Two postings with the same token before this one meet in that token's list, too.
+            // Two postings with the same earlier token also meet in the list of that token, and are
+            // found there.
             before = token;
         }
     }
 
-    /// Cuts the postings into runs, long lists within.
+    /// Cuts the postings into runs. A long list is cut into several runs.
     fn cut(&mut self) {
         let run_pairs = self.run_pairs;
         self.runs.clear();
@@ -133,7 +136,7 @@ impl Slice {
                 room -= list;
             } else {
                 for probe in begin..end {
-                    // Each posting is compared with those before it.
+                    // Each posting is compared with the earlier postings of its list.
                     let probe_weight = PAIRS_PER_POSTING + u64::from(probe - begin);
                     room = room.saturating_sub(probe_weight);
                     if room == 0 {
@@ -149,9 +152,10 @@ impl Slice {
         }
     }
 
-    /// Takes the next run of probes; each is taken once.
+    /// Takes the next run of probes. Each run is taken once.
     fn take_run(&self) -> Option<Range<usize>> {
-        // Relaxed: the runs were made before the slice was shared.
+        // Relaxed: the counter orders no other data, because the runs were made before the slice
+        // was shared.
         let run = self.taken.fetch_add(1, Ordering::Relaxed);
         let end = *self.runs.get(run)?;
         let begin = run.checked_sub(1).map_or(0, |before| self.runs[before]);
@@ -163,19 +167,19 @@ impl Slice {
         self.runs.len().saturating_sub(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Work of the runs that no search has taken, in pairs, about.
+    /// Approximate work of the runs that no search has taken, in pairs.
     pub(crate) fn weight_left(&self) -> u64 {
         self.runs_left() as u64 * self.run_pairs
     }
 }
 
-/// The search of some runs of one slice after the other.
+/// A search that takes runs of one slice after another.
 pub(crate) struct SliceSearch {
     progress: Progress,
     hits: Hits,
     /// Whether the run has more probes.
     has_probes: bool,
-    /// Candidate pairs of the last probes; those from `cursor` on are in no chunk yet.
+    /// Candidate pairs of the last probes; the pairs from `cursor` on are in no chunk yet.
     matches: ChunkStore,
     cursor: Cursor,
 }
@@ -193,7 +197,7 @@ impl SliceSearch {
         }
     }
 
-    /// Goes on with another slice, when no run of the one before is left.
+    /// Begins another slice, when no run of the previous slice is left.
     pub(crate) fn begin(&mut self) {
         self.progress.begin();
     }
@@ -224,8 +228,9 @@ impl SliceSearch {
         counters.postings += tested - before.0;
         counters.pre_candidates += passed - before.1;
         let sets = index.collection.sets();
-        // `write_matches` applies the positional filter with the exact bounds of each pair. A
-        // pair is taken from the list of its first common token: `retain_first` drops the others.
+        // `write_matches` applies the positional filter with the exact bounds of each pair. A pair
+        // is taken from the list of its first common token: `retain_first` drops the pair in all
+        // other lists.
         hits.write_matches(limits, sets, index.token(slice.lists.start), &mut self.matches);
         overlap::retain_first(isa, sets, &mut self.matches);
         self.cursor = Cursor::default();
@@ -233,8 +238,8 @@ impl SliceSearch {
         true
     }
 
-    /// Adds candidate pairs of `slice` to `chunk` until it is full or no run is left; false in
-    /// the second case.
+    /// Adds candidate pairs of `slice` to `chunk` until the chunk is full or no run is left; false
+    /// if no run is left.
     pub(crate) fn fill(
         &mut self,
         index: &PostingIndex,

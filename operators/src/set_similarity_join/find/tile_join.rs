@@ -25,7 +25,8 @@ pub(crate) struct TileJoin {
     isa: Isa,
     list: TileList,
     unfinished: Vec<Tile>,
-    /// Pairs that passed the test; the next one is number `next`, of entry `entry`.
+    /// Pairs that passed the test; the next pair has the number `next` and belongs to the entry
+    /// `entry`.
     survivors: Survivors,
     entry: usize,
     next: u32,
@@ -58,7 +59,7 @@ impl TileJoin {
         })
     }
 
-    /// Adds the survivors to `chunk`; false if it is full before the last of them.
+    /// Adds the survivors to `chunk`; false if the chunk is full before the last survivor.
     fn emit(&mut self, chunk: &mut CandidateChunk) -> bool {
         let survivors = self.survivors.chunk();
         while let Some(entry) = survivors.entries.get(self.entry) {

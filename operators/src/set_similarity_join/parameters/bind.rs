@@ -35,7 +35,7 @@ use crate::wave::{self, ChunkBytes, DeviceSession, KERNELS_MAX, Producer, Wave};
 /// smaller chunks leave multiprocessors idle (bench/reports/gpu.md, *Waves*).
 const CHUNK_BYTES: ChunkBytes = ChunkBytes { on_cpu: 1 << 18, on_device: 5 << 20 };
 
-/// Chunks in flight on a device. Two more are filled and read meanwhile.
+/// Number of chunks in flight on a device. Two more chunks are filled and read meanwhile.
 const IN_FLIGHT: usize = 3;
 
 /// Cores, device and memory of a join.
@@ -121,7 +121,7 @@ struct Checked {
     plan: VerifyPlan,
     memory: Allowance,
     sources: Vec<SetSource>,
-    /// The window of a streaming join; none if the sets are collected first.
+    /// The window of a streaming join; `None` if the sets are collected first.
     window: Option<Extent>,
 }
 
@@ -136,7 +136,8 @@ impl SetSimilarityJoin {
         let bounds = bounds.map_err(|error| blame("threshold", error));
         let bounds = mistakes.check(bounds);
         let plan = mistakes.check(self.plan());
-        // Columns that have no place in the rows are not looked for.
+        // If the rows have no place for carried columns, the inputs are not searched for these
+        // columns.
         let carries = mistakes.check(self.check_carry()).is_some();
         let no_columns = Names::default();
         let carry = if carries { &self.carry } else { &no_columns };
@@ -149,7 +150,7 @@ impl SetSimilarityJoin {
         })
     }
 
-    /// The window of a streaming join; none if the sets are collected first.
+    /// The window of a streaming join; `None` if the sets are collected first.
     fn streaming(
         &self,
         inputs: usize,
@@ -187,7 +188,7 @@ impl SetSimilarityJoin {
         mistakes.all(|| window.map(Some))
     }
 
-    /// Refuses columns to carry where rows have no place for them.
+    /// Refuses carried columns if the rows have no place for them.
     fn check_carry(&self) -> Result<(), BindError> {
         let refused = match (self.mode, self.output) {
             _ if self.carry.as_slice().is_empty() => return Ok(()),
@@ -212,8 +213,8 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// Number of cores that share the work of a collection, of `threads` threads. The published
-    /// algorithms find candidates on one, as their authors do.
+    /// Number of cores that share the work of a collection, if there are `threads` threads. The
+    /// published algorithms find candidates on one core, as in their papers.
     fn cores(&self, threads: usize) -> usize {
         match self.algorithm {
             JoinAlgorithm::Auto | JoinAlgorithm::GpuSignatures => threads.clamp(1, KERNELS_MAX),
@@ -273,7 +274,8 @@ impl SetSimilarityJoin {
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
         let sets_max = memory.bytes();
         let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, sets_max);
-        // Few candidates are left to verify: on two cores, one that reads gains more.
+        // `auto` leaves few candidates to verify, so on two cores the reading part needs a core of
+        // its own more than the kernel does.
         let kernel = kernel.load(match self.algorithm {
             _ if cores > 1 => Load::Worker,
             JoinAlgorithm::Auto => Load::Moderate,

@@ -16,7 +16,7 @@ pub enum JoinError {
         /// The threshold.
         threshold: Threshold,
     },
-    /// The threshold of an overlap is no whole number of tokens.
+    /// The threshold of an overlap is not a whole number of tokens.
     #[error("invalid threshold {threshold}: an overlap is a whole number of tokens")]
     NotWhole {
         /// The threshold.
@@ -27,7 +27,7 @@ pub enum JoinError {
     TooMany {
         /// Kind of the items.
         what: &'static str,
-        /// Their maximum number.
+        /// Maximum number of the items.
         most: usize,
     },
     /// A set is invalid.

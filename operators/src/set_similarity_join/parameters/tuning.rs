@@ -1,39 +1,41 @@
 //! Sizes of a join that are no parameters: they change its speed and its limits, not its results.
 
-/// Sizes and limits of a join. Tests make them small to reach each limit with little data.
+/// Sizes and limits of a join. Tests make these sizes small to reach each limit with little data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tuning {
     /// Bytes of a batch of carried columns.
     pub(crate) carried_batch_bytes: usize,
     /// Smallest slice of the index of `auto`, in postings. Each slice costs a pass over all sets.
     pub(crate) slice_postings_min: usize,
-    /// Work that a core takes at a time of a slice that others can search, too, in pairs of
-    /// postings: about a millisecond, or more if many pairs have to be verified.
+    /// Work that a core takes at once from a slice that several cores search, in pairs of postings:
+    /// about a millisecond, or more if many pairs have to be verified.
     pub(crate) run_pairs: u64,
     /// Tokens of the smallest part of a collection that is worth a task for another core.
     pub(crate) part_tokens_min: usize,
-    /// Stream: maximum sets in the window. Half of `u32`, so that wrapping differences keep set
-    /// numbers ordered.
+    /// Stream: maximum sets in the window. The maximum is half of the range of `u32`, so that
+    /// wrapping differences keep set numbers ordered.
     pub(crate) window_sets_max: usize,
     /// Stream: maximum postings, with the free places of their lists.
     pub(crate) postings_max: usize,
-    /// Stream: look-ups of a round. The lists of one round are still in the nearest caches, where
-    /// they were added to.
+    /// Stream: look-ups of a round. The lists of a round are still in the nearest caches after sets
+    /// have been added to the lists.
     pub(crate) look_ups: usize,
-    /// Stream: candidates found before they are verified, when each pair is asked for.
+    /// Stream: number of candidates that are found before they are verified, if the answer is each
+    /// pair.
     pub(crate) candidates: usize,
-    /// Stream: the same when only duplicates are asked for. Few, because a set with one similar
-    /// set need not be looked up further.
+    /// Stream: the same number if duplicates are dropped. The number is small, because a set with
+    /// one similar set need not be looked up further.
     pub(crate) candidates_first: usize,
-    /// Stream: postings of a list that is looked up in slices, where one similar set is enough.
-    /// Fewer take less time than the cuts of the slices.
+    /// Stream: number of postings from which on a list is looked up in slices, if one similar set
+    /// is enough. The look-up of a shorter list takes less time than the cuts of the slices.
     pub(crate) long_list: u32,
-    /// Stream: postings of the first of these slices.
+    /// Stream: number of postings of the first slice of such a list.
     pub(crate) first_slice: u32,
     /// Stream: [position bounds](crate::set_similarity_join::stream) of all sizes, after which the
     /// cache is emptied.
     pub(crate) position_bounds_max: usize,
-    /// Stream: known items at which those that have left the window are forgotten.
+    /// Stream: number of known items, in addition to twice the number of tokens, at which items
+    /// that have left the window are forgotten.
     pub(crate) items_min: usize,
 }
 

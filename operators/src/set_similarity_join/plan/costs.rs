@@ -2,7 +2,7 @@
 
 use trommel_kernels::Isa;
 
-// Tasks of a core, by which chunks are divided among kernels. Rates of whole runs on one core
+// Tasks of a core. These costs divide chunks among kernels, and follow from whole runs on one core
 // (bench/reports/set-join.md, *Whole runs*).
 
 /// Collecting a token.
@@ -17,7 +17,7 @@ pub(crate) const PLANNED_TOKEN: f64 = 3.0;
 /// Searching a pair of postings.
 pub(crate) const SEARCHED_PAIR: f64 = 2.0;
 
-/// All steps of a join per token, at least: 20 to 35 for sets of 14 tokens at .5.
+/// Minimum of all steps of a join per token: 20 to 35 for sets of 14 tokens at 0.5.
 pub(crate) const JOINED_TOKEN: f64 = 20.0;
 
 // The choice of a device.
@@ -51,11 +51,12 @@ pub(crate) const SAVED_TEST: f64 = 0.8;
 
 // The ways of `auto` on a core. These constants follow from the times of each way over generated
 // sets of 5 to 533 tokens, of 0.3 to 4 million tokens in all, and over three data sets, at 0.95 to
-// 0.5, on one core. They are round numbers near those whose choices lose least: only their ratios
-// matter, and none is a time. In 654 joins of 0.5 ms and more on an AMD EPYC (Zen 4) and on an
-// Intel Xeon, with AVX-512 and with AVX2, the way that they choose takes more than a tenth longer
-// than the best one in 34, up to 1.7 times as long; in 90 joins of sets that the constants do not
-// follow from, in 11, up to 1.5 times (`trommel-bench set-join --grid`).
+// 0.5, on one core. The constants are round numbers near the values whose choices lose least: only
+// their ratios matter, and no constant is a measured time. In 34 of 654 joins of 0.5 ms and more on
+// an AMD EPYC (Zen 4) and on an Intel Xeon, with AVX-512 and with AVX2, the chosen way takes more
+// than a tenth longer than the best way, up to 1.7 times as long. In 90 joins of sets that were not
+// used for the constants, that happens in 11 joins, up to 1.5 times as long (`trommel-bench
+// set-join --grid`).
 
 /// Tiles test a pair by signatures of `words` words.
 pub(crate) fn tile_pair(words: usize) -> f64 {
@@ -70,7 +71,7 @@ pub(crate) fn tile_hit(mean_size: usize) -> f64 {
     61.0 + 1.05 * mean_size as f64
 }
 
-/// Postings of a set, beside each posting.
+/// The postings of a set, in addition to the cost of each posting.
 pub(crate) const POSTING_SET: f64 = 3.8;
 
 /// A posting with a signature of `words` words is counted, signed, added and transposed.
@@ -81,14 +82,14 @@ pub(crate) fn posting(words: usize) -> f64 {
 /// A pair of postings whose sizes fit is tested.
 pub(crate) const POSTING_TEST: f64 = 0.76;
 
-/// A pair of postings passes: whether its list is the first one that has both sets, and a share of
-/// the verification.
+/// A pair of postings passes: the test whether its list is the first list with both sets, and a
+/// share of the verification.
 pub(crate) const POSTING_HIT: f64 = 80.0;
 
 /// PPJoin reads a set.
 pub(crate) const PREFIX_SET: f64 = 55.0;
 
-/// PPJoin counts and adds a posting, where lists and postings take `index_bytes`.
+/// PPJoin counts and adds a posting, if lists and postings take `index_bytes`.
 pub(crate) fn prefix_posting(index_bytes: u64) -> f64 {
     3.8 + 6.7 * doublings(index_bytes)
 }
@@ -96,8 +97,8 @@ pub(crate) fn prefix_posting(index_bytes: u64) -> f64 {
 /// PPJoin reads a pair of postings whose sizes fit.
 pub(crate) const PREFIX_TEST: f64 = 9.4;
 
-/// PPJoin meets a pair of sets, where the tokens of all sets take `token_bytes`: the first test of
-/// the pair, and a share of the verification.
+/// PPJoin meets a pair of sets, if the tokens of all sets take `token_bytes`: the first test of the
+/// pair, and a share of the verification.
 pub(crate) fn prefix_pair(token_bytes: u64) -> f64 {
     8.8 + 10.0 * doublings(token_bytes)
 }
@@ -110,24 +111,26 @@ pub(crate) fn prefix_token(words: usize) -> f64 {
 /// A pair passes the bitmap filter: a share of the verification.
 pub(crate) const SIGNED_PREFIX_HIT: f64 = 21.0;
 
-/// Doublings from 1 MiB to `bytes`, up to 16 MiB: more and more of it is in no cache of the core.
+/// Number of doublings from 1 MiB to `bytes`, up to 16 MiB: with each doubling, less of the data is
+/// in a cache of the core.
 fn doublings(bytes: u64) -> f64 {
     (bytes >> 20).max(1).ilog2().min(4).into()
 }
 
-/// Times by those with AVX-512.
+/// Factors of the times of a level, relative to AVX-512.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LevelFactors {
-    /// Of what a posting costs by itself.
+    /// Factor of the cost of a posting.
     pub(crate) posting: f64,
-    /// Of tests of pairs of postings.
+    /// Factor of the test of a pair of postings.
     pub(crate) posting_test: f64,
-    /// Of tests of pairs of a tile.
+    /// Factor of the test of a pair of a tile.
     pub(crate) tile_test: f64,
 }
 
-/// The times of a level. Those with AVX2 are fitted with the constants; tests take twice and four
-/// times as long with 128 bits, and twice and ten times without vectors.
+/// The factors of a level. The factors of AVX2 are fitted together with the constants. In
+/// comparison with AVX2, the tests of postings and of tiles take twice and four times as long with
+/// 128 bits, and twice and ten times as long without vectors.
 pub(crate) fn level_factors(isa: Isa) -> LevelFactors {
     let [posting, posting_test, tile_test] = match isa {
         Isa::Avx512 => [1.0, 1.0, 1.0],

@@ -10,14 +10,15 @@ use crate::wave::{Device, DeviceSession, OPENING_NS};
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     session: Option<DeviceSession>,
-    /// Tokens of the sets from which on it is opened.
+    /// Number of tokens of all sets from which on the device is opened.
     tokens_min: f64,
 }
 
 impl Opening {
-    /// Opens the device of `session` at once if it is asked for, and with `auto` when `cores`
-    /// cores need longer to join the sets that have come than to open it. `auto` that works on
-    /// one core does not wait for a device that it may not use.
+    /// Opens the device of `session` at once if `device` asks for it. With `auto`, opens the device
+    /// when joining the sets that have arrived takes `cores` cores longer than opening the device
+    /// takes. On one core, `auto` never opens the device early, because the only kernel would wait
+    /// for a device that the join may not use.
     pub(crate) fn new(plan: VerifyPlan, session: &DeviceSession, cores: usize) -> Self {
         let tokens_min = match plan.device {
             Device::Cuda(_) => 0.0,
@@ -27,7 +28,8 @@ impl Opening {
         Self { session: Some(session.clone()), tokens_min }
     }
 
-    /// The session of a device that is to be opened, when `tokens` tokens have come; once.
+    /// The session of a device that is to be opened now that `tokens` tokens have arrived. Returned
+    /// once.
     pub(crate) fn due(&mut self, tokens: usize) -> Option<DeviceSession> {
         let session = self.session.take_if(|_| tokens as f64 >= self.tokens_min)?;
         cuda::Device::has_driver().then_some(session)

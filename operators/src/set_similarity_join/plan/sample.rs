@@ -36,7 +36,7 @@ impl Signed {
     }
 }
 
-/// Up to `count` numbers below `end` at equal distances.
+/// Up to `count` numbers below `end`, at equal distances.
 pub(crate) fn spaced(end: usize, count: usize) -> impl Iterator<Item = u32> {
     let count = count.min(end);
     let place = move |place| (2 * place + 1) * end / (2 * count);

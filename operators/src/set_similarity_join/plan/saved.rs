@@ -14,14 +14,14 @@ use crate::set_similarity_join::postings::signatures::words_for;
 use crate::set_similarity_join::similarity::Bounds;
 use crate::shared::sets::SetCollection;
 
-/// Sampled sets on one side of a pair: a bit each of a word.
+/// Sampled sets on one side of a pair; each set is a bit of a word.
 const PROBES: usize = 64;
 
 /// Sampled sets on the other side.
 const PARTNERS: usize = 1024;
 
-/// Maximum number of tokens of a prefix that are compared: the last ones, which are the most
-/// frequent.
+/// Maximum number of tokens of a prefix that are compared: the last tokens, which are the most
+/// frequent tokens.
 const TOKENS: usize = 1024;
 
 /// Share of the pairs passing the test by signatures that pass the test by positions, too.
@@ -40,7 +40,7 @@ pub(crate) fn saved_posting(collection: &SetCollection, bounds: Bounds) -> f64 {
     SAVED_TEST + hit * passed as f64 / pairs.max(1) as f64 * NEAR
 }
 
-/// Pairs of postings of one list, whose sizes fit.
+/// Number of pairs of postings of one list whose sizes fit.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Met {
     pairs: u64,
@@ -49,7 +49,7 @@ struct Met {
 }
 
 impl Met {
-    /// Pairs of sets at equal distances in the order of sizes.
+    /// The pairs among sampled sets, which are at equal distances in the order of sizes.
     fn sample(collection: &SetCollection, bounds: Bounds, words: usize) -> Self {
         let prefix = |set: u32| {
             let prefix = bounds.probe_prefix(collection.size(set)) as usize;
@@ -122,7 +122,7 @@ mod tests {
                     expected.passed += 2 * common * u64::from(is_similar);
                 }
             }
-            // Signatures of 512 bits rule nearly all others out.
+            // Signatures of 512 bits rule out nearly all pairs that are not similar.
             let found = Met::sample(&sets, bounds, 8);
             assert_eq!(found.pairs, expected.pairs);
             let passed = expected.passed..=expected.passed + expected.pairs / 20;

@@ -1,8 +1,9 @@
 //! Choice between postings and tiles, per size of the probes: the cost model of `auto` when there
 //! may be a device.
 //!
-//! A bucket is the sets of one size as probes. Its postings are counted, not estimated: a pass
-//! over the sets does as the join would, with the lengths of posting lists in place of the lists.
+//! A bucket is the sets of one size as probes. The postings of a bucket are counted, not estimated:
+//! a pass over the sets works like the join, with the lengths of posting lists in place of the
+//! lists.
 
 use std::ops::Range;
 
@@ -19,23 +20,24 @@ use crate::set_similarity_join::similarity::Bounds;
 use crate::shared::sets::{SetCollection, SizeRun};
 use crate::wave::{Access, DeviceChoice, Estimate};
 
-/// Sets whose postings are counted; of more, a part that is evenly spaced.
+/// Maximum number of sets whose postings are counted; of a larger collection, evenly spaced sets
+/// are counted.
 const COUNTED_SETS: usize = 1 << 18;
 
 /// The sets of one size as probes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Bucket {
-    /// Pairs with the sets before them whose sizes fit; with two inputs, including pairs of one
-    /// side.
+    /// Number of pairs of a set with an earlier set whose sizes fit; with two inputs, this includes
+    /// pairs of one side.
     pairs: u64,
-    /// Postings that their look-ups would read, after the size filter.
+    /// Number of postings that the look-ups of the sets would read, after the size filter.
     postings: u64,
 }
 
 /// The sizes whose probes are joined by tiles.
 #[derive(Debug, Clone)]
 pub(crate) struct TiledRanks {
-    /// By rank of the size: whether its probes are joined by tiles.
+    /// By rank of the size: whether the probes of that size are joined by tiles.
     pub(crate) ranks: Vec<bool>,
     /// Whether the probes of other sizes have any posting to read.
     pub(crate) has_others: bool,
@@ -48,11 +50,12 @@ impl TiledRanks {
     }
 }
 
-/// Rule by which `auto` joins sizes by tiles of a device: each size for which they cost less than
+/// Rule by which `auto` joins sizes by tiles of a device: each size for which tiles cost less than
 /// postings, if the device pays.
 #[derive(Debug, Clone)]
 pub(crate) struct Tiling {
-    /// None if candidate pairs are asked for: on a CPU, tiles would cost more than postings.
+    /// `None` if no device may be used, or if the parameters name a kernel for candidate pairs: on
+    /// a CPU, tiles would cost more than postings.
     choice: Option<DeviceChoice>,
 }
 
@@ -67,8 +70,9 @@ impl Tiling {
         Self { choice: Some(choice).filter(DeviceChoice::may_use_device) }
     }
 
-    /// The sizes to be joined by tiles, beside `cores` cores that search postings; `None` if there
-    /// are none. `lists` has the lengths of all posting lists, if they are counted already.
+    /// The sizes to be joined by tiles, in comparison with `cores` cores that search postings;
+    /// `None` if there is no such size. `lists` has the lengths of all posting lists, if these are
+    /// counted already.
     pub(crate) fn choose(
         &self,
         collection: &SetCollection,
@@ -83,8 +87,8 @@ impl Tiling {
             pair: DEVICE_PAIR * words as f64,
             posting: of_cores(saved_posting(collection, bounds), cores),
         };
-        // Tiles save at most all pairs of postings. Most joins on several cores end here, since
-        // buckets are counted on one.
+        // Tiles save at most all pairs of postings. This test ends the choice for most joins on
+        // several cores, because counting buckets takes one core a long time.
         let most = lists.map(|lists| lists.counts.pairs as f64 * cost.posting);
         if most.is_some_and(|most| most == 0.0 || !choice.may_pay(&Estimate::on_cpu(most))) {
             return None;
@@ -104,9 +108,9 @@ impl Tiling {
     }
 }
 
-/// The time that `cores` cores need for postings that take one of them `time`. They share the
-/// memory, and often two of them one processor: two of a Xeon are 1.4 to 1.7 times as fast as one,
-/// and 16 eight times (bench/reports/set-join.md).
+/// The time that `cores` cores need for postings that take one core `time`. Cores share the memory,
+/// and often two cores share a processor: on a Xeon, two cores are 1.4 to 1.7 times as fast as one
+/// core, and 16 cores are eight times as fast (bench/reports/set-join.md).
 fn of_cores(time: f64, cores: usize) -> f64 {
     2.0 * time / (cores as f64 + 1.0)
 }
@@ -120,9 +124,9 @@ fn bytes_of(collection: &SetCollection, words: usize) -> usize {
 /// Costs that are compared, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct TileCost {
-    /// Of a pair of a tile.
+    /// Cost of a pair of a tile.
     pair: f64,
-    /// Of a posting, of all cores together.
+    /// Cost of a posting on all cores together.
     posting: f64,
 }
 
@@ -142,8 +146,8 @@ fn choose(buckets: &[Bucket], cost: TileCost) -> (TiledRanks, f64) {
     (TiledRanks { ranks, has_others }, saved.iter().sum())
 }
 
-/// The buckets of a collection, by rank of the size. Postings are counted of each `step`-th set,
-/// and stand for those of all.
+/// The buckets of a collection, by rank of the size. The postings of each `step`-th set are
+/// counted, and are scaled up to all sets.
 ///
 /// # Cost
 /// Three memory accesses per token of a counted prefix, and 4 bytes per posting list.
@@ -152,7 +156,7 @@ fn buckets(collection: &SetCollection, bounds: Bounds, step: u32) -> Vec<Bucket>
     let mut lens = vec![0_u32; collection.sides() * collection.distinct() as usize];
     let mut range = SizeRange::default();
     let mut left = 0;
-    // The first one at or after the start whose number is a multiple of the step.
+    // The sets whose numbers are multiples of the step.
     let counted =
         |sets: Range<u32>| (sets.start.next_multiple_of(step)..sets.end).step_by(step as usize);
     let add = |lens: &mut [u32], set: u32, by: fn(u32) -> u32| {
@@ -179,7 +183,8 @@ fn buckets(collection: &SetCollection, bounds: Bounds, step: u32) -> Vec<Bucket>
                 bucket.postings += probe.iter().map(found).sum::<u64>();
                 add(&mut lens, set, |len| len + 1);
             }
-            // Pairs of counted sets stand for as many pairs as two counted sets for sets.
+            // A counted set stands for `step` sets, so a pair of counted sets stands for `step`
+            // squared pairs.
             bucket.postings = bucket.postings.saturating_mul(u64::from(step).pow(2));
             let (probes, before) = (end - begin, u64::from(sizes[rank].begin - range.set_min));
             let probes = u64::from(probes);
@@ -199,7 +204,7 @@ mod tests {
         Bounds::new(Similarity::Jaccard, Threshold::new(numerator, denominator).unwrap()).unwrap()
     }
 
-    /// Sets of 1 to 12 tokens, of which some are frequent.
+    /// Sets of 1 to 12 tokens; some tokens are frequent.
     fn sets(is_two_sided: bool) -> SetCollection {
         let mut sets = SetCollector::new(1 << 20);
         for id in 0..60_u32 {

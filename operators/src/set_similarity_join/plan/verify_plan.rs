@@ -11,12 +11,12 @@ use crate::wave::{Device, DeviceChoice, DevicePrice, DeviceSession};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerifyPlan {
     pub(crate) device: Device,
-    /// Kernel if a device is used.
+    /// Kernel for a device, if a device is used.
     pub(crate) kernel: PairKernel,
 }
 
 impl VerifyPlan {
-    /// Whether a device is used from the first candidate on, whatever that costs.
+    /// Whether a device is used from the first candidate on, at any cost.
     pub(crate) fn is_device_asked_for(self) -> bool {
         match self.device {
             Device::Cpu => false,
@@ -25,7 +25,7 @@ impl VerifyPlan {
         }
     }
 
-    /// The price of the device: who names a kernel of a device wants it to be used.
+    /// The price of the device: a parameter that names a kernel of a device asks for that device.
     pub(crate) fn device_price(self) -> DevicePrice {
         match self.kernel {
             PairKernel::BySize => DevicePrice::MEASURED,
@@ -86,7 +86,7 @@ impl PairKernel {
 }
 
 impl VerifyMode {
-    /// Kernel if a device is used.
+    /// Kernel for a device, if a device is used.
     const fn kernel(self) -> PairKernel {
         match self {
             Self::Auto | Self::Cpu => PairKernel::BySize,
@@ -100,7 +100,7 @@ impl VerifyMode {
     /// The plan for this mode and `device`.
     ///
     /// # Errors
-    /// If they exclude each other.
+    /// If the mode and the device exclude each other.
     pub(crate) fn plan(self, device: Device) -> Result<VerifyPlan, IncompatibleDevice> {
         let kernel = self.kernel();
         let refuse = |allowed| Err(IncompatibleDevice { device, allowed });

@@ -1,15 +1,16 @@
 //! The way of `auto` on a CPU: postings, tiles or the prefixes of PPJoin, with the bitmap filter or
 //! without.
 //!
-//! All find the same pairs. Postings win by far where lists are long and sets are short.
-//! Tiles need no lists: they win where a collection is so small, or its lists so long, that fewer
-//! pairs of sets than pairs of postings fit. PPJoin makes no signatures, and a pair costs it one
-//! verification, not a test in each common list: it wins where sets are so large that signatures
-//! are slow to make, or full and rule nothing out. With the bitmap filter, it wins where lists are
-//! nearly empty, but most pairs that meet in one are not similar.
+//! All ways find the same pairs. Postings win by far if lists are long and sets are short. Tiles
+//! need no lists: tiles win if a collection is so small, or its lists are so long, that there are
+//! fewer pairs of sets than pairs of postings whose sizes fit. PPJoin makes no signatures, and
+//! verifies a pair once in place of a test in each common list: PPJoin wins if sets are so large
+//! that signatures are slow to make, or so full that signatures rule nothing out. PPJoin with the
+//! bitmap filter wins if lists are nearly empty, but most pairs that meet in a list are not
+//! similar.
 //!
-//! Costs follow from counts: tokens, postings and pairs of postings, pairs whose sizes fit, and
-//! the share of a sample of such pairs that their signatures do not rule out.
+//! Costs follow from counts: tokens, postings and pairs of postings, pairs whose sizes fit, and the
+//! share of these pairs in a sample that signatures do not rule out.
 
 use trommel_kernels::Isa;
 use trommel_kernels::signatures::words_for_mean_size;
@@ -24,7 +25,7 @@ use crate::shared::sets::{SetCollection, SizeRun};
 /// Number of sets whose pairs are tested for an estimate.
 const SAMPLED_SETS: usize = 32;
 
-/// Sets of this size are short: their postings need not be compared closely.
+/// Size below which sets are short: for short sets, the choice of postings may need no sample.
 const SHORT: usize = 64;
 
 /// A way to find candidates.
@@ -36,12 +37,12 @@ pub(crate) enum Way {
     SignedPrefixes,
 }
 
-/// Postings of a collection, and the bytes that lists of them take.
+/// Postings of a collection, and the bytes of the posting lists.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CountedLists {
     pub(crate) counts: PostingCounts,
     pub(crate) index_bytes: u64,
-    /// Cores that search postings side by side.
+    /// Number of cores that search postings side by side.
     pub(crate) searches: u64,
 }
 
@@ -51,11 +52,11 @@ struct Counts {
     sets: f64,
     tokens: f64,
     mean_size: usize,
-    /// Nanoseconds of PPJoin per posting, and per pair of sets that it meets.
+    /// Nanoseconds of PPJoin per posting, and per pair of sets that PPJoin meets.
     prefix_posting: f64,
     prefix_pair: f64,
     postings: f64,
-    /// Pairs of postings of one list whose sizes fit, about.
+    /// Approximate number of pairs of postings of one list whose sizes fit.
     posting_pairs: f64,
     /// Pairs of sets whose sizes fit.
     pairs: f64,
@@ -67,7 +68,7 @@ struct Counts {
     survivors: Survivors,
 }
 
-/// Share of the pairs that their signatures do not rule out.
+/// Share of the pairs that signatures do not rule out.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Survivors {
     of_postings: f64,
@@ -85,7 +86,7 @@ pub(crate) fn choose(
     let CountedLists { counts: lists, index_bytes, searches } = lists;
     let sets = collection.len() as f64;
     let pairs = pairs_of_fitting_sizes(collection, bounds);
-    // Of postings, about the same share fits as of sets.
+    // The share of pairs that fit is about the same for postings as for sets.
     let fitting = pairs / (sets * (sets - 1.0) / 2.0).max(1.0);
     let prefix_words = words_for(collection, bounds);
     let mut counts = Counts {
@@ -119,7 +120,7 @@ pub(crate) fn choose(
     } else {
         survivors(collection, bounds, prefix_words)
     };
-    // Without signatures, positions rule most pairs of postings out.
+    // Without signatures, positions still rule out most pairs of postings.
     let of_postings = if counts.words == 0 { 0.25 } else { of_prefixes };
     counts.survivors = Survivors { of_postings, of_tiles, of_prefixes };
     counts.way(factors)
@@ -144,7 +145,7 @@ impl Counts {
         let by_tiles = tokens * costs::TILE_TOKEN
             + pairs * costs::tile_pair(tile_words) * factors.tile_test
             + pairs * survivors.of_tiles * costs::tile_hit(self.mean_size);
-        // A pair of large sets meets in many lists.
+        // A pair of large sets meets in many lists, but PPJoin verifies each pair once.
         let met = posting_pairs.min(pairs);
         let lists = sets * costs::PREFIX_SET
             + postings * self.prefix_posting
@@ -177,8 +178,8 @@ fn pairs_of_fitting_sizes(collection: &SetCollection, bounds: Bounds) -> f64 {
     sizes.iter().map(of_size).sum()
 }
 
-/// Share of the pairs whose sizes fit that signatures of `words` words do not rule out. An estimate
-/// from all pairs of [`SAMPLED_SETS`] sets, which are the same in each run.
+/// Share of the pairs whose sizes fit that signatures of `words` words do not rule out. The
+/// estimate takes all pairs of [`SAMPLED_SETS`] sets; the sets are the same in each run.
 fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> f64 {
     let sampled = spaced(collection.len(), SAMPLED_SETS);
     let signed: Vec<Signed> = sampled.map(|set| Signed::new(collection, set, words)).collect();
@@ -190,7 +191,8 @@ fn survivors(collection: &SetCollection, bounds: Bounds, words: usize) -> f64 {
             survivors += u32::from(probe.passes(other, bounds));
         }
     }
-    // A few are chance: similar pairs, which each way has to verify.
+    // A few survivors do not count: such survivors may be similar pairs, which each way has to
+    // verify.
     f64::from(survivors.saturating_sub(1 + sample / 128)) / f64::from(sample.max(1))
 }
 

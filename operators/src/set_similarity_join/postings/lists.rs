@@ -8,30 +8,31 @@ use crate::set_similarity_join::similarity::Bounds;
 use crate::shared::budget::Budget;
 use crate::shared::sets::{SETS_AHEAD, SetCollection};
 
-/// Tokens that can be hashed in the time that a pair of postings costs without a signature to
-/// drop it.
+/// Number of tokens that can be hashed in the time of a pair of postings that no signature drops.
 const TOKENS_PER_PAIR: u64 = 8;
 
-/// Pairs that are tested in the time that a posting takes to build and to look up.
+/// Number of pairs that can be tested in the time that building and looking up a posting takes.
 pub(crate) const PAIRS_PER_POSTING: u64 = 16;
 
-/// Tokens of the sets per posting of all slices that are searched at once: without lists of the
-/// sets of each slice, and with them, which take as much.
+/// Number of tokens of the sets for each posting of all slices that are searched at once. The first
+/// value is for slices without lists of their sets; the second value is for slices with lists,
+/// which take as much memory again.
 const TOKENS_PER_POSTING: [usize; 2] = [4, 8];
 
-/// Cores from which on slices have lists of their sets. They take as long to make as a dozen slices
-/// take to go through all sets (0.26 s and 0.025 s of a core for 3 M sets of 14 tokens at .5), and
-/// the number of slices grows with the cores.
+/// Number of cores from which on slices have lists of their sets. Making these lists takes as long
+/// as a dozen slices take to go through all sets (0.26 s in comparison with 0.025 s of a core per
+/// slice, for 3 M sets of 14 tokens at 0.5), and the number of slices grows with the cores.
 pub(crate) const LISTING_CORES: usize = 4;
 
-/// Sets that are counted for an estimate, about.
+/// Approximate number of sets that are counted for an estimate.
 const SAMPLED_SETS: usize = 2048;
 
-/// Sets of which one is counted for an estimate: a smaller part would be too coarse, and a larger
-/// one saves little.
+/// Size of a group of sets from which one set is counted for an estimate: a larger group would make
+/// the estimate too coarse, and a smaller group would save little time.
 const SAMPLED_EVERY: RangeInclusive<usize> = 4..=64;
 
-/// Searches for each of several cores: one that it does, and one that waits for it.
+/// Number of searches for each core if there are several cores: one search that the core does, and
+/// one search that waits.
 pub(crate) const SEARCHES_PER_CORE: usize = 2;
 
 /// Name of the memory in errors.
@@ -44,10 +45,10 @@ pub(crate) fn narrow(number: usize) -> u32 {
 /// Numbers of postings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PostingCounts {
-    /// Of all lists.
+    /// Number of postings of all lists.
     pub(crate) postings: u64,
-    /// Half of the square of the length of each list, summed: about the pairs of postings of one
-    /// list.
+    /// Sum over all lists of half of the square of the length: about the number of pairs of
+    /// postings of one list.
     pub(crate) pairs: u64,
 }
 
@@ -67,7 +68,8 @@ impl PostingCounts {
         self.postings.saturating_mul(PAIRS_PER_POSTING).saturating_add(self.pairs)
     }
 
-    /// Estimates the numbers: counts the postings of 1 in 4 to 1 in 64 sets, and scales them up.
+    /// Estimates the numbers: counts the postings of 1 in 4 to 1 in 64 sets, and scales the counts
+    /// up.
     ///
     /// # Errors
     /// If the counts do not fit the memory.
@@ -83,7 +85,7 @@ impl PostingCounts {
         let every = collection.len() / SAMPLED_SETS;
         let every = narrow(every.clamp(*SAMPLED_EVERY.start(), *SAMPLED_EVERY.end()));
         let (mut postings, mut pairs) = (0, 0);
-        // Of each block any set, because sets that are alike are often neighbours.
+        // A hash picks a set from each group, because neighbours are often alike.
         let any = |begin: u32| begin + (begin.wrapping_mul(0x9E37_79B1) >> 16) % every;
         for set in (0..sets).step_by(every as usize).map(any).filter(|set| *set < sets) {
             let prefix = bounds.probe_prefix(collection.size(set)) as usize;
@@ -101,8 +103,8 @@ impl PostingCounts {
         Ok(Self { postings: every * postings, pairs })
     }
 
-    /// Words of a signature, or 0: signatures pay if there are enough pairs of postings to test per
-    /// token that has to be hashed.
+    /// Words of a signature, or 0 if signatures do not pay: signatures pay if there are enough
+    /// pairs of postings to test for each token that has to be hashed.
     pub(crate) fn words(self, collection: &SetCollection, bounds: Bounds) -> usize {
         let tokens = collection.tokens() as u64;
         let pays = self.pairs.saturating_mul(TOKENS_PER_PAIR) >= tokens;
@@ -110,7 +112,7 @@ impl PostingCounts {
     }
 }
 
-/// The numbers of postings of all tokens that can be common to a pair.
+/// The lengths of the posting lists of all tokens that can be common to a pair.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ListLengths {
     /// Token of the first list.
@@ -136,8 +138,8 @@ impl ListLengths {
         Ok(Self::new(collection, lens))
     }
 
-    /// Number of lists. Tokens before the first one occur in no two sets of a pair, so their lists
-    /// would find nothing.
+    /// Number of lists. A token before the first list occurs in no two sets of a pair, so a list of
+    /// such a token would find nothing.
     pub(crate) fn lists(collection: &SetCollection) -> usize {
         (collection.distinct() - collection.unshared()) as usize
     }
@@ -169,7 +171,7 @@ impl ListLengths {
         Self { token_min: collection.unshared(), lens, counts }
     }
 
-    /// The lengths that are planned, or else counted here.
+    /// The planned lengths, or lengths that are counted here if there is no plan.
     ///
     /// # Errors
     /// If the counts do not fit the memory.
@@ -186,8 +188,8 @@ impl ListLengths {
         Ok(lists)
     }
 
-    /// Divides the lists into slices for `cores` cores, of at least `slice_min` postings if there
-    /// are as many.
+    /// Divides the lists into slices for `cores` cores. A slice has at least `slice_min` postings,
+    /// if there are so many postings.
     pub(crate) fn slices(
         &self,
         collection: &SetCollection,
@@ -199,15 +201,16 @@ impl ListLengths {
         let searches = if cores == 1 { 1 } else { SEARCHES_PER_CORE * cores };
         let per_posting = TOKENS_PER_POSTING[usize::from(cores >= LISTING_CORES)];
         let slice_max = slice_min.max(collection.tokens() / per_posting / searches);
-        // Slices of about the same length: as many as before, or fewer, and each is smaller. A
-        // list is in one slice, so a slice may end a list early.
+        // The slices get about the same length, which makes no more slices than slices of the
+        // maximum length. A list is in one slice only, so a slice may exceed that length by up to
+        // one list.
         let count = all.div_ceil(slice_max.max(len_max)).max(1);
         let postings_max = (all.div_ceil(count) + len_max).min(all);
         Slices { slices: slices(&self.lens, postings_max), postings_max, len_max }
     }
 }
 
-/// Data of an index by postings that has been made before it.
+/// Data of an index by postings that tasks have made before the index.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
     pub(crate) lists: Option<ListLengths>,
@@ -226,7 +229,7 @@ impl Planned {
 pub(crate) struct Slices {
     /// Lists of each slice.
     pub(crate) slices: Vec<Range<usize>>,
-    /// Maximum number of postings of a slice, and number of postings of the longest list.
+    /// Maximum number of postings of a slice, and length of the longest list.
     pub(crate) postings_max: usize,
     pub(crate) len_max: usize,
 }
@@ -236,7 +239,7 @@ pub(crate) struct Slices {
 pub(crate) struct Visits {
     /// Lists of each slice.
     pub(crate) slices: Vec<Range<usize>>,
-    /// By run of sets, then by slice: numbers of sets, ascending.
+    /// By run of sets, then by slice: ascending numbers of sets.
     pub(crate) sets: Vec<Vec<Vec<u32>>>,
 }
 
@@ -263,7 +266,8 @@ impl Visits {
                 let mut before = u16::MAX;
                 for &token in &collection.set(set)[..prefix] {
                     if token >= token_min {
-                        // Tokens ascend, and so do slices.
+                        // Tokens ascend, so slices ascend, too, and a repeated slice is the last
+                        // slice.
                         let slice = slice_of[(token - token_min) as usize];
                         if slice != before {
                             visits[usize::from(slice)].push(set);

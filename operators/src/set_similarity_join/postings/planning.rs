@@ -23,19 +23,20 @@ use crate::shared::budget::Budget;
 use crate::shared::sets::{SetCollection, Shares};
 use crate::wave::{Numbered, Round};
 
-/// Tokens for each place of the tables of lengths.
+/// Minimum number of tokens for each place of the tables of lengths.
 const TOKENS_PER_PLACE: usize = 4;
 
-/// Tasks of signing for each core, so that none waits long for the slowest one.
+/// Number of tasks for each core in the second round, so that no core waits long for the slowest
+/// core.
 const TASKS_PER_CORE: usize = 2;
 
-/// Sets that are signed at a time.
+/// Number of sets that are signed in one call of the kernel.
 const SIGNED_SETS: usize = 1 << 10;
 
 /// Division of an index into slices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slicing {
-    /// Cores that search slices.
+    /// Number of cores that search slices.
     pub(crate) cores: usize,
     /// Minimum number of postings of a slice.
     pub(crate) slice_min: usize,
@@ -48,7 +49,7 @@ pub(crate) struct Planning {
     shares: Shares,
     slicing: Option<Slicing>,
     budget: Budget,
-    /// Made by the first round.
+    /// Lengths of the lists, made by the first round.
     lists: Option<ListLengths>,
     words: usize,
     /// Lists of each slice of the index.
@@ -109,7 +110,7 @@ impl PlannedSets {
     }
 }
 
-/// The share of a task of all the work, to be compared with that of other tasks.
+/// The work of a task, in tokens, to be compared with the work of other tasks.
 pub(crate) fn weight(task: &PlanningTask) -> u64 {
     let (sets, offsets) = (&task.task().sets, task.shared().collection.sets().offsets());
     u64::from(offsets[sets.end as usize] - offsets[sets.start as usize])
@@ -117,7 +118,7 @@ pub(crate) fn weight(task: &PlanningTask) -> u64 {
 
 impl Planning {
     /// Begins to count the postings of `collection`, with tasks for the cores of `shares`. `None`
-    /// if it is not worth them, or there is not enough memory for tables.
+    /// if such tasks do not pay, or if there is not enough memory for the tables.
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
@@ -146,12 +147,13 @@ impl Planning {
         })
     }
 
-    /// The next task; none until one comes back.
+    /// The next task; none until a task returns.
     pub(crate) fn task(&mut self) -> Option<PlanningTask> {
         self.round.task()
     }
 
-    /// Takes a task back that has been done. The data of the index, if it was the last one.
+    /// Takes back a task that has been done. Returns the data of the index if this task was the
+    /// last task.
     pub(crate) fn landed(&mut self, task: PlanningTask) -> Option<Planned> {
         let done = self.round.landed(task)?;
         if self.lists.is_some() {
@@ -187,13 +189,14 @@ impl Planning {
         parts.into_iter().zip(split).map(sign).collect()
     }
 
-    /// Tasks that find the sets of each slice, if there are several and it fits the memory.
+    /// Tasks that find the sets of each slice, if there are several slices and the result fits the
+    /// memory.
     fn divide(&mut self, lists: &ListLengths) -> Vec<PlannedSets> {
         let collection = &self.round.shared().collection;
         let Some(Slicing { cores, slice_min }) = self.slicing else { return Vec::new() };
         let slices = lists.slices(collection, slice_min, cores).slices;
         let postings = usize::try_from(lists.counts.postings).unwrap_or(usize::MAX);
-        // A vector that grows can be twice as long as it needs to be.
+        // A vector that grows can be twice as long as needed.
         let bytes = postings.saturating_mul(2 * size_of::<u32>())
             + ListLengths::lists(collection) * size_of::<u16>();
         let is_range = (2..usize::from(u16::MAX)).contains(&slices.len());
@@ -206,7 +209,7 @@ impl Planning {
         }
         let slice_of: Arc<[u16]> = slice_of.into();
         let parts = self.parts();
-        // Slices have about as many postings.
+        // All slices have about the same number of postings.
         let expected = postings / slices.len() / parts.len();
         let divide = |sets| {
             let room = || Vec::with_capacity(expected);
@@ -236,7 +239,7 @@ impl Planning {
     }
 }
 
-/// The lengths of all lists, counted by some tasks.
+/// The lengths of all lists: the sum of the counts of `tasks`.
 fn sum(tasks: Vec<PlannedSets>) -> Vec<u32> {
     let counted = tasks.into_iter().filter_map(|task| match task.work {
         Work::Count(lens) => Some(lens),
@@ -249,7 +252,7 @@ fn sum(tasks: Vec<PlannedSets>) -> Vec<u32> {
     counted.reduce(add).unwrap_or_default()
 }
 
-/// Runs of sets with about the same number of tokens, at most `runs` of them.
+/// At most `runs` runs of sets, each with about the same number of tokens.
 fn cut(collection: &SetCollection, runs: usize) -> Vec<Range<u32>> {
     let offsets = collection.sets().offsets();
     let (sets, tokens) = (offsets.len() - 1, collection.tokens());

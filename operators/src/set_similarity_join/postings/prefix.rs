@@ -18,7 +18,7 @@ pub(crate) struct SizeRange {
     pub(crate) size: u32,
     /// Rank of the smallest partner size.
     pub(crate) rank_min: usize,
-    /// Number of the first set of that size.
+    /// Number of the first set of the smallest partner size.
     pub(crate) set_min: u32,
     /// Prefix length to look a probe up.
     pub(crate) probe_prefix: usize,
@@ -51,7 +51,7 @@ impl SizeRange {
 /// A posting list: its range among all postings.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PostingRange {
-    /// First posting of a set that is large enough for the probes to come.
+    /// First posting whose set is large enough for the next probes.
     pub(crate) begin: u32,
     /// End of the postings.
     pub(crate) end: u32,
@@ -69,7 +69,8 @@ pub(crate) fn list_of(collection: &SetCollection, side: Side, token: u32) -> usi
 }
 
 /// Empty posting lists per token and side, each with room for the postings of `sets`, and the
-/// number of postings in all. Each set comes with the prefix length by which it is indexed.
+/// number of postings in all. Each item of `sets` is a set and the prefix length by which the set
+/// is indexed.
 pub(crate) fn empty_lists(
     collection: &SetCollection,
     sets: impl Iterator<Item = (u32, usize)>,
@@ -93,8 +94,8 @@ pub(crate) fn empty_lists(
 }
 
 /// Start of the verification of a pair whose first common token is at positions `probe` and
-/// `candidate`: after that token, or at the beginning if `candidate` is [`POSITION_MAX`], which
-/// stands for any position from there on.
+/// `candidate`: after that token. If `candidate` is [`POSITION_MAX`], the start is the beginning of
+/// both sets, because that value also stands for all larger positions.
 pub(crate) fn start_after_match(probe: u32, candidate: u32) -> Start {
     if candidate == POSITION_MAX {
         return Start::default();

@@ -11,8 +11,8 @@ use crate::shared::sets::SetCollection;
 /// Bits of a signature per token in which two similar sets can differ.
 const BITS_PER_DIFFERENCE: u32 = 5;
 
-/// Words of a signature: the more, the more tokens two similar sets of the mean size can have of
-/// their own. Measured by `trommel-bench set-join`.
+/// Number of words of a signature. The number grows with the number of tokens in which two similar
+/// sets of the mean size can differ. Measured by `trommel-bench set-join`.
 pub(crate) fn words_for(collection: &SetCollection, bounds: Bounds) -> usize {
     let size = u32::try_from(collection.block().mean_size()).expect("at most 2^31 tokens");
     let difference = 2 * size.saturating_sub(bounds.required(size, size));
@@ -20,7 +20,7 @@ pub(crate) fn words_for(collection: &SetCollection, bounds: Bounds) -> usize {
     bits.div_ceil(u64::BITS).next_power_of_two().clamp(1, 8) as usize
 }
 
-/// The signatures of a collection, set after set; with 0 words, there are none.
+/// The signatures of a collection, set after set; empty if `words` is 0.
 #[derive(Debug)]
 pub(crate) struct SetSignatures {
     pub(crate) words: usize,

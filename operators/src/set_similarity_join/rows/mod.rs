@@ -17,7 +17,7 @@ use crate::wave::{Consumer, Taken};
 pub(crate) enum ResultRows {
     /// One row per pair.
     Pairs(SimilarRows),
-    /// One row with the number of pairs, of this schema.
+    /// One row with the number of pairs; the schema of that row.
     Count(SchemaRef),
 }
 

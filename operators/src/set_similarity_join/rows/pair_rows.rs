@@ -19,7 +19,7 @@ pub(crate) struct SimilarRows {
 
 impl SimilarRows {
     /// Rows with the carried columns of the left and the right input. A batch has up to
-    /// `batch_bytes` of these.
+    /// `batch_bytes` bytes of carried columns.
     pub(crate) fn new(
         similarity: Similarity,
         carried: [&CarriedColumns; 2],
@@ -36,7 +36,7 @@ impl SimilarRows {
         self.rows.schema()
     }
 
-    /// Makes a batch of the first pairs of `matches`, and removes them there.
+    /// Makes a batch of the first pairs of `matches`, and removes these pairs from `matches`.
     pub(crate) fn take(&self, matches: &mut &[Match<'_>]) -> Result<RecordBatch, ArrowError> {
         let len = self.rows.batch_len(matches.iter().map(Match::sides));
         let pairs = matches.split_off(..len).expect("a part of them");

@@ -10,9 +10,9 @@
 //! | overlap | o >= t | n (d is 1) |
 //!
 //! The required overlap grows with both sizes. The bounds on the size of a partner and the prefix
-//! lengths follow from it: if two sets have the required overlap, the first a - required + 1
-//! tokens of one and the first b - required + 1 tokens of the other have a token in common (Mann,
-//! Augsten, Bouros, PVLDB 9(9), 2016, §2).
+//! lengths follow from the required overlap: if two sets have the required overlap, the first a -
+//! required + 1 tokens of one set and the first b - required + 1 tokens of the other set have a
+//! token in common (Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2).
 //!
 //! The published programs compute these bounds in floating point and lose pairs at the threshold:
 //! for sizes that add up to 63 or 126 at 0.8, and to 19 or 38 at 0.9.
@@ -75,7 +75,8 @@ impl Bounds {
     /// The bounds of `similarity` at `threshold`.
     ///
     /// # Errors
-    /// If no similarity can reach `threshold`, or if it is no whole number for an overlap.
+    /// If no similarity can reach `threshold`, or if the threshold of an overlap is not a whole
+    /// number.
     pub(crate) fn new(similarity: Similarity, threshold: Threshold) -> Result<Self, JoinError> {
         let (numerator, denominator) = (threshold.numerator(), threshold.denominator());
         match similarity {
@@ -189,7 +190,8 @@ mod tests {
 
     #[test]
     fn sums_on_the_border_are_exact() {
-        // Here the bound is a whole number, and in floating point it is more than that.
+        // For these sums, the exact bound is a whole number, and floating point makes the bound
+        // larger.
         for (percent, sum, required) in
             [(80, 63, 28), (80, 126, 56), (90, 19, 9), (90, 38, 18), (50, 3, 1), (75, 7, 3)]
         {

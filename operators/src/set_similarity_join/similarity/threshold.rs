@@ -16,9 +16,10 @@ const DECIMALS_MAX: usize = 9;
 /// A positive rational number: the minimum similarity of a result.
 ///
 /// Numerator and denominator have no common factor and fit 32 bits, so bounds made from them and
-/// two sizes fit 128 bits. No comparison is in floating point, which loses pairs whose similarity
-/// equals the threshold. A text is read exactly: `"0.8"`, `"4/5"` and `"80%"` are one threshold. A
-/// float stands for the simplest fraction that rounds to it: `0.8` is 4/5, and 1.0 / 3.0 is 1/3.
+/// two sizes fit 128 bits. No comparison is in floating point, because rounding would lose pairs
+/// whose similarity equals the threshold. A text is read exactly: `"0.8"`, `"4/5"` and `"80%"` are
+/// one threshold. A float stands for the simplest fraction that rounds to it: `0.8` is 4/5, and 1.0
+/// / 3.0 is 1/3.
 ///
 /// # Examples
 /// ```

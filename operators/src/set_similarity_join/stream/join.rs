@@ -27,13 +27,13 @@ use crate::shared::sets::SetBlock;
 use crate::shared::window::Extent;
 use crate::shared::window::panes::{Pane as _, Panes};
 
-/// Number of the first set. It is close to the end of `u32`, so that numbers wrap around in every
-/// stream, not only in long ones.
+/// Number of the first set. This number is close to the end of `u32`, so that numbers wrap around
+/// in every stream, not only in long streams.
 const FIRST: u32 = u32::MAX - 31;
 
-/// Renumbering pays once the look-ups since the last one have tested this many postings per token
-/// of the window. Renumbering a token costs as much as testing about 32 postings; 4 times that
-/// keeps its share below a quarter of the look-ups' cost.
+/// Number of tested postings for each token of the window from which on renumbering pays.
+/// Renumbering a token costs as much as testing about 32 postings; 4 times that cost keeps the
+/// share of renumbering below a quarter of the look-ups' cost.
 const POSTINGS_PER_TOKEN: u64 = 4 * 32;
 
 /// Parameters of a streaming join.
@@ -42,12 +42,12 @@ pub(crate) struct StreamRules {
     pub(crate) bounds: Bounds,
     pub(crate) isa: Isa,
     pub(crate) window: Extent,
-    /// Whether the answer is each pair. If not, it is only which sets have no similar earlier
-    /// set; then one of several equal sets is enough.
+    /// Whether the answer is each pair. If not, the answer is only which sets have no similar
+    /// earlier set; then one set of several equal sets is enough.
     pub(crate) is_each_pair: bool,
     /// Action for rows that cannot be used.
     pub(crate) on_error: Option<OnError>,
-    /// Minimum number of tokens of a set; smaller sets are similar to none.
+    /// Minimum number of tokens of a set; a smaller set is similar to no set.
     pub(crate) size_min: usize,
     /// Bytes of all state.
     pub(crate) memory: Allowance,
@@ -59,7 +59,7 @@ pub(super) struct StreamJoin {
     rules: StreamRules,
     dictionary: Dictionary,
     finder: StreamFinder,
-    /// From the oldest to the newest.
+    /// Panes from the oldest to the newest.
     panes: Panes<SetPane>,
     /// Number of the next set; 0 follows 2^32 - 1.
     next: u32,
@@ -67,9 +67,9 @@ pub(super) struct StreamJoin {
     batch: Option<MicroBatch>,
     counters: JoinCounters,
     renumberings: u64,
-    /// Bytes of the items that tokens stand for.
+    /// Bytes of the items for which the tokens stand.
     item_bytes: usize,
-    /// Postings tested before the last renumbering.
+    /// Number of postings that were tested before the last renumbering.
     postings_then: u64,
 }
 
@@ -77,20 +77,20 @@ pub(super) struct StreamJoin {
 struct MicroBatch {
     /// The pane that the sets become.
     pane: SetPane,
-    /// `None` if each pair is asked for.
+    /// `None` if the answer is each pair.
     firsts: Option<Firsts>,
 }
 
-/// Marks for the sets of a micro-batch: which have a similar earlier set.
+/// Marks for the sets of a micro-batch that have a similar earlier set.
 ///
-/// A *place* counts all sets that arrived; a set's number in the pane counts those that were not
-/// dropped as duplicates.
+/// A *place* counts all sets that arrived; a set's number in the pane counts only the sets that
+/// were not dropped as duplicates.
 struct Firsts {
-    /// Per set: the stamp of its arrival.
+    /// For each set: the stamp of its arrival.
     arrived: Vec<u64>,
-    /// Per set: its place.
+    /// For each set: its place.
     places: Vec<u32>,
-    /// Per place: whether no similar earlier set is known.
+    /// For each place: whether no similar earlier set is known.
     is_first: Vec<bool>,
 }
 
@@ -101,11 +101,12 @@ impl Firsts {
     }
 }
 
-/// The different sets of the present cell.
+/// The distinct sets of the present cell.
 #[derive(Debug, Default)]
 struct Duplicates {
     hasher: RandomState,
-    /// Hash of the tokens of a set -> its number. Of sets with equal hashes, the first one.
+    /// Number of a set by the hash of its tokens; of sets with equal hashes, the number of the
+    /// first set.
     sets: HashMap<u64, u32, RandomState>,
     cell: u64,
 }
@@ -114,8 +115,8 @@ struct Duplicates {
 pub(super) enum JoinStep {
     /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// No candidates are left, and the micro-batch has become a pane. Per place: whether no pair
-    /// of the set was [marked](StreamJoin::mark). Empty if each pair is asked for.
+    /// No candidates are left, and the micro-batch has become a pane. For each place: whether no
+    /// pair of the set was [marked](StreamJoin::mark). Empty if the answer is each pair.
     Settled(Vec<bool>),
 }
 
@@ -163,7 +164,7 @@ impl StreamJoin {
         panes + dictionary.bytes() + finder.bytes() + duplicates.bytes() + self.item_bytes
     }
 
-    /// The memory, of which all but the items that tokens stand for is taken.
+    /// The budget that is left after all state except the items for which the tokens stand.
     ///
     /// # Errors
     /// If the state does not fit.
@@ -173,17 +174,17 @@ impl StreamJoin {
         Ok(budget)
     }
 
-    /// Counts `bytes` of the items that tokens stand for as memory.
+    /// Counts `bytes` of the items for which the tokens stand as memory.
     pub(super) fn set_item_bytes(&mut self, bytes: usize) {
         self.item_bytes = bytes;
     }
 
-    /// Whether most of the items `names` may be of sets that have left the window.
+    /// Whether most of the items `names` may belong only to sets that have left the window.
     pub(super) fn has_old_items(&self, names: &ItemNames) -> bool {
         names.len() > 2 * self.dictionary.len() + self.rules.tuning.items_min
     }
 
-    /// Forgets the items that no token stands for. No micro-batch is being joined.
+    /// Forgets the items for which no token stands. No micro-batch is being joined.
     pub(super) fn forget_items(&mut self, names: &mut ItemNames) {
         let mut used = vec![false; names.len()];
         self.dictionary.tokens().iter().for_each(|&token| used[token as usize] = true);
@@ -192,8 +193,8 @@ impl StreamJoin {
         self.item_bytes = names.bytes();
     }
 
-    /// Forgets the tokens that have left the window, if there is memory for that. No micro-batch is
-    /// being joined.
+    /// Forgets the tokens that have left the window, if there is memory for the renumbering. No
+    /// micro-batch is being joined.
     ///
     /// # Errors
     /// If the index does not fit the memory.
@@ -201,19 +202,19 @@ impl StreamJoin {
         self.renumber(&mut [], 0)
     }
 
-    /// Bytes that the state can grow by.
+    /// Number of bytes by which the state can grow.
     fn room(&self) -> usize {
         self.rules.memory.bytes().saturating_sub(self.bytes())
     }
 
-    /// Whether a set of `tokens` tokens can be similar to any set, at least to an equal one.
+    /// Whether a set of `tokens` tokens can be similar to any set, at least to an equal set.
     pub(super) fn can_match(&self, tokens: usize) -> bool {
         tokens >= self.rules.size_min
             && u32::try_from(tokens).is_ok_and(|size| self.finder.prefix(size) > 0)
     }
 
-    /// Prepares for a micro-batch whose first set has `stamp`: drops expired panes, and closes
-    /// the last cell if `stamp` is in another one.
+    /// Prepares for a micro-batch whose first set has `stamp`: drops expired panes, and closes the
+    /// last cell if `stamp` is in another cell.
     ///
     /// # Errors
     /// If columns cannot be joined.
@@ -249,8 +250,8 @@ impl StreamJoin {
         self.make_room(&arrivals, held)?;
         let hashes = (!self.rules.is_each_pair).then(|| self.duplicates.hash(&arrivals));
         self.dictionary.replace(&mut arrivals.tokens);
-        // Before the sets are numbered and indexed: they get the new numbers, and need not be
-        // renumbered themselves.
+        // Renumbering comes before the sets are numbered and indexed: the sets then get the new
+        // numbers at once.
         if self.should_renumber() {
             self.renumber(&mut arrivals.tokens, held)?;
         }
@@ -273,9 +274,9 @@ impl StreamJoin {
         Ok(())
     }
 
-    /// Makes sure that there are numbers and memory for a micro-batch, which takes `held` bytes
-    /// itself. If memory gets short, tokens that have left the window are forgotten while there
-    /// is still room to renumber the others.
+    /// Makes sure that there are numbers and memory for a micro-batch that takes `held` bytes
+    /// itself. If memory gets short, tokens that have left the window are forgotten while there is
+    /// still room to renumber the remaining tokens.
     fn make_room(&mut self, arrivals: &Arrivals, held: usize) -> Result<(), JoinError> {
         let (sets, tokens) = (arrivals.len(), arrivals.tokens.len());
         let is_room_left = self.room_for(sets, tokens, held).is_ok_and(|mut budget| {
@@ -287,8 +288,7 @@ impl StreamJoin {
         self.room_for(sets, tokens, held).map(drop)
     }
 
-    /// The budget after a micro-batch of `sets` sets with `tokens` tokens, which takes `held`
-    /// bytes.
+    /// The budget after a micro-batch of `sets` sets with `tokens` tokens that takes `held` bytes.
     fn room_for(&self, sets: usize, tokens: usize, held: usize) -> Result<Budget, JoinError> {
         let of_window = sets + self.panes.iter().map(|pane| pane.sets.len()).sum::<usize>();
         let slots = self.dictionary.len() + tokens;
@@ -310,7 +310,7 @@ impl StreamJoin {
         Ok(budget)
     }
 
-    /// Gives the index all memory that nothing else uses; `held` bytes are used besides the
+    /// Gives the index all memory that nothing else uses; `held` bytes are used in addition to the
     /// state.
     fn widen_index(&mut self, held: usize) {
         let left = self.room().saturating_sub(held);
@@ -328,7 +328,8 @@ impl StreamJoin {
             || tested / POSTINGS_PER_TOKEN > tokens as u64
     }
 
-    /// Bytes that renumbering needs while it runs: its tables, and one pane copied and signed.
+    /// Bytes that renumbering needs while it runs: the tables, and one pane that is copied and
+    /// signed.
     fn renumbering_bytes(&self) -> usize {
         let of_pane = |pane: &SetPane| pane.bytes_of_sets() + size_of::<u64>() * pane.sets.len();
         let of_panes = self.panes.iter().map(of_pane).max();
@@ -336,11 +337,11 @@ impl StreamJoin {
     }
 
     /// Renumbers the tokens by their frequency in the window and in `slots`, the tokens of a
-    /// micro-batch that takes `held` bytes, and rebuilds the index. Without room for that, the
-    /// numbers stay as they are.
+    /// micro-batch that takes `held` bytes, and rebuilds the index. Without room for the tables,
+    /// the numbers stay as they are.
     ///
     /// # Cost
-    /// Sorts all sets of the window and adds them to the index.
+    /// Sorts all sets of the window and adds all sets to the index.
     fn renumber(&mut self, slots: &mut [u32], held: usize) -> Result<(), JoinError> {
         if held.saturating_add(self.renumbering_bytes()) > self.room() {
             return Ok(());
@@ -376,17 +377,17 @@ impl StreamJoin {
         if let Some(most) = self.finder.index.binding_limit() {
             return JoinError::TooMany { what: "postings", most };
         }
-        // The state as it is fits the budget; with a room of twice the longest list it does not.
+        // The present state fits the budget, but the next growth of a list does not fit.
         let allowed = self.rules.memory.bytes();
         let needed = self.bytes().max(allowed).saturating_add(size_of::<Posting>());
         BudgetFull { what: "the index", needed, allowed }.into()
     }
 
-    /// Drops sets that equal an earlier set of the same cell, and renews the stamp of the set
-    /// that stays. Such a set is a duplicate, and later sets find the one that stays.
+    /// Drops sets that equal an earlier set of the same cell, and renews the stamp of the set that
+    /// stays. Such a set is a duplicate, and later sets find the set that stays.
     ///
-    /// `hashes` has a hash per set. If the hashes of two different sets are equal, the second one
-    /// is kept like any other set: that costs memory, not correctness.
+    /// `hashes` has a hash for each set. If two different sets have equal hashes, the second set is
+    /// kept like any other set: a collision costs memory, not correctness.
     fn drop_duplicates(&mut self, arrivals: &mut Arrivals, hashes: &[u64]) -> Firsts {
         let mut is_first = vec![true; arrivals.len()];
         let mut kept: Vec<u32> = Vec::with_capacity(arrivals.len());
@@ -394,7 +395,8 @@ impl StreamJoin {
         for (place, &hash) in (0_u32..).zip(hashes) {
             let stamp = arrivals.stamps[place as usize];
             let number = self.next.wrapping_add(narrow(kept.len()));
-            // The first set with this hash: of this micro-batch, of a pane, or this set itself.
+            // The first set with this hash: a set of this micro-batch, a set of a pane, or this set
+            // itself.
             let known = *self.duplicates.sets.entry(hash).or_insert(number);
             let tokens = arrivals.set(place as usize);
             let in_batch = known.wrapping_sub(self.next) as usize;
@@ -470,7 +472,8 @@ impl StreamJoin {
         }
     }
 
-    /// Marks the newer sets of the similar pairs of `chunk`: their other candidates are skipped.
+    /// Marks the newer sets of the similar pairs of `chunk`; further candidates of a marked set are
+    /// skipped.
     pub(super) fn mark(&mut self, chunk: &CandidateChunk, overlaps: &[u32]) {
         let firsts = self.batch.as_mut().and_then(|batch| batch.firsts.as_mut());
         let Some(Firsts { places, is_first, .. }) = firsts else { return };
@@ -491,8 +494,8 @@ impl StreamJoin {
 }
 
 impl MicroBatch {
-    /// Adds found candidates of one pane to `chunk`, and returns their sets; `None` if none is
-    /// left.
+    /// Adds found candidates of one pane to `chunk`, and returns their sets; `None` if no candidate
+    /// is left.
     fn emit(
         &self,
         StreamFinder { found, handed_over, .. }: &mut StreamFinder,
@@ -505,7 +508,7 @@ impl MicroBatch {
                 break;
             }
             *handed_over += 1;
-            // Chunks found before this one can have marked the probe in the meantime.
+            // An earlier chunk can have marked the probe in the meantime.
             if self.firsts.as_ref().is_none_or(|firsts| firsts.may_be_first(probe)) {
                 pane = Some(of);
                 chunk.push(probe, set, required, start);
@@ -518,8 +521,8 @@ impl MicroBatch {
 }
 
 impl Duplicates {
-    /// Forgets the sets of the previous cell. Renewed stamps there would keep its panes longer
-    /// than a window and a cell.
+    /// Forgets the sets of the previous cell. Renewed stamps of these sets would keep their panes
+    /// longer than a window and a cell.
     fn switch_cell(&mut self, cell: u64) {
         if self.cell != cell {
             self.sets.clear();
@@ -527,7 +530,7 @@ impl Duplicates {
         }
     }
 
-    /// Per set: a hash of its tokens.
+    /// For each set: a hash of its tokens.
     fn hash(&self, arrivals: &Arrivals) -> Vec<u64> {
         (0..arrivals.len()).map(|set| self.hasher.hash_one(arrivals.set(set))).collect()
     }
@@ -540,7 +543,7 @@ impl Duplicates {
         (size_of::<(u64, u32)>() + 1) * capacity * 8 / 7
     }
 
-    /// Bytes that `sets` more sets can take.
+    /// Maximum bytes that `sets` more sets take.
     fn growth(&self, sets: usize) -> usize {
         let len = self.sets.len() + sets;
         let is_room = len <= self.sets.capacity();

@@ -5,10 +5,10 @@
 //!         prefix             sizes, signatures ──► new? ──► positions ──► window ──► candidate
 //! ```
 //!
-//! Sources: those of
+//! Sources: the sources of
 //! [`find::prefix_join`](crate::set_similarity_join::find::published::prefix_join) for positions,
-//! and `stream_postings` of the kernels for sizes and signatures. Unlike in a collection, sets
-//! smaller and larger than the probe are partners.
+//! and the sources of `stream_postings` of the kernels for sizes and signatures. Unlike in a
+//! collection, sets smaller and larger than the probe are partners.
 
 use hashbrown::HashMap;
 use rapidhash::fast::RandomState;
@@ -28,26 +28,28 @@ use crate::set_similarity_join::similarity::Bounds;
 use crate::shared::sets::SetBlock;
 use crate::shared::window::Extent;
 
-/// Sets between the one that is added to the index, or removed, and those whose posting lists and
-/// postings are prefetched: each of the two costs a cache miss, and the second needs the first.
+/// Number of sets between the set that is added to the index, or removed, and the set whose posting
+/// lists or postings are prefetched. The list and the posting each cost a cache miss, and the place
+/// of the posting is known only from the list.
 const LISTS_AHEAD: usize = 16;
 const POSTINGS_AHEAD: usize = 8;
 
-/// Sizes of sets whose prefix lengths are kept; those of larger sets are computed each time.
+/// Number of set sizes whose prefix lengths are kept; the prefix lengths of larger sets are
+/// computed each time.
 const PREFIXES_KEPT: u32 = 256;
 
 /// Bits of a signature.
 const SIGNATURE_BITS: u32 = u64::BITS;
 
-/// Bounds on the partners of a set whose first common token with it is at one of some consecutive
-/// positions of the set.
+/// Bounds on the partners of a set, if the first common token is at a position of the set within a
+/// range of positions.
 #[derive(Debug, Clone, Copy)]
 struct PositionBounds {
-    /// Number after the last position.
+    /// End of the range of positions.
     end: u32,
     size_min: u16,
     size_max: u16,
-    /// Maximum number of tokens that only one of the two sets has.
+    /// Maximum number of tokens that occur in only one of the two sets.
     distance_max: u32,
 }
 
@@ -91,13 +93,14 @@ impl BoundsBySize {
 /// A few steps per size of a partner below 2^16, however large `size` is.
 fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
     let (size_min, prefix) = (bounds.size_min(size), bounds.probe_prefix(size));
-    // Maximum number of tokens that only one of two similar sets has.
+    // Maximum number of tokens that occur in only one of two similar sets.
     let distance = |other: u32| {
         let required = u64::from(bounds.required(size, other));
         (u64::from(size) + u64::from(other)).saturating_sub(2 * required)
     };
     let known = |size: u32| u16::try_from(size).unwrap_or(PLACE_MAX);
-    // The largest partner of position 0: the required overlap grows with its size, so bisect.
+    // The search for the largest partner of position 0 can bisect, because the required overlap
+    // grows with the size of the partner.
     let (mut reached, mut beyond) = (size_min, u32::from(PLACE_MAX) + 1);
     while reached + 1 < beyond {
         let middle = reached.midpoint(beyond);
@@ -110,7 +113,7 @@ fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
         let end = prefix.min((size + 1).saturating_sub(bounds.required(size, reached)));
         if end > begin {
             // The exact bound is largest at one of the two ends of the sizes. Rounding can lower
-            // it there by at most 1.
+            // the bound at an end by at most 1.
             let distance_max = distance(size_min).max(distance(reached)) + 1;
             let distance_max = match known(reached) {
                 PLACE_MAX => SIGNATURE_BITS,
@@ -128,7 +131,7 @@ fn position_bounds(size: u32, bounds: Bounds) -> Box<[PositionBounds]> {
 /// A candidate pair of a probe of the micro-batch and an earlier set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FoundPair {
-    /// Index of the pane of the set; the number of panes stands for the micro-batch itself.
+    /// Index of the pane of the older set; the number of panes stands for the micro-batch itself.
     pub(super) pane: u32,
     pub(super) probe: u32,
     /// Number of the set in its pane.
@@ -137,9 +140,10 @@ pub(super) struct FoundPair {
     pub(super) start: Start,
 }
 
-/// Per set of the window: the last probe that has hit it. Drops the repeated hits of a pair.
+/// For each set of the window: the last probe that has hit the set. Drops the repeated hits of a
+/// pair.
 ///
-/// A ring with at least a place for each set, by the low bits of the set's number.
+/// The ring has at least a place for each set; the low bits of the set's number are the place.
 #[derive(Debug, Default)]
 pub(super) struct LastProbes {
     /// A set that arrives is entered as its own last probe, so that no entry of an older set with
@@ -185,14 +189,14 @@ impl LastProbes {
     }
 }
 
-/// The sets that are looked up, and the sets they are looked up among.
+/// The sets that are looked up, and the sets among which they are looked up.
 pub(super) struct SearchScope<'a> {
     /// The micro-batch.
     pub(super) sets: &'a SetBlock,
-    /// Per set of the micro-batch: the stamp of its latest duplicate, by which it leaves the
-    /// window.
+    /// For each set of the micro-batch: the stamp of its latest duplicate, which decides when the
+    /// set leaves the window.
     pub(super) stamps: &'a [u64],
-    /// Per set of the micro-batch: the stamp of its arrival.
+    /// For each set of the micro-batch: the stamp of its arrival.
     pub(super) arrived: &'a [u64],
     /// Number of the first set of the micro-batch.
     pub(super) begin: u32,
@@ -208,8 +212,8 @@ pub(super) struct SearchScope<'a> {
 #[derive(Debug)]
 pub(super) struct IndexFull;
 
-/// Finds the candidates of a micro-batch, a bounded number per call. It owns the index of the
-/// stream.
+/// Finds the candidates of a micro-batch, a bounded number in each call. The finder owns the index
+/// of the stream.
 #[derive(Debug)]
 pub(super) struct StreamFinder {
     bounds_by_size: BoundsBySize,
@@ -217,33 +221,35 @@ pub(super) struct StreamFinder {
     prefixes: Vec<u32>,
     pub(super) index: StreamIndex,
     pub(super) last_probes: LastProbes,
-    /// Per set of the micro-batch.
+    /// Signature of each set of the micro-batch.
     signatures: Vec<u64>,
     /// Next set to be added to the index.
     next: usize,
-    /// Look-ups of the present round, and per look-up its origin.
+    /// Look-ups of the present round, and the origin of each look-up.
     look_ups: Vec<LookUp>,
     origins: Vec<LookUpOrigin>,
     look_ups_max: usize,
-    /// Postings of a list that is looked up in slices, and of the first slice.
+    /// Number of postings from which on a list is looked up in slices, and number of postings of
+    /// the first slice.
     long_list: [u32; 2],
     /// Number of look-ups that are done.
     done: usize,
-    /// Where one similar set is enough: the look-ups of the last set of the round, if a list of it
-    /// is long.
+    /// If one similar set is enough: the look-ups of the last set of the round, if a list of that
+    /// set is long.
     newest_first: Option<NewestFirst>,
-    /// Whether each pair is asked for.
+    /// Whether the answer is each pair.
     is_each_pair: bool,
     hits: Vec<Hit>,
-    /// Candidates by pane; those from `handed_over` on are in no chunk yet.
+    /// Candidates by pane; the candidates from `handed_over` on are in no chunk yet.
     pub(super) found: Vec<FoundPair>,
     pub(super) handed_over: usize,
     found_max: usize,
 }
 
 impl StreamFinder {
-    /// A finder with an empty index. With `is_each_pair`, it looks far ahead; without it, in
-    /// small steps, because a set whose first similar set is known is not looked up further.
+    /// A finder with an empty index. With `is_each_pair`, the finder looks up many sets in a round;
+    /// without, the finder takes small steps, because a set whose first similar set is known is not
+    /// looked up further.
     pub(super) fn new(bounds: Bounds, is_each_pair: bool, tuning: &Tuning) -> Self {
         Self {
             bounds_by_size: BoundsBySize::new(bounds, tuning.position_bounds_max),
@@ -266,8 +272,8 @@ impl StreamFinder {
         }
     }
 
-    /// Prefix length of a set of `size` tokens, both to index it and to look it up; 0 if no set
-    /// is similar to it.
+    /// Prefix length of a set of `size` tokens, both for indexing and for looking up; 0 if no set
+    /// can be similar to that set.
     pub(super) fn prefix(&self, size: u32) -> u32 {
         match self.prefixes.get(size as usize) {
             Some(&prefix) => prefix,
@@ -275,7 +281,7 @@ impl StreamFinder {
         }
     }
 
-    /// Tokens in the prefix of set `set`; none if there is no such set.
+    /// Tokens in the prefix of the set `set`; empty if there is no such set.
     #[inline]
     fn prefix_tokens<'a>(&self, sets: &'a SetBlock, set: usize) -> &'a [u32] {
         let [begin, end] = match sets.offsets().get(set..set + 2) {
@@ -298,7 +304,7 @@ impl StreamFinder {
             + size_of::<FoundPair>() * self.found.capacity()
     }
 
-    /// Starts a micro-batch: signs its sets, and begins with the first one.
+    /// Starts a micro-batch: signs its sets, and begins with the first set.
     pub(super) fn begin(&mut self, isa: Isa, sets: &SetBlock) {
         // One long posting list can have made the buffers much larger than usual.
         self.hits.clear();
@@ -313,7 +319,7 @@ impl StreamFinder {
         self.origins.clear();
     }
 
-    /// Adds all sets of `pane` to the index without looking them up.
+    /// Adds all sets of `pane` to the index without look-ups.
     pub(super) fn add(&mut self, isa: Isa, pane: &SetPane) -> Result<(), IndexFull> {
         self.begin(isa, &pane.sets);
         while self.next < pane.sets.len() {
@@ -325,7 +331,8 @@ impl StreamFinder {
         Ok(())
     }
 
-    /// Removes the sets of the oldest pane from the index. Number `end` is the first that stays.
+    /// Removes the sets of the oldest pane from the index. The set with the number `end` is the
+    /// first set that stays.
     pub(super) fn remove(&mut self, sets: &SetBlock, end: u32) {
         let is_before = |set: u32| end.wrapping_sub(set).cast_signed() > 0;
         for set in 0..sets.len() {
@@ -341,8 +348,8 @@ impl StreamFinder {
         }
     }
 
-    /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the
-    /// earlier postings there.
+    /// Adds the next set to the posting lists of its prefix, and plans the look-ups of the earlier
+    /// postings in these lists.
     fn add_next(&mut self, sets: &SetBlock, begin: u32) -> Result<(), IndexFull> {
         for &token in self.prefix_tokens(sets, self.next + LISTS_AHEAD) {
             self.index.prefetch_list(number_of(token));
@@ -358,7 +365,7 @@ impl StreamFinder {
         let size = u32::try_from(tokens.len()).expect("at most 2^31 tokens");
         let set = begin.wrapping_add(probe);
         let mut begin = 0;
-        // Positions with equal bounds come as one range, so the bounds are read once per range.
+        // Positions with equal bounds are one range, so the bounds are read once for each range.
         for &PositionBounds { end, size_min, size_max, distance_max } in bounds_by_size.of(size) {
             let tokens = &tokens[begin as usize..end as usize];
             for (position, &token) in (begin..end).zip(tokens) {
@@ -367,11 +374,12 @@ impl StreamFinder {
                     [size, position].map(|place| u16::try_from(place).unwrap_or(PLACE_MAX));
                 let posting = Posting { set, size, position: at, signature };
                 // A list that holds no earlier posting needs no look-up: most tokens of a prefix
-                // are rare. The look-up tests the `len` postings before this one, so no set meets
-                // itself or a later set.
+                // are rare. The look-up tests the `len` earlier postings, so no set meets itself or
+                // a later set.
                 let len = index.push(slot, posting).ok_or(IndexFull)?;
                 if len > 0 {
-                    // Filled in at the end of the round: until then, the list can move.
+                    // `begin` is filled in at the end of the round, because the list can move until
+                    // then.
                     let begin = 0;
                     look_ups.push(LookUp {
                         begin,
@@ -389,7 +397,7 @@ impl StreamFinder {
         Ok(())
     }
 
-    /// Replaces the candidates by the next ones; false if there are no more.
+    /// Replaces the candidates by the next candidates; false if no candidate is left.
     pub(super) fn find(
         &mut self,
         scope: &SearchScope<'_>,
@@ -415,7 +423,7 @@ impl StreamFinder {
         Ok(!self.found.is_empty())
     }
 
-    /// Does some of the look-ups that are left, and takes their hits.
+    /// Does a part of the look-ups that are left, and takes their hits.
     fn probe(&mut self, scope: &SearchScope<'_>, counters: &mut JoinCounters) {
         self.hits.clear();
         let (postings, look_ups) = (self.index.postings(), &self.look_ups[self.done..]);
@@ -427,8 +435,8 @@ impl StreamFinder {
         self.done += done;
     }
 
-    /// Replaces the look-ups, which are done, by the next ones of a set with a long list; false if
-    /// there is no such set, or its first similar set is known.
+    /// Replaces the look-ups, which are done, by the next look-ups of a set with a long list; false
+    /// if there is no such set, if no look-up is left, or if a similar set is known.
     fn slice(&mut self, scope: &SearchScope<'_>) -> bool {
         let Some(newest_first) = &mut self.newest_first else { return false };
         self.look_ups.clear();
@@ -442,8 +450,8 @@ impl StreamFinder {
         has_more
     }
 
-    /// Adds sets to the index until a round of look-ups is full, or a set with a long list has come
-    /// of which one similar set is enough; false if there is none.
+    /// Adds sets to the index until a round of look-ups is full, or, if one similar set is enough,
+    /// until a set with a long list has been added. False if there is no look-up.
     fn plan(&mut self, scope: &SearchScope<'_>) -> Result<bool, IndexFull> {
         self.look_ups.clear();
         self.origins.clear();
@@ -479,9 +487,9 @@ impl StreamFinder {
             let look_up = self.done + hit.look_up as usize;
             let LookUpOrigin { probe, position, .. } = origins[look_up];
             let posting = index.postings()[hit.posting as usize];
-            // Hits of a pair come by ascending position, and the bounds get tighter with it. A
-            // pair that fails at its first hit fails at each later one, so those are dropped
-            // untested.
+            // The hits of a pair are in the order of positions, and the bounds get tighter with the
+            // position. A pair that fails at its first hit fails at each later hit, so later hits
+            // are dropped without a test.
             if !last_probes.is_new_pair(scope.begin.wrapping_add(probe), posting.set) {
                 continue;
             }
@@ -502,9 +510,9 @@ impl StreamFinder {
             let size = scope.sets.size(probe);
             let required = bounds_by_size.bounds.required(size, other_size);
             let distance = (posting.signature ^ look_ups[look_up].signature).count_ones();
-            // A position of `PLACE_MAX` is a lower bound of the real one, which keeps the test
-            // correct. The distance of two signatures is a lower bound of the distance of the
-            // sets, which is the sum of the sizes less twice the overlap.
+            // A position of `PLACE_MAX` is a lower bound of the real position, which keeps the test
+            // correct. The distance of two signatures is a lower bound of the distance of the sets,
+            // and that distance is the sum of the sizes minus twice the overlap.
             let is_possible = required <= size - position
                 && required + u32::from(posting.position) <= other_size
                 && u64::from(distance) + 2 * u64::from(required)

@@ -24,11 +24,11 @@ use crate::shared::sets::{SetBatch, SetSource, TokenNumbers};
 use crate::shared::window::clock::StreamClock;
 use crate::wave::{Filled, Producer};
 
-/// Bytes of a chunk when duplicates are dropped. Small, because a set with one similar set need
-/// not be compared further.
+/// Bytes of a chunk if duplicates are dropped. The chunk is small, because a set with one similar
+/// set need not be compared further.
 const FIRST_CHUNK_BYTES: usize = 1 << 12;
 
-/// Cuts batches into micro-batches and joins these one after the other.
+/// Cuts batches into micro-batches and joins the micro-batches one after the other.
 ///
 /// A micro-batch ends with its batch, or at the border of a cell.
 pub(crate) struct Batcher {
@@ -50,9 +50,9 @@ struct OpenBatch {
     carried: Option<RecordBatch>,
     /// First row of the present micro-batch.
     begin: usize,
-    /// Row after its last one.
+    /// Row after the last row of the present micro-batch.
     end: usize,
-    /// Per place of the micro-batch: row of the set in `records`.
+    /// For each place of the micro-batch: the row of the set in `records`.
     rows: Vec<usize>,
 }
 
@@ -60,8 +60,8 @@ struct OpenBatch {
 pub(crate) enum Step {
     /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
-    /// A micro-batch is joined; [`Batcher::settled`] has its rows. Per place: whether the set has
-    /// no similar earlier set. Empty if each pair is asked for.
+    /// A micro-batch is joined; [`Batcher::settled`] has its rows. For each place: whether the set
+    /// has no similar earlier set. Empty if the answer is each pair.
     Settled(Vec<bool>),
     /// The batch is joined to its end.
     End,
@@ -81,10 +81,11 @@ impl Batcher {
         }
     }
 
-    /// Takes a batch. The batch before it must have reached [`Step::End`].
+    /// Takes a batch. The previous batch must have reached [`Step::End`].
     ///
     /// # Errors
-    /// If a row has a fault and the run ends with it, or new items do not fit the memory.
+    /// If a row has a fault and the action for such rows is to end the run, or if new items do not
+    /// fit the memory.
     pub(crate) fn take(&mut self, input: Payload) -> Result<(), OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         self.clock.enter(entered);
@@ -98,7 +99,7 @@ impl Batcher {
     }
 
     /// Replaces the items of sets by their numbers. Between batches, items that have left the
-    /// window may be forgotten, since the sets there have numbers of their own.
+    /// window may be forgotten, because the sets in the window keep their own numbers of tokens.
     fn number(&mut self, sets: ListArray) -> Result<ListArray, OperatorError> {
         let TokenNumbers::Named(names) = &mut self.tokens else { return Ok(sets) };
         if self.join.has_old_items(names) {
@@ -136,7 +137,7 @@ impl Batcher {
     /// The micro-batch that has just settled.
     fn settled(&self) -> Option<SettledRows> {
         let OpenBatch { records, sets, begin, end, rows, .. } = self.batch.as_ref()?;
-        // Without an action, rows with nulls pass: nothing is similar to them.
+        // If `on_error` is not set, rows with nulls pass: no set is similar to a null.
         let is_usable = |row| !self.bad.have_nulls() || sets.get(row).is_some();
         Some(SettledRows {
             records: records.slice(*begin, end - begin),
@@ -211,7 +212,7 @@ fn rows_at(carried: &RecordBatch, rows: &[usize]) -> Result<CarriedRows, ArrowEr
     Ok(CarriedRows::of_batch(take_record_batch(carried, &rows)?))
 }
 
-/// Passes rows on whose sets have no similar earlier set.
+/// Passes on the rows whose sets have no similar earlier set.
 struct Deduplicate {
     batcher: Batcher,
     isa: Isa,
@@ -317,7 +318,7 @@ impl Producer for StreamProducer {
     }
 }
 
-/// An operator of one part that passes rows on whose sets have no similar earlier set.
+/// An operator of one part that passes on the rows whose sets have no similar earlier set.
 pub(crate) fn deduplicate(rules: StreamRules, source: SetSource, inputs: &[SchemaRef]) -> Fragment {
     let operator = Deduplicate {
         isa: rules.isa,

@@ -10,7 +10,7 @@ use crate::shared::columns::carry::CarriedRows;
 use crate::shared::sets::{SetBlock, SetError, Side, TOKENS_MAX};
 use crate::shared::window::panes;
 
-/// Bytes of a set besides its tokens: offset, id, place, side, and stamp.
+/// Bytes of a set in addition to its tokens: offset, id, place, side and stamp.
 const SET_BYTES: usize = 3 * size_of::<u32>() + 1 + size_of::<u64>();
 
 /// Bytes of `sets` sets that have `tokens` tokens in all.
@@ -21,7 +21,7 @@ fn bytes_of(sets: usize, tokens: usize) -> usize {
 /// Sets of a micro-batch as they arrive, before their tokens are numbered.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// Start of each set among the tokens, and the end of the last one.
+    /// Start of each set among the tokens, and the end of the last set.
     pub(super) offsets: Vec<u32>,
     pub(super) tokens: Vec<u32>,
     pub(super) ids: Vec<u32>,
@@ -51,7 +51,7 @@ impl Arrivals {
         &self.tokens[self.offsets[set] as usize..self.offsets[set + 1] as usize]
     }
 
-    /// Adds a set, which ascends.
+    /// Adds a set, whose tokens ascend.
     ///
     /// # Errors
     /// If there are too many tokens in all.
@@ -64,7 +64,7 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Ends a set: its tokens are those after the last set.
+    /// Ends a set: its tokens are the tokens after the last set.
     fn close(&mut self, id: u32, stamp: u64) {
         self.offsets.push(u32::try_from(self.tokens.len()).expect("at most 2^31 tokens"));
         self.ids.push(id);
@@ -86,9 +86,9 @@ impl Arrivals {
 #[derive(Debug)]
 pub(super) struct SetPane {
     pub(super) sets: Arc<SetBlock>,
-    /// Per set: its stamp, or, when duplicates are dropped, that of its latest duplicate.
+    /// For each set: its stamp, or, if duplicates are dropped, the stamp of its latest duplicate.
     pub(super) stamps: Vec<u64>,
-    /// Number of the first set. The others have consecutive numbers; 0 follows 2^32 - 1.
+    /// Number of the first set. The later sets have consecutive numbers; 0 follows 2^32 - 1.
     pub(super) begin: u32,
     /// Cell of all sets.
     pub(super) cell: u64,
@@ -99,7 +99,7 @@ pub(super) struct SetPane {
 }
 
 impl SetPane {
-    /// Renews the stamp of a set, because an equal one has arrived at `stamp`.
+    /// Renews the stamp of a set, because an equal set has arrived at `stamp`.
     pub(super) fn refresh(&mut self, set: u32, stamp: u64) {
         self.stamps[set as usize] = stamp;
         self.newest = self.newest.max(stamp);

@@ -1,4 +1,4 @@
-//! Streams cut into batches in every way, against comparing each set to all before it.
+//! Streams cut into batches in every way, against a comparison of each set with all earlier sets.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ struct Entry {
     rows: Vec<Row>,
 }
 
-/// What is asked of a stream.
+/// The question of a stream.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     question: Question,
@@ -109,7 +109,7 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
     stream.iter().map(of_batch).collect()
 }
 
-/// Whether each row passes, as said by the operator; ids must be distinct.
+/// The ids of the rows that pass, by batch, from the operator; ids must be distinct.
 fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     let schema = records(&[]).schema();
     let mut fragment = deduplicate(case.rules(false), source(), &[schema]);
@@ -129,7 +129,8 @@ fn passing(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     stream.iter().map(of_batch).collect()
 }
 
-/// Feeds a stream and calls `look` after each batch; or returns why it cannot be joined.
+/// Feeds a stream and calls `look` after each batch. The error is the reason why the stream cannot
+/// be joined.
 fn feed(
     rules: StreamRules,
     stream: &[Entry],
@@ -149,7 +150,7 @@ fn number(batcher: &Batcher, name: &str) -> u64 {
     batcher.counters().iter().find(|counter| counter.0 == name).unwrap().1
 }
 
-/// The sets of a stream in order: their batch, id, time, and themselves.
+/// The sets of a stream in order: batch, id, time and set.
 fn sets_of(stream: &[Entry]) -> Vec<(usize, u32, Duration, &BTreeSet<u32>)> {
     let mut latest = Duration::ZERO;
     let mut all = Vec::new();
@@ -192,7 +193,7 @@ fn passing_by_hand(case: Case, stream: &[Entry]) -> Vec<Vec<u32>> {
     stream.iter().map(of_batch).collect()
 }
 
-/// Everything on one stream, on each level with another size of chunks.
+/// Checks all answers on one stream; each level has another size of chunks.
 fn check(question: Question, window: Extent, stream: &[Entry]) {
     let case = Case::new(question, window);
     let expected = pairs_by_hand(case, stream);
@@ -231,7 +232,7 @@ fn pairs_do_not_depend_on_batches() {
 
 #[test]
 fn a_set_is_remembered_until_it_leaves_the_window() {
-    // The same set comes after every distance.
+    // The same set arrives again after each distance.
     for distance in 1..20_u32 {
         let mut sets: Vec<_> = (0..=distance).map(|other| set(&[1000 + other])).collect();
         sets[0] = set(&[1, 2, 3]);
@@ -262,7 +263,7 @@ fn time_is_that_of_the_batch() {
     let count = |length| found(length).iter().map(Vec::len).collect::<Vec<_>>();
     assert_eq!(count(second), [3, 3, 3]);
     assert_eq!(count(second + 1), [3, 12, 12]);
-    // A batch that is late counts as entering with the one before it.
+    // A batch that is late counts as entering with the previous batch.
     let mut late = stream;
     late[2].after = Duration::ZERO;
     check(Question::jaccard(100), Extent::Nanoseconds(second), &late);
@@ -318,7 +319,7 @@ fn copies_are_remembered_as_long_as_the_last_one() {
 
 #[test]
 fn tokens_may_come_and_go() {
-    // Half of the tokens of a set are of its time, and the frequent tokens change.
+    // Half of the tokens of a set occur only for a time, and the frequent tokens change.
     let set = |id: u32| {
         let own = (0..6).map(|token| 1000 * (id / 2) + 31 * token * (1 + id % 2 * token / 5));
         let common = (0..6).map(|token| 4_000_000_000 + (id / 100 * 7 + token * token) % 40);
@@ -339,7 +340,7 @@ fn tokens_may_come_and_go() {
 
 #[test]
 fn a_common_token_far_behind_in_a_large_set_is_found() {
-    // Positions beyond those that postings know, on both sides.
+    // Positions that exceed the largest position of a posting, on both sides.
     let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
     let sets = [large(0), large(100_000), (900_000..902_999).collect(), large(200_000)];
     let question = Question::jaccard(2);
@@ -376,8 +377,8 @@ fn memory_holds_the_window_and_no_more() {
     assert!(error.contains("20000 allowed (`memory_max`)"), "{error}");
 }
 
-/// Joins a stream in shares of the memory that it takes where there is room for everything, in
-/// percent; with each comes whether tokens are numbered less often then.
+/// Joins a stream in shares, in percent, of the memory that the stream takes without a limit. Each
+/// share has a flag: whether tokens are numbered less often in that memory.
 fn check_in_tight_memory(percent: u32, sets: &[BTreeSet<u32>], shares: &[(u64, bool)]) {
     let stream = cut(sets, &[5, 1]);
     let case = Case::new(Question::jaccard(percent), Extent::Endless);
@@ -416,8 +417,8 @@ fn panes_stay_apart_where_there_is_no_room_for_a_copy() {
 
 #[test]
 fn tokens_keep_their_numbers_where_there_is_no_room_for_others() {
-    // Sets of many tokens, of which there are few; and when memory is used up, tokens that are
-    // new.
+    // At first, sets of many tokens from a small vocabulary; when memory is used up, sets of new
+    // tokens.
     let many = |id: u32| (0..60).map(move |token| (id / 2 * 31 + token * token) % 300 + id % 2);
     let new = |id: u32| (0..8).map(move |token| 1000 + 8 * id + token);
     let sets = (0..400).map(|id| many(id).collect());
@@ -490,8 +491,8 @@ proptest! {
     }
 }
 
-/// Sets that differ in one token, as the lines of a log do: each has its first similar set close
-/// before it, so the postings that are tested grow with the stream and not with its square.
+/// Sets that differ in one token, like the lines of a log: each set has a similar set shortly
+/// before, so the number of tested postings grows with the stream and not with its square.
 #[test]
 fn sets_that_are_nearly_equal_are_dropped_in_time_linear_in_their_number() {
     let tested = |sets: u32| {

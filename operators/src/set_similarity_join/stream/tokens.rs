@@ -6,10 +6,10 @@
 //! number   2^31 - 1 - slot                         so rare and new tokens have the lowest numbers
 //! ```
 //!
-//! Any order of the tokens is correct if all sets use the same one; the order by frequency is the
-//! fastest. Frequencies change, and new tokens arrive, which count as the rarest. When there are
-//! twice as many tokens as at the last numbering, all are renumbered by their frequency in the
-//! window, and tokens outside the window are forgotten.
+//! Any order of the tokens is correct if all sets use the same order; the order by frequency is the
+//! fastest. Frequencies change, and new tokens arrive and count as the rarest tokens. When there
+//! are twice as many tokens as at the last numbering, all tokens are renumbered by their frequency
+//! in the window, and tokens outside the window are forgotten.
 
 use std::cmp::Reverse;
 
@@ -26,7 +26,7 @@ pub(super) const TOKENS_NUMBERED_MAX: usize = NUMBER_MAX as usize;
 /// Bytes per slot that renumbering needs while it runs.
 pub(super) const RENUMBERING_BYTES: usize = 4 * size_of::<u32>();
 
-/// Growth does not call for renumbering before there are twice this many tokens.
+/// Growth calls for renumbering only from twice this number of tokens on.
 const NUMBERED_MIN: usize = 8;
 
 /// The number of a slot; also the slot of a number.
@@ -41,21 +41,21 @@ const FORGOTTEN: u32 = u32::MAX;
 /// Entry of the direct table for a token without a slot.
 const NONE: u32 = u32::MAX;
 
-/// Maximum entries of the direct table per known token: more would take more bytes than a hash
-/// table.
+/// Maximum entries of the direct table for each known token: a larger direct table would take more
+/// bytes than a hash table.
 const SPARSENESS: usize = 4;
 
-/// Tokens between the one that is looked up and the one whose place is prefetched.
+/// Number of tokens between the token that is looked up and the token whose place is prefetched.
 const AHEAD: usize = 24;
 
 /// The slots of tokens.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
-    /// Slots of the smallest tokens, by token: as far as the tokens are dense.
+    /// Slots of the smallest tokens, by token, up to the token where tokens become sparse.
     direct: Vec<u32>,
     /// Slots of all other tokens.
     slots: SlotTable,
-    /// Per slot: the token.
+    /// For each slot: the token.
     names: Vec<u32>,
     /// Number of tokens at the last renumbering.
     numbered: usize,
@@ -125,13 +125,14 @@ impl Dictionary {
         self.len() > 2 * self.numbered.max(NUMBERED_MIN)
     }
 
-    /// Whether enough tokens are new since the last renumbering that another one can forget many.
+    /// Whether so many tokens are new since the last renumbering that another renumbering may
+    /// forget many tokens.
     pub(super) fn may_forget(&self) -> bool {
         self.len() > self.numbered + self.numbered / 8
     }
 
-    /// Renumbers the tokens by descending `counts`, which are per slot. Returns the new slot of
-    /// each old slot: [`FORGOTTEN`] for a token whose count is 0.
+    /// Renumbers the tokens by descending `counts`, which has an entry for each slot. Returns the
+    /// new slot of each old slot: [`FORGOTTEN`] for a token whose count is 0.
     ///
     /// # Cost
     /// Needs up to [`RENUMBERING_BYTES`] per slot while it runs, including `counts` and the
@@ -145,7 +146,7 @@ impl Dictionary {
         });
         drop(counts);
         let names: Vec<u32> = order.iter().map(|&slot| self.names[slot as usize]).collect();
-        // Freed before the new tables are allocated.
+        // The old tables are freed before the new tables are allocated.
         *self = Self::default();
         let mut moved = vec![FORGOTTEN; slots];
         for (new, &old) in (0..).zip(&order) {
@@ -174,7 +175,7 @@ impl Dictionary {
         &self.names
     }
 
-    /// Gives each token another `name`. Slots stay.
+    /// Replaces each token by its new `name`. Slots stay.
     pub(super) fn rename(&mut self, name: impl Fn(u32) -> u32) {
         let Self { names, numbered, .. } = std::mem::take(self);
         self.numbered = numbered;
@@ -186,7 +187,7 @@ impl Dictionary {
         self.slots.bytes() + size_of::<u32>() * words
     }
 
-    /// Bytes that `tokens` more tokens can take.
+    /// Maximum bytes that `tokens` more tokens take.
     pub(super) fn growth(&self, tokens: usize) -> usize {
         let len = self.len() + tokens;
         let table = self.slots.growth(tokens);

@@ -74,7 +74,7 @@ fn check(question: Question, left: &[BTreeSet<u32>], right: Option<&[BTreeSet<u3
     let expected = question.pairs(left, right);
     let sets = collect(left, right);
     for (number, algorithm) in JoinAlgorithm::ALL.into_iter().enumerate() {
-        // A size of chunks for each level, another one for each algorithm.
+        // Each level has a size of chunks, and the sizes change from algorithm to algorithm.
         let sizes = [1, 41, 1 << 20].into_iter().cycle().skip(number);
         for (isa, chunk_bytes) in Isa::available().zip(sizes) {
             let found = join(question, &sets, algorithm, isa);
@@ -147,8 +147,8 @@ fn odd_collections_are_joined() {
 
 #[test]
 fn positions_beyond_those_that_postings_know_are_right() {
-    // The common tokens of two large sets are the most frequent ones, so the first of them is at
-    // the far end of their prefixes.
+    // The common tokens of two large sets are the most frequent tokens, so the first common token
+    // is at the far end of both prefixes.
     let large = |own: u32| (own..own + 70_000).chain(900_000..903_000).collect::<BTreeSet<u32>>();
     let mut sets = vec![large(0), large(100_000), large(200_000)];
     sets.extend((0..4).map(|extra| (900_000..903_000 - extra).collect()));
@@ -176,8 +176,8 @@ fn sets_that_do_not_fit_are_refused() {
         }
         sets.finish()
     };
-    // Less than what collecting the sets has given back is enough for signatures of all, which
-    // `auto` may choose, too.
+    // The signatures of all sets, which `auto` may choose, too, need less memory than the
+    // collection of the sets has freed, so these algorithms cannot fail.
     let is_indexed = |algorithm: &JoinAlgorithm| {
         !matches!(algorithm, JoinAlgorithm::GpuSignatures | JoinAlgorithm::Auto)
     };
@@ -195,7 +195,7 @@ fn sets_that_do_not_fit_are_refused() {
     }
 }
 
-/// All pairs of a join of which some probes are in tiles.
+/// All pairs of a join that has a part of its probes in tiles.
 fn pairs_of_divided(
     mut join: SetJoin,
     similarity: Similarity,
@@ -321,7 +321,7 @@ fn searches_share_slices_that_others_have_built() {
     }
 }
 
-/// More sizes in a tile than a short list has room for.
+/// A tile with more sizes than a short list has room for.
 #[test]
 fn tiles_of_many_sizes_come_in_lists_of_any_length() {
     let sets: Vec<BTreeSet<u32>> = (1..=150).map(|size| (0..size).collect()).collect();

@@ -1,5 +1,5 @@
 //! The operator in pipelines: every way to verify, on the CPU and on the stand-in driver, which
-//! runs the CUDA kernels on a CPU and fails when it is told to. Chunks stay few when nobody reads
+//! runs the CUDA kernels on a CPU and fails when a test says so. Chunks stay few when nobody reads
 //! rows.
 
 use std::collections::VecDeque;
@@ -33,18 +33,18 @@ use crate::wave::{
 };
 use crate::{Collect, ForEach, Memory};
 
-/// Longer than any of these runs takes.
+/// A time that is longer than any run of these tests.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// Chunks of an operator with one kernel, however many it sends.
+/// Number of chunk buffers of an operator with one kernel, for any number of chunks sent.
 const CHUNKS: u64 = 5;
 
-/// Chunks of an operator with a kernel for each core.
+/// Number of chunk buffers of an operator with a kernel for each core.
 fn chunks_max() -> u64 {
     Wave::chunks_of(parallelism().min(KERNELS_MAX), 3) as u64
 }
 
-/// Chunks that have candidates of their own.
+/// Number of chunks of candidates: chunks that are not tasks.
 fn chunks_of_candidates(counters: &Counters) -> u64 {
     counter(counters, "chunks") - counter(counters, "tasks")
 }
@@ -64,7 +64,7 @@ fn batches(sets: &[BTreeSet<u32>]) -> Vec<RecordBatch> {
     (0..).step_by(9).zip(sets.chunks(9)).map(batch).collect()
 }
 
-/// What goes along with a set: nothing, a little, or more than a batch should have.
+/// The carried text of a set: no text, a short text, or more text than a batch should have.
 fn text(id: u32) -> Option<String> {
     let repeats = [0, 3, 19, 1, Tuning::SMALL.carried_batch_bytes][id as usize % 5];
     (!id.is_multiple_of(7)).then(|| format!("{id} ").repeat(repeats))
@@ -104,7 +104,7 @@ fn counter(counters: &Counters, name: &str) -> u64 {
     counters.iter().filter(|(other, _)| *other == name).map(|(_, count)| *count).sum()
 }
 
-/// The pairs of these rows, or how many there are.
+/// The pairs of the rows, or the number of pairs.
 #[derive(Debug, PartialEq, Eq)]
 enum Rows {
     Pairs(Vec<(u32, u32, u32)>),
@@ -125,7 +125,7 @@ fn rows(batches: &[RecordBatch], output: JoinOutput) -> Rows {
     Rows::Pairs(pairs)
 }
 
-/// What is joined, and how.
+/// The inputs and the parameters of a join.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     question: Question,
@@ -135,7 +135,7 @@ struct Case<'a> {
     device: Device,
     verify: VerifyMode,
     chunk_bytes: usize,
-    /// Cores of the three parts, if they are to be pinned.
+    /// Cores of the three parts, if the parts are to be pinned.
     cores: &'a [usize],
 }
 
@@ -160,7 +160,7 @@ impl Case<'_> {
             .chunk_bytes(self.chunk_bytes)
     }
 
-    /// Runs it; what comes out must be what counting by hand finds.
+    /// Runs the join; the rows must be the pairs that counting by hand finds.
     #[track_caller]
     fn run(&self) -> Result<Counters, String> {
         let (sink, collected) = Collect::new();
@@ -193,7 +193,7 @@ const PAIRWISE: [JoinAlgorithm; 5] = [
 
 const CHILD: Child = Child { module: module_path!() };
 
-/// Bytes of a chunk: one pair, a few, all.
+/// Bytes of a chunk: for one pair, for a few pairs, and for all pairs.
 const SIZES: [usize; 3] = [1, 100, 1 << 16];
 
 /// All modes, sizes of chunks, outputs, and one input or two.
@@ -230,7 +230,8 @@ fn run_all(device: Device) {
     }
 }
 
-/// Tiles in chunks of all sizes, so that there is room for one match, for some, and for all.
+/// Tiles in chunks of all sizes, so that there is room for one match, for a few matches, and for
+/// all matches.
 fn run_tiles(device: Device) {
     let sets = families(300, 9, 1);
     let (equal, others) = (vec![BTreeSet::from([2, 3, 5]); 70], families(90, 40, 2));
@@ -266,8 +267,8 @@ fn run_tiles(device: Device) {
     }
 }
 
-/// Sets of which `auto` compares the small ones in tiles on a device, and finds the large ones,
-/// which have nothing in common but for two of them, by postings.
+/// Small and large sets. `auto` compares the small sets in tiles on a device, and looks up the
+/// large sets by postings. Only two large sets have common tokens.
 fn of_both_kinds() -> Vec<BTreeSet<u32>> {
     let mut sets = families(60, 9, 1);
     let large = (0..400).map(|set: u32| (0..40).map(|token| 1000 + set * 40 + token).collect());
@@ -278,8 +279,8 @@ fn of_both_kinds() -> Vec<BTreeSet<u32>> {
     sets
 }
 
-/// A join by `auto` on a device, of small sets, of large ones or of both; how many chunks of it
-/// were on the device.
+/// A join by `auto` on a device, of small sets, of large sets or of both. Returns the number of
+/// chunks that the device has answered.
 fn run_auto(which: &str) -> Result<u64, String> {
     let mut sets = of_both_kinds();
     sets.retain(|set| match which {
@@ -302,7 +303,7 @@ fn run_auto(which: &str) -> Result<u64, String> {
     Ok(counter(&counters, "waves_on_device"))
 }
 
-/// A join by alternative B, in chunks of a few pairs, or one in tiles.
+/// A join by alternative B in chunks of a few pairs, or a join in tiles.
 fn run_one(device: Device, algorithm: JoinAlgorithm) -> Result<Counters, String> {
     let sets = families(30, 9, 1);
     let has_tiles = algorithm == JoinAlgorithm::GpuSignatures;
@@ -383,7 +384,7 @@ fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
 fn auto_opens_only_the_kernels_that_it_has_chunks_for() {
     let plain = StandIn::new(Form::Plain);
     let run = |stand_in: &StandIn, which| CHILD.on(stand_in, "cuda", which);
-    // The kernels of candidates are one module, those of tiles another one.
+    // The kernels for candidates are one module, and the kernels for tiles are another module.
     let second_fails = plain.clone().failure("cuModuleLoadData", 2, 1);
     let first_fails = plain.clone().failure("cuModuleLoadData", 1, 1);
     for which in ["small", "large"] {
@@ -421,7 +422,8 @@ fn auto_makes_tiles_only_for_a_device_that_can_be_opened() {
     }
 }
 
-/// Joins tiles on a device until it fails, and the chunk that failed and all others on the CPU.
+/// Joins tiles on a device until the device fails; the CPU joins the chunk that failed and all
+/// later chunks.
 fn run_tiles_until_it_fails() {
     let sets = families(60, 9, 1);
     let collection = collect(&sets, None);
@@ -481,8 +483,8 @@ fn a_chunk_of_tiles_that_a_device_fails_on_is_answered_on_the_cpu() {
     }
 }
 
-/// A join of both kinds of sets, with chunks of tiles for a device that is lost after `answered` of
-/// them. Pairs come before the first chunk of tiles lands, as from a fast prepare.
+/// A join of both kinds of sets, with chunks of tiles for a device that is lost after `answered`
+/// chunks. Pairs are filled before the first chunk of tiles lands, as by a fast prepare.
 fn pairs_without_a_device(answered: usize) -> Pairs {
     let sets = of_both_kinds();
     let collection = collect(&sets, None);
@@ -590,7 +592,7 @@ fn a_small_join_opens_no_device_unless_a_kernel_is_named() {
     let counters = case.run().unwrap();
     assert!(counter(&counters, "chunks") > 10, "{counters:?}");
     assert_eq!(counter(&counters, "waves_on_device"), 0);
-    // Without a driver this is the CPU, too.
+    // Without a driver, the CPU also answers this mode.
     Case { verify: VerifyMode::A, ..case }.run().unwrap();
 }
 
@@ -634,7 +636,7 @@ fn a_sink_that_does_not_read_stops_the_filter() {
     while sent(&running) < CHUNKS {
         assert!(!running.wait(Duration::from_millis(1)), "nobody reads");
     }
-    // Time to send more, if anything let it.
+    // The pause gives prepare time to send more chunks, which must not happen.
     assert!(!running.wait(Duration::from_millis(50)));
     let most = sent(&running);
     assert!(most < 60, "{most} chunks while nothing was read");
@@ -685,7 +687,7 @@ fn copies_are_counted_by_arithmetic() {
                 };
                 let counters = case.run().unwrap();
                 assert!(counter(&counters, "verified") < 2_000, "{case:?}: {counters:?}");
-                // Each pair is asked for.
+                // If the output is pairs, each pair is verified.
                 let pairs = Case { output: JoinOutput::Pairs, ..case };
                 assert!(counter(&pairs.run().unwrap(), "verified") > 2_000);
             }

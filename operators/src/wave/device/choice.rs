@@ -1,17 +1,17 @@
 //! The choice between a device and the CPU: the rule of `device: "auto"`.
 //!
-//! A device answers work faster than a CPU, but it has to be opened, and data has to be sent to it.
-//! The amount of work is not known before the end of the stream. So the CPU answers, and an account
-//! adds up the time that a device would have saved. When the account reaches the time to open the
-//! device and to send it the data, the choice pays both, and the device answers the work that it
-//! answers faster. For any amount of work, this costs at most twice as much as the better of the
-//! two choices (the *ski rental* rule: Karlin, Manasse, Rudolph, Sleator, *Competitive Snoopy
-//! Caching*, Algorithmica 3, 1988). Costs are modelled, not timed, so equal runs take equal
-//! decisions.
+//! A device answers work faster than a CPU, but the device has to be opened and needs data that the
+//! host has to send. The amount of work is not known before the end of the stream. So the CPU
+//! answers, and an account adds up the time that a device would have saved. When the account
+//! reaches the time for opening the device and sending the data, the choice pays both, and the
+//! device answers the work that it answers faster than the CPU. For any amount of work, this costs
+//! at most twice as much as the better of the two choices (the *ski rental* rule: Karlin, Manasse,
+//! Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3, 1988). Costs are modelled, not
+//! timed, so equal runs make equal decisions.
 //!
 //! An operator whose chunks are small pieces of unknown work gives their [`Estimate`]s, and the
-//! wave decides chunk by chunk. An operator that knows its work before it cuts chunks, such as a
-//! window, asks a [`DeviceChoice`] of its own, and its chunks name their
+//! wave decides chunk by chunk. An operator that knows its work before it cuts chunks, such as the
+//! work of a window, asks a [`DeviceChoice`] of its own, and its chunks name their
 //! [`Target`](crate::wave::Target).
 
 use trommel_kernels::cuda::{self, NoDevice};
@@ -31,8 +31,8 @@ const LOADING_SHARE: f64 = 0.125;
 /// whole way*).
 pub(crate) const SEND_NS_PER_BYTE: f64 = 1.0 / 6.0;
 
-/// A modelled number, rounded down to a whole one: 0 if it is negative, and the largest number if it
-/// is larger.
+/// A modelled number, rounded down to a whole number. A negative number becomes 0, and a number
+/// beyond the range becomes the largest number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
 pub(crate) fn whole(number: f64) -> usize {
     number as usize
@@ -49,11 +49,11 @@ pub(crate) fn whole(number: f64) -> usize {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// Nanoseconds of the CPU. Of a chunk, nanoseconds of one core; of work that an operator cuts
-    /// into chunks, nanoseconds until all cores are done.
+    /// Nanoseconds of the CPU. For a chunk: nanoseconds of one core. For work that an operator cuts
+    /// into chunks: nanoseconds until all cores are done.
     pub cpu_ns: f64,
-    /// Nanoseconds of a device that is open, with the transfer of data that it does not keep; 0 if
-    /// they are few beside those of the CPU.
+    /// Nanoseconds of a device that is open, with the transfer of data that the device does not
+    /// keep; 0 if that time is short compared with `cpu_ns`.
     pub device_ns: f64,
     /// Bytes of the data that the device needs and keeps.
     pub bytes: u64,
@@ -70,10 +70,10 @@ impl Estimate {
     }
 }
 
-/// Costs of a device beside those of its work.
+/// Costs of a device in addition to the costs of its work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DevicePrice {
-    /// Nanoseconds to open it.
+    /// Nanoseconds to open the device.
     pub opening_ns: f64,
     /// Factor of the modelled costs of work on a device; 0 takes the device for all work that it
     /// can do.
@@ -81,7 +81,7 @@ pub struct DevicePrice {
 }
 
 impl DevicePrice {
-    /// The costs as they are.
+    /// The measured costs.
     pub const MEASURED: Self = Self { opening_ns: OPENING_NS, factor: 1.0 };
 
     /// The price of a device that is taken for all work that it can do.
@@ -94,7 +94,7 @@ pub(crate) enum Access {
     /// The device, and the bytes of its memory that were free when it was opened.
     Open(cuda::Device, usize),
     /// The device cannot be opened, for a reason that the user must know. The operator goes on as
-    /// if it were open: the kernel meets the same reason and ends the run with it.
+    /// if the device were open: the kernel meets the same reason and ends the run with an error.
     Refused,
     /// There is no device, and the CPU answers.
     Missing,
@@ -113,7 +113,7 @@ pub(crate) struct DeviceChoice {
     is_paid: bool,
     /// Versions of the data that was paid last.
     data: Option<[u64; 2]>,
-    /// Whether there is no device, or not any more.
+    /// Whether there is no device, or the device is lost.
     is_gone: bool,
 }
 
@@ -131,7 +131,7 @@ impl DeviceChoice {
         }
     }
 
-    /// Whether the device takes all work that it can do, whatever that costs.
+    /// Whether the device takes all work that it can do, at any cost.
     pub(crate) fn is_asked_for(&self) -> bool {
         match self.session.device() {
             Device::Cpu => false,
@@ -145,7 +145,7 @@ impl DeviceChoice {
         matches!(self.session.device(), Device::Cuda(_))
     }
 
-    /// Leaves the device: it is missing, full or lost. The CPU answers from now on.
+    /// Leaves a device that is missing, full or lost. The CPU answers from now on.
     pub(crate) fn leave(&mut self) {
         self.is_gone = true;
     }
@@ -155,21 +155,21 @@ impl DeviceChoice {
         !self.is_gone
     }
 
-    /// Adds the time that a device would save in this work, which the CPU does.
+    /// Adds the time that a device would save if the device did this work.
     pub(crate) fn charge(&mut self, work: &Estimate) {
         self.saved_ns += self.gain(work).max(0.0);
     }
 
-    /// Whether the device would do this work, if it had the data. An operator asks this before it
-    /// looks for what the device lacks.
+    /// Whether the device would do this work if the data were there. An operator asks this before
+    /// it searches for the data that the device lacks.
     pub(crate) fn may_pay(&self, work: &Estimate) -> bool {
         let (gain, due) = (self.gain(work), self.opening_ns());
         let is_faster = gain > 0.0 && self.saved_ns + gain >= self.spent_ns + due;
         !self.is_gone && (self.is_asked_for() || is_faster)
     }
 
-    /// Whether the device is to do this work. The work is charged, and what the device needs for it
-    /// is paid.
+    /// Whether the device is to do this work. Charges the work. If the device does the work, the
+    /// opening and the transfer are paid.
     pub(crate) fn pays(&mut self, work: &Estimate) -> bool {
         let may_pay = self.may_pay(work);
         self.charge(work);
@@ -185,7 +185,8 @@ impl DeviceChoice {
         pays
     }
 
-    /// Whether the device does the next work, as far as that is known before the work is.
+    /// Whether the device does the next work, as far as the choice can tell before the work is
+    /// known.
     pub(crate) fn is_next(&self) -> bool {
         let is_paid = self.saved_ns >= self.spent_ns + self.opening_ns();
         !self.is_gone && (self.is_asked_for() || is_paid)
@@ -203,7 +204,7 @@ impl DeviceChoice {
         }
     }
 
-    /// What follows from the failure of an attempt to open the device.
+    /// The outcome of an attempt to open the device that has failed for `reason`.
     pub(crate) fn refused(&mut self, reason: &NoDevice) -> Access {
         let is_told = matches!(reason, NoDevice::UnknownSetting { .. } | NoDevice::Failed(_));
         if is_told || self.is_required() {
@@ -218,7 +219,7 @@ impl DeviceChoice {
         work.cpu_ns - self.price.factor * work.device_ns
     }
 
-    /// Nanoseconds to open the device, as far as they have not been paid.
+    /// Nanoseconds to open the device that have not been paid yet.
     fn opening_ns(&self) -> f64 {
         match (self.is_paid, self.session.is_open()) {
             (true, _) => 0.0,

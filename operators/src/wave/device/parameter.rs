@@ -25,13 +25,13 @@ pub const DEVICES_MAX: usize = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
-    /// On the first GPU if there is one and it pays, else on the CPU. The CPU takes over when the
+    /// On the first GPU if there is a GPU and it pays, else on the CPU. The CPU takes over when the
     /// GPU fails.
     #[default]
     Auto,
     /// On the CPU.
     Cpu,
-    /// On the GPU with this number, from 0. It is an error if it is missing or fails.
+    /// On the GPU with this number, from 0. A missing or failing GPU is an error.
     Cuda(usize),
 }
 

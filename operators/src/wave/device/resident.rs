@@ -1,7 +1,7 @@
 //! Data that stays in the memory of a device.
 //!
-//! Data is sent when work first needs it, and stays for later work. When its room is wanted for
-//! other data, the data that was used longest ago gives way, unless a flight still uses it.
+//! Data is sent when work first needs that data, and stays for later work. When other data needs
+//! the room, the data that was used longest ago is evicted, unless a flight still uses that data.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use trommel_kernels::cuda::DeviceError;
 #[derive(Debug)]
 pub(crate) struct Resident<K, V> {
     bytes_max: usize,
-    /// From the least to the most recently used.
+    /// Entries, from the least to the most recently used.
     entries: Vec<Entry<K, V>>,
 }
 
@@ -48,13 +48,14 @@ impl<K: PartialEq, V> Resident<K, V> {
         Self::new(1)
     }
 
-    /// Drops the values whose keys are not kept. Flights that use them keep them alive.
+    /// Drops the values whose keys are not kept. A value that a flight uses stays alive until the
+    /// flight ends.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
         self.entries.retain(|entry| is_kept(&entry.key));
     }
 
-    /// Whether all of `wanted`, which differ, are there or have room beside the data in flight.
-    /// Without data in flight, they have room if they fit at all.
+    /// Whether all of `wanted`, whose keys differ, are resident or have room next to the data in
+    /// flight. Without data in flight, `wanted` has room if its sum of bytes is within the limit.
     pub(crate) fn has_room(&self, wanted: &[Wanted<K>]) -> bool {
         let is_wanted = |entry: &&Entry<K, V>| wanted.iter().any(|one| one.key == entry.key);
         let stay = self.entries.iter().filter(|entry| is_wanted(entry) || !entry.is_idle());
@@ -64,8 +65,9 @@ impl<K: PartialEq, V> Resident<K, V> {
         stay.saturating_add(missing) <= self.bytes_max
     }
 
-    /// The values of `wanted`, in their order, and the bytes that were sent for them. `send` makes
-    /// a value that is missing, out of one that has given way, if that was the only one to do so.
+    /// The values of `wanted`, in their order, and the bytes that were sent for missing values.
+    /// `send` makes a missing value. If exactly one value was evicted for the missing value, `send`
+    /// gets the evicted value and can reuse its memory.
     ///
     /// # Errors
     /// If the device fails.
@@ -74,7 +76,8 @@ impl<K: PartialEq, V> Resident<K, V> {
         wanted: Vec<Wanted<K>>,
         mut send: impl FnMut(&K, Option<V>) -> Result<(Arc<V>, u64), DeviceError>,
     ) -> Result<(Vec<Arc<V>>, u64), DeviceError> {
-        // Held before any is sent, so that none of them gives way to another one.
+        // All resident values are held before the first value is sent, so that no wanted value is
+        // evicted for another wanted value.
         let mut held: Vec<_> = wanted.iter().map(|one| self.find(&one.key)).collect();
         let mut sent_bytes = 0;
         for (held, Wanted { key, bytes }) in held.iter_mut().zip(wanted) {
@@ -89,14 +92,15 @@ impl<K: PartialEq, V> Resident<K, V> {
         Ok((held.into_iter().flatten().collect(), sent_bytes))
     }
 
-    /// A value that is there; it becomes the one that was used last.
+    /// A resident value, which becomes the most recently used value.
     fn find(&mut self, key: &K) -> Option<Arc<V>> {
         let place = self.entries.iter().position(|entry| entry.key == *key)?;
         self.entries[place..].rotate_left(1);
         self.entries.last().map(|entry| Arc::clone(&entry.value))
     }
 
-    /// Lets idle values give way until there is room for `bytes`; returns the only one that has.
+    /// Evicts idle values until there is room for `bytes`; returns the evicted value if exactly one
+    /// value was evicted.
     fn make_room(&mut self, bytes: usize) -> Option<V> {
         let used = |entries: &[Entry<K, V>]| entries.iter().map(|entry| entry.bytes).sum::<usize>();
         let mut left = Vec::new();
@@ -113,8 +117,8 @@ impl<K: PartialEq, V> Resident<K, V> {
 mod tests {
     use super::*;
 
-    /// The values of `wanted`, each its key. Tells the keys that are sent, and the values that they
-    /// are made of.
+    /// The values of `wanted`; each value is its key. The string lists each key that is sent,
+    /// followed by the evicted value that `send` got.
     fn hold(
         resident: &mut Resident<char, char>,
         wanted: &[(char, usize)],

@@ -6,8 +6,9 @@ use trommel_kernels::cuda::{self, NoDevice};
 
 use super::parameter::Device;
 
-/// A device that is opened at most once. Clones share it: the parts of an operator run on several
-/// threads, and the cost model of one part can need the device before the kernel of another does.
+/// A device that is opened at most once. Clones share the device: the parts of an operator run on
+/// several threads, and the cost model of one part can need the device before the kernel of another
+/// part needs it.
 ///
 /// # Examples
 /// ```
@@ -25,18 +26,18 @@ use super::parameter::Device;
 pub struct DeviceSession {
     device: Device,
     opened: Arc<OnceLock<Result<cuda::Device, NoDevice>>>,
-    /// Bytes of its memory that were free when they were asked for first.
+    /// Bytes of the device's memory that were free at the first question.
     free: Arc<OnceLock<usize>>,
 }
 
 impl DeviceSession {
-    /// A session with `device`, which is not opened yet.
+    /// A session with `device`. The device is not opened yet.
     #[must_use]
     pub fn new(device: Device) -> Self {
         Self { device, opened: Arc::default(), free: Arc::default() }
     }
 
-    /// A session with a device that has `free` bytes, and that is not opened to know that.
+    /// A session that reports `free` bytes of device memory without opening the device.
     #[cfg(test)]
     pub(crate) fn with_free_bytes(device: Device, free: usize) -> Self {
         Self { free: Arc::new(OnceLock::from(free)), ..Self::new(device) }
@@ -53,8 +54,8 @@ impl DeviceSession {
         self.opened.get().is_some_and(Result::is_ok)
     }
 
-    /// Opens the device, unless that has been tried before. [`Device::Auto`] stands for the first
-    /// GPU. Waits while another part opens it.
+    /// Opens the device, unless an earlier call has tried that. [`Device::Auto`] stands for the
+    /// first GPU. Waits while another part opens the device.
     ///
     /// # Errors
     /// If there is no such device.
@@ -66,11 +67,11 @@ impl DeviceSession {
         self.opened.get_or_init(|| cuda::Device::probe(ordinal)).clone()
     }
 
-    /// The bytes of the device's memory that were free when they were asked for first, so that all
-    /// parts of the operator plan with the same number. Opens the device.
+    /// The bytes of the device's memory that were free at the first question, so that all parts of
+    /// the operator plan with the same number. Opens the device.
     ///
     /// # Errors
-    /// If there is no such device, or it fails.
+    /// If there is no such device, or the device fails.
     pub(crate) fn free_bytes(&self) -> Result<usize, NoDevice> {
         if let Some(free) = self.free.get() {
             return Ok(*free);

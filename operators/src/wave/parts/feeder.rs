@@ -12,22 +12,23 @@ use crate::wave::device::choice::{DeviceChoice, Estimate};
 use crate::wave::device::session::DeviceSession;
 use crate::wave::limits::Wave;
 
-/// A fixed number of chunks. Each is made when it is first needed, and then used again and again.
+/// A fixed number of chunks. A chunk is made when it is first needed, and then used again and
+/// again.
 pub(crate) struct Feeder<C> {
     wave: Wave,
     make: Box<dyn FnMut() -> C + Send>,
     free: Vec<Box<InWave<C>>>,
     /// Number of chunks that have been made.
     made: usize,
-    /// Number of chunks in the wave that can come back unfinished.
+    /// Number of chunks in the wave that can return unfinished.
     awaited: usize,
     choice: DeviceChoice,
     /// Number of kernels, which share the work of the CPU.
     kernels: usize,
     workers: Workers,
-    /// Number of chunks that were sent, again or for the first time.
+    /// Number of chunks that were sent; a resubmitted chunk counts each time.
     sent: u64,
-    /// Number of these that have rows.
+    /// Number of sent chunks that have rows.
     sent_with_rows: u64,
 }
 
@@ -63,8 +64,8 @@ impl<C: WaveChunk> Feeder<C> {
                 Box::new(InWave::new((self.make)()))
             }
         };
-        // The size follows from where the chunk will be answered, which is known before it is
-        // filled.
+        // The size depends on the place where the chunk will be answered, and the choice knows that
+        // place before the chunk is filled.
         let bytes = self.wave.chunk_bytes;
         chunk.chunk.clear(if self.choice.is_next() { bytes.on_device } else { bytes.on_cpu });
         Some(chunk)
@@ -82,12 +83,12 @@ impl<C: WaveChunk> Feeder<C> {
         self.choice.charge(&self.shared(*work));
     }
 
-    /// The work of one core as that of all kernels.
+    /// The time that all kernels together need for work that takes one core `work.cpu_ns`.
     fn shared(&self, work: Estimate) -> Estimate {
         Estimate { cpu_ns: work.cpu_ns / self.kernels as f64, ..work }
     }
 
-    /// Leaves the device if that was lost before it has answered `chunk`; returns whether it was.
+    /// Leaves the device if the device was lost before it answered `chunk`; true if so.
     fn note_loss(&mut self, chunk: &mut InWave<C>) -> bool {
         let is_lost = mem::take(&mut chunk.has_lost_device);
         if is_lost {
@@ -105,6 +106,7 @@ impl<C: WaveChunk> Feeder<C> {
             Target::Cheaper => self.choice.pays(&self.shared(work)),
         };
         if chunk.device_pays {
+            // A device belongs to the first kernel.
             chunk.worker = 0;
         } else {
             self.assign(&mut chunk, self.workers.least_busy(), &work);
@@ -114,8 +116,8 @@ impl<C: WaveChunk> Feeder<C> {
         self.dispatch(chunk, out);
     }
 
-    /// Sends a chunk that has come back unfinished to the same kernel, or to any if it was meant
-    /// for a device that is lost.
+    /// Sends a chunk that has returned unfinished to the same kernel, or to the least busy kernel
+    /// if the chunk was meant for a device that is lost.
     pub(crate) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let work = chunk.chunk.estimate();
         if self.note_loss(&mut chunk) {
@@ -142,7 +144,7 @@ impl<C: WaveChunk> Feeder<C> {
         out.send_chunk_to(chunk.worker, into_message(chunk));
     }
 
-    /// Whether no chunk can come back unfinished any more.
+    /// Whether no chunk can return unfinished any more.
     pub(crate) fn is_settled(&self) -> bool {
         self.awaited == 0
     }

@@ -17,7 +17,8 @@ use crate::wave::device::parameter::Device;
 use crate::wave::kernel::{Kernel, OnDevice};
 use crate::wave::limits::Wave;
 
-/// A late chunk is looked for again after 1 / `LATE_LOOKS` of the time since its start.
+/// Looks at a late chunk: the next look comes after 1 / `LATE_LOOKS` of the time since the chunk's
+/// start.
 const LATE_LOOKS: u32 = 16;
 /// Shortest and longest time between two looks: the cost of a timer, and a delay that nobody
 /// notices.
@@ -35,23 +36,24 @@ enum Place<D> {
 
 /// Answers chunks on a device or on the CPU.
 ///
-/// A kernel alone answers a chunk at once, while that is in the cache. One of several works in the
-/// background of its thread: prepare and collect may share the thread, and the other kernels wait
-/// for them. Meanwhile, a kernel that has nothing to do takes chunks that wait here.
+/// A kernel that is alone answers a chunk at once, while the chunk is in the cache. A kernel that
+/// is not alone works in the background of its thread: prepare and collect may share the thread,
+/// and the other kernels wait for prepare and collect. Meanwhile, a kernel that has nothing to do
+/// takes chunks that wait for this kernel.
 pub(crate) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
     place: Place<K::OnDevice>,
     /// Chunks for the CPU.
     on_cpu: Queues<K::Chunk>,
-    /// Chunks for the device that it has no room for.
+    /// Chunks for which the device has no room yet.
     waiting: VecDeque<Held<K::Chunk>>,
     /// Chunks on the device.
     flying: VecDeque<Held<K::Chunk>>,
-    /// Time at which the device began with the first chunk in flight.
+    /// Time at which the device began the first chunk in flight.
     first_since: Instant,
-    /// Longest step of the last chunk, a lower bound on the interval between completions.
-    /// Measured on the device, so oversleeping does not inflate it.
+    /// Longest step of the last chunk, a lower bound on the interval between completions. Measured
+    /// on the device, so a thread that sleeps too long does not inflate the value.
     expected: Duration,
     next_look: Instant,
     is_finishing: bool,
@@ -60,8 +62,8 @@ pub(crate) struct KernelPart<K: Kernel> {
 
 impl<K: Kernel> KernelPart<K> {
     /// A part around `kernel` that answers the chunks of `on_cpu`. With `auto`, the device is
-    /// opened for the first chunk that it pays for; with `cuda`, for the first chunk, or at the end
-    /// of a stream without chunks.
+    /// opened for the first chunk for which the device pays; with `cuda`, for the first chunk, or
+    /// at the end of a stream without chunks.
     pub(crate) fn new(kernel: K, wave: Wave, on_cpu: Queues<K::Chunk>) -> Self {
         let now = Instant::now();
         let is_on_cpu = wave.device == Device::Cpu;
@@ -101,7 +103,7 @@ impl<K: Kernel> KernelPart<K> {
         opened.or_else(|reason| self.continue_without(reason))
     }
 
-    /// Switches to the CPU because there is no device.
+    /// Switches to the CPU because the device cannot be opened.
     ///
     /// # Errors
     /// Unless `device` is `auto`.
@@ -119,7 +121,7 @@ impl<K: Kernel> KernelPart<K> {
         Ok(())
     }
 
-    /// Does all that can be done without waiting; of the work of the CPU, one chunk.
+    /// Does all work that needs no waiting; on the CPU, at most one chunk if `runs_on_cpu`.
     fn advance(&mut self, out: &mut Output, runs_on_cpu: bool) -> Result<Flow, WaveError> {
         self.open()?;
         let now = Instant::now();
@@ -130,11 +132,11 @@ impl<K: Kernel> KernelPart<K> {
             self.run(held, out);
         }
         let on_device = self.waiting.len() + self.flying.len();
-        // Prepare has nothing to do when the stream has ended or all chunks are here.
+        // Prepare has no chunk to fill when the stream has ended or all chunks are in this part.
         let is_exposed = self.is_finishing || self.on_cpu.len() + on_device == self.wave.chunks;
         self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
-        // Read one time: other kernels take chunks at any time.
+        // A second read could differ from the first: other kernels take chunks at any time.
         let waits_on_cpu = !self.on_cpu.are_empty();
         Ok(if waits_on_cpu && !self.on_cpu.is_alone() {
             Flow::Background
@@ -145,10 +147,10 @@ impl<K: Kernel> KernelPart<K> {
         })
     }
 
-    /// Answers a chunk on the CPU, or gives it back.
+    /// Answers a chunk on the CPU, or returns the chunk without an answer.
     fn run(&mut self, mut held: Held<K::Chunk>, out: &mut Output) {
         let begin = Instant::now();
-        // A chunk for the device that there is not.
+        // True for a chunk that was planned for a device, after the device was lost.
         let has_lost_device = mem::take(&mut held.chunk.device_pays);
         if !(has_lost_device && self.kernel.give_back(&mut held.chunk.chunk)) {
             self.kernel.run(&mut held.chunk.chunk);
@@ -194,8 +196,8 @@ impl<K: Kernel> KernelPart<K> {
         Ok(())
     }
 
-    /// Counts and logs the failure that makes the CPU take over. Happens once: no device is tried
-    /// again.
+    /// Counts and logs the failure that makes the CPU take over. The part calls this once, because
+    /// no device is tried again.
     fn note_failure(&mut self, reason: &DeviceError) {
         tracing::warn!(%reason, "the GPU failed; the CPU takes over");
         self.ledger.failed(reason.kind());
@@ -217,22 +219,23 @@ impl<K: Kernel> KernelPart<K> {
 
     /// Switches to the CPU. Chunks that were in flight come first.
     fn switch_to_cpu(&mut self) {
-        // Drops the device, which waits until no buffer of a chunk is in use any more.
+        // The drop of the device waits until the device uses no buffer of a chunk any more.
         self.place = Place::Cpu;
         let lost = self.flying.drain(..).chain(self.waiting.drain(..));
         self.on_cpu.push_first(lost);
     }
 
-    /// Sets the time of the next look at the device; at once, if there is another chunk that a
-    /// kernel alone answers.
+    /// Sets the time of the next look at the device. The time is now if the kernel is alone and
+    /// another chunk waits for the CPU.
     fn plan_look(&mut self, now: Instant) {
         self.next_look = now;
         if self.on_cpu.is_alone() && !self.on_cpu.are_empty() {
             return;
         }
         let passed = now.saturating_duration_since(self.first_since);
-        // Shortly before the chunk can land; once it is late, at intervals that grow with the
-        // delay, so that a chunk costs a few looks and waits for at most a sixteenth of its time.
+        // The first look comes shortly before the chunk can land. Once the chunk is late, the
+        // intervals grow with the delay, so that a chunk costs a few looks and waits for at most a
+        // sixteenth of its time.
         let early = (self.expected - self.expected / 8).saturating_sub(passed);
         self.next_look += early.max(passed / LATE_LOOKS).clamp(PAUSE_MIN, PAUSE_MAX);
     }
@@ -251,7 +254,8 @@ impl<K: Kernel> Operator for KernelPart<K> {
     ) -> Result<Flow, OperatorError> {
         let origin = input.origin();
         let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
-        // Prepare learns only later that a device is lost.
+        // Prepare still sends chunks for a device after the device is lost, until the first lost
+        // chunk returns.
         let is_on_cpu = !chunk.device_pays || matches!(self.place, Place::Cpu);
         let held = Held { chunk, origin };
         if is_on_cpu {

@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     opening: Duration,
     /// Time with a chunk in flight.
     in_flight: Duration,
-    /// Part of that time in which prepare had no chunk to fill.
+    /// Part of the time in flight during which prepare had no chunk to fill.
     exposed: Duration,
     /// Begin of the present time in flight.
     present: Option<Present>,
@@ -41,8 +41,8 @@ struct Failures {
 }
 
 impl Ledger {
-    /// Notes whether a chunk is in flight from `now` on, and whether that time `is_exposed`: no
-    /// other part of the operator can work meanwhile.
+    /// Notes whether a chunk is in flight from `now` on, and whether that time `is_exposed`, so
+    /// that prepare cannot work meanwhile.
     pub(crate) fn flying(&mut self, now: Instant, is_flying: bool, is_exposed: bool) {
         if let Some(present) = self.present {
             let time = now.saturating_duration_since(present.since);

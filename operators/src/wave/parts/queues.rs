@@ -13,9 +13,9 @@ pub(crate) struct Held<C> {
     pub(crate) origin: Option<Origin>,
 }
 
-/// Queues of waiting chunks, one for each kernel, as the kernel `own` sees them. A kernel without
-/// chunks takes chunks from the queues of other kernels, whose threads may have other work or whose
-/// chunks may take longer than modelled.
+/// Queues of waiting chunks, one queue for each kernel, from the point of view of the kernel `own`.
+/// A kernel without chunks takes chunks from the queues of other kernels, whose threads may have
+/// other work or whose chunks may take longer than modelled.
 pub(crate) struct Queues<C> {
     all: Arc<[Queue<C>]>,
     /// Number of the kernel that has this value.
@@ -26,7 +26,8 @@ pub(crate) struct Queues<C> {
 type Queue<C> = (Sender<Held<C>>, Receiver<Held<C>>);
 
 impl<C> Queues<C> {
-    /// Makes `kernels` queues with room for `chunks` chunks each, and gives them to each kernel.
+    /// Makes `kernels` queues with room for `chunks` chunks each. Each kernel gets a value with all
+    /// queues.
     pub(crate) fn of(kernels: usize, chunks: usize) -> impl Iterator<Item = Self> {
         let all: Arc<[Queue<C>]> = (0..kernels).map(|_| bounded(chunks)).collect();
         (0..kernels).map(move |own| Self { all: Arc::clone(&all), own })
@@ -61,7 +62,8 @@ impl<C> Queues<C> {
         first.chain(later).for_each(|held| self.push(held));
     }
 
-    /// Takes the first chunk of the kernel `own`, or else of the next kernel that has one.
+    /// Takes the first chunk of the kernel `own`, or else the first chunk of the next kernel that
+    /// has a chunk.
     pub(crate) fn pop(&self) -> Option<Held<C>> {
         let kernels = self.all.len();
         let order = (self.own..self.own + kernels).map(|kernel| kernel % kernels);
@@ -94,7 +96,7 @@ mod tests {
         queues[0].push_first([held('a', 0)].into_iter());
         queues[2].push(held('d', 2));
         assert_eq!((queues[0].len(), queues[1].len(), queues[1].are_empty()), (3, 0, false));
-        // The next kernel that has any is the last one, then the first one.
+        // The next kernel that has a chunk is kernel 2, then kernel 0.
         assert_eq!([pop(1), pop(1), pop(0)], [Some(('d', 1)), Some(('a', 1)), Some(('b', 0))]);
         assert_eq!(
             queues[2].pop().map(|held| (workers.least_busy(), held.chunk.worker)),

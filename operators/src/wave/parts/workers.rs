@@ -8,12 +8,13 @@ use crate::wave::whole;
 /// Modelled work of the chunks that each kernel has and has not done.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    /// Nanoseconds per kernel. Kernels subtract what they have done, so none seems busy while its
-    /// chunks wait for earlier ones of other kernels.
+    /// Nanoseconds per kernel. A kernel subtracts the work of a chunk that it has answered, so no
+    /// kernel seems busy while its answered chunks wait in collect for earlier chunks of other
+    /// kernels.
     left_ns: Arc<[AtomicU64]>,
 }
 
-/// Work of a kernel, until it is dropped.
+/// Work of a kernel. The drop of this value ends the work.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     left_ns: Arc<[AtomicU64]>,
@@ -27,19 +28,21 @@ impl Workers {
         Self { left_ns: (0..count).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The kernel with the least work left. Of several, the first one comes last, and the last one
-    /// before it: they may share threads with prepare and with collect.
+    /// The kernel with the least work left. Among equal kernels, kernel 0 comes last and the
+    /// highest number comes just before: these two kernels may share threads with prepare and with
+    /// collect.
     pub(crate) fn least_busy(&self) -> usize {
         let count = self.left_ns.len();
         let order = (1..=count).map(|place| place % count);
-        // Relaxed: only the choice depends on it.
+        // Relaxed: only the choice of a kernel depends on the value, and no other data.
         let least = order.min_by_key(|&worker| self.left_ns[worker].load(Ordering::Relaxed));
         least.expect("there is a kernel")
     }
 
     /// Assigns a chunk to the kernel `worker`.
     pub(crate) fn assign(&self, worker: usize, cpu_ns: f64) -> Assignment {
-        // A chunk without a modelled cost counts, too; sums of chunks have 64 bits.
+        // A chunk without a modelled cost counts as 1 ns; the upper limit keeps the sum of all
+        // chunks within 64 bits.
         let cpu_ns = (whole(cpu_ns) as u64).clamp(1, 1 << 48);
         self.left_ns[worker].fetch_add(cpu_ns, Ordering::Relaxed);
         Assignment { left_ns: Arc::clone(&self.left_ns), worker, cpu_ns }

@@ -1,4 +1,4 @@
-//! Waves over a device that exists in the tests only, and fails when it is told to.
+//! Waves over a device that exists in the tests only, and fails when a test says so.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,9 +20,9 @@ use crate::wave::parts::queues::Queues;
 #[derive(Default)]
 struct Doubles {
     size: usize,
-    /// Chunks that begin with one of these do not pay.
+    /// Chunks that begin with a number in this range do not pay.
     dear: Range<u32>,
-    /// Chunks that begin with one of these are not for a device.
+    /// Chunks that begin with a number in this range are not for a device.
     on_cpu: Range<u32>,
     numbers: Vec<u32>,
     doubles: Vec<u32>,
@@ -67,7 +67,7 @@ fn double(chunk: &mut Doubles) {
     chunk.doubles.extend(chunk.numbers.iter().map(|number| 2 * number));
 }
 
-/// What fails, the how manieth time, and with which code.
+/// The step that fails, at which call of the step, and with which code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Failure(Step, usize, u32);
 
@@ -82,17 +82,17 @@ const FULL: u32 = 2;
 const REFUSED: u32 = 1;
 const LOST: u32 = 719;
 
-/// How the device behaves.
+/// Behaviour of the device.
 #[derive(Clone, Default)]
 struct Script {
-    /// Why it cannot be opened.
+    /// The reason why the device cannot be opened.
     absent: Option<NoDevice>,
     failure: Option<Failure>,
     slots: usize,
     flight: Duration,
-    /// Chunks that begin with one of these do not pay.
+    /// Chunks that begin with a number in this range do not pay.
     dear: Range<u32>,
-    /// Chunks that begin with one of these are not for the device.
+    /// Chunks that begin with a number in this range are not for the device.
     on_cpu: Range<u32>,
     /// Nothing lands while this is set.
     is_held: Arc<AtomicBool>,
@@ -123,7 +123,7 @@ impl Kernel for DoubleKernel {
     }
 }
 
-/// Doubles what lands, from what was submitted.
+/// A device that doubles the submitted numbers when a chunk lands.
 struct Runway {
     script: Script,
     calls: [usize; 3],
@@ -403,11 +403,11 @@ fn a_device_is_asked_for_although_the_stream_is_empty() {
 #[test]
 fn the_report_tells_how_much_of_the_flights_was_hidden() {
     let slow = Script { flight: Duration::from_millis(2), slots: 1, ..script() };
-    // With one chunk, prepare can never work while it flies.
+    // With one chunk, prepare can never work while the chunk is in flight.
     let counters = run(slow.clone(), Device::Auto, [1, 500], Cores::ByLoad);
     assert_eq!(counter(&counters, "overlap_ppm"), 0);
     assert_eq!(counter(&counters, "kernel_ns"), 6 * 2_000_000);
-    // With more chunks than there are waves it always can, but for the last ones.
+    // With more chunks than there are waves, prepare can always work, except for the last chunks.
     let counters = run(slow, Device::Auto, [16, 500], Cores::ByLoad);
     let share = counter(&counters, "overlap_ppm");
     assert!(share < 1_000_000, "what is in flight at the end is waited for: {share}");
@@ -424,7 +424,7 @@ fn queries_are_answered_while_chunks_are_in_flight_and_the_stream_goes_on() {
         let spec = waves(script(), Device::Auto, [3, 10]);
         let running = start(pipeline(endless(), spec, cores).0);
         let (mut asked, mut last) = (0, 0);
-        // The first queries can be answered before the first batch has come.
+        // The first queries can be answered before the first batch arrives.
         while asked < 20 || last == 0 {
             asked += 1;
             let seen = numbers(&running.query("waves", &Request::new("seen")).unwrap())[0];

@@ -18,7 +18,7 @@ use crate::wave::parts::feeder::Feeder;
 use crate::wave::parts::kernel_part::KernelPart;
 use crate::wave::parts::queues::Queues;
 
-/// Numbers that a chunk has at most.
+/// Maximum of numbers in a chunk.
 const SIZE: usize = 7;
 const END: u32 = 2_000;
 
@@ -57,7 +57,7 @@ impl WaveChunk for Squares {
 /// A kernel that takes its time.
 struct SquareKernel {
     pause: Duration,
-    /// Kernels that work now, and the largest number of these at a time.
+    /// Number of kernels that work now, and the largest such number so far.
     busy: Arc<[AtomicUsize; 2]>,
 }
 
@@ -224,7 +224,7 @@ fn rows_do_not_wait_for_chunks_without_rows() {
     let mut sent: Vec<Payload> = out.drain_sent().map(|(_, payload)| payload).collect();
     let mut collect =
         CollectPart::new(AnswerConsumer::new(|chunk: &Squares| chunk.squares.clone()));
-    // The last chunk with rows waits for the first one, and for no other.
+    // The last chunk with rows waits for the first chunk with rows, and for no other chunk.
     let arrivals = [(3, vec![], 0), (1, vec![2, 3], 2), (1, vec![], 1), (0, vec![], 1)];
     for (place, rows, back) in arrivals {
         let mut flow = collect.process(0, sent.remove(place), out).unwrap();

@@ -1,5 +1,5 @@
-//! An operator of three parts over any kernel: numbers go in, are packed into chunks, answered,
-//! and sent on in their order.
+//! An operator of three parts over any kernel: prepare packs numbers into chunks, the kernel
+//! answers the chunks, and collect sends the answers on in their order.
 
 mod flights;
 mod kernels;
@@ -150,7 +150,7 @@ where
 pub(crate) enum Cores {
     /// All on one thread.
     Fused,
-    /// As the engine finds best.
+    /// The engine chooses the cores by the loads of the parts.
     ByLoad,
     /// One core for all parts of the operator.
     One,
@@ -186,7 +186,7 @@ pub(crate) fn start(graph: Graph) -> Running {
     graph.build().unwrap().start(RunOptions::new().queue(queue)).unwrap()
 }
 
-/// Longer than any of these runs takes.
+/// A time that is longer than any run of these tests.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 pub(crate) fn end(mut running: Running) -> Result<Metrics, Box<RunError>> {

@@ -5,15 +5,16 @@
 //!          | 3 9 . . . .. |      a pair of groups is expanded to the pairs of their sets
 //! ```
 //!
-//! Source: Bouros, Ge, Mamoulis, *Spatio-Textual Similarity Joins*, PVLDB 6(1), 2012, §5 (groups
-//! of equal prefixes), in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2; the expansion
-//! as in Bellas, Gounaris 2018, §3.1. Sets are sorted by size and tokens, so a group is a range
-//! of them. The sets of one group are candidates of each other, with their prefix as common
-//! tokens.
+//! Source: Bouros, Ge, Mamoulis, *Spatio-Textual Similarity Joins*, PVLDB 6(1), 2012, §5 (groups of
+//! equal prefixes), in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2; the expansion as in
+//! Bellas, Gounaris 2018, §3.1. Sets are sorted by size and tokens, so a group is a range of sets.
+//! The sets of one group are candidates of each other, and the common tokens include the whole
+//! prefix.
 //!
-//! Departure: there (§4.1.3) the device verifies the pairs of the first sets of groups, and the
-//! host verifies the pairs of the expansion, because their candidates are not contiguous. Here
-//! the expansion goes probe by probe, so candidates are contiguous, and all pairs go into chunks.
+//! Departure from Bellas, Gounaris (§4.1.3): in that paper, the device verifies the pairs of the
+//! first sets of groups, and the host verifies the pairs of the expansion, because the candidates
+//! of the expansion are not contiguous. In this join, the expansion goes probe by probe, so
+//! candidates are contiguous, and all pairs go into chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ struct Expansion {
     probes: Range<u32>,
     /// Index in `found` of the present candidates.
     place: usize,
-    /// Number of them that are in a chunk.
+    /// Number of the present candidates that are in a chunk.
     taken: u32,
 }
 
@@ -119,7 +120,7 @@ impl GroupJoin {
         *next += 1;
         index.join(Entry { number, set: group.begin }, counters);
         found.clear();
-        // Prefixes are equal within a group, so its first set stands for all.
+        // Prefixes are equal within a group, so the first set stands for all sets of the group.
         for place in 0..index.found.len() {
             let candidate = index.found[place];
             let sets = groups[candidate.entry as usize];
@@ -138,13 +139,13 @@ impl GroupJoin {
         self.expansion = Expansion { probes: group.begin..group.end, place: 0, taken: 0 };
     }
 
-    /// Adds pairs to `chunk` until it is full; true if there are more.
+    /// Adds pairs to `chunk` until the chunk is full; true if more pairs are left.
     #[inline(always)]
     fn expand(&mut self, chunk: &mut CandidateChunk) -> bool {
         let Expansion { probes, place, taken } = &mut self.expansion;
         while probes.start < probes.end {
             while let Some(CandidateGroup { sets, verification }) = self.found.get(*place) {
-                // Within its own group, a probe is paired with the sets before it only.
+                // Within its own group, a probe is paired only with the earlier sets.
                 let end = sets.end.min(probes.start);
                 for candidate in sets.begin + *taken..end {
                     if chunk.is_full() {

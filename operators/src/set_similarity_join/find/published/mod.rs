@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `prefix_index` | their index of prefixes |
+//! | `prefix_index` | the index of prefixes |
 //! | `prefix_join` | AllPairs, PPJoin, PPJoin with the bitmap filter |
 //! | `group_join` | GroupJoin |
 

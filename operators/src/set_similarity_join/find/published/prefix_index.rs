@@ -1,11 +1,12 @@
 //! The index of the published joins: each entry is looked up among the entries before it, and
 //! then added.
 //!
-//! An *entry* is a set, or a group of sets with equal sizes and equal prefixes, of which the
-//! first set is read. Entries come by ascending size.
+//! An *entry* is a set, or a group of sets with equal sizes and equal prefixes; of a group, only
+//! the first set is read. Entries are added by ascending size.
 //!
 //! The loop is compiled for the level of the join
-//! ([`run_compiled_for`](trommel_kernels::run_compiled_for)), and has no code for any of them.
+//! ([`run_compiled_for`](trommel_kernels::run_compiled_for)), and has no code that is specific to a
+//! level.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::shared::sets::{SETS_AHEAD, SetCollection, SizeRun};
 pub(crate) struct Entry {
     /// Number of the entry, from 0 on without a gap.
     pub(crate) number: u32,
-    /// Its first set.
+    /// First set of the entry.
     pub(crate) set: u32,
 }
 
@@ -37,13 +38,13 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Copy, Default)]
 struct PrefixPosting {
     entry: u32,
-    /// Rank of its size.
+    /// Rank of the size of the entry.
     rank: u32,
-    /// Number of tokens from this one on.
+    /// Number of tokens of the set from the token of this posting on.
     left: u32,
 }
 
-/// Bytes of the lists and of this many postings, most of an index.
+/// Bytes of the lists and of `postings` postings, which are most of the bytes of an index.
 pub(crate) fn index_bytes(collection: &SetCollection, postings: u64) -> u64 {
     lists_bytes(collection) as u64 + postings.saturating_mul(size_of::<PrefixPosting>() as u64)
 }
@@ -52,18 +53,19 @@ pub(crate) fn index_bytes(collection: &SetCollection, postings: u64) -> u64 {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate {
     pub(crate) entry: u32,
-    /// Rank of its size.
+    /// Rank of the size of the entry.
     rank: u32,
 }
 
-/// Verification of a pair: the overlap that it requires, and the first positions to compare.
+/// Verification of a pair: the required overlap, and the first positions to compare.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verification {
     pub(crate) required: u32,
     pub(crate) start: Start,
 }
 
-/// Value of `matches` of an entry that its signature has ruled out for the last entry.
+/// Value in `matches` of an entry that the signatures have ruled out as a candidate of the last
+/// entry.
 const RULED_OUT: u32 = 1 << 31;
 
 /// Posting lists of the prefixes of all entries so far.
@@ -76,22 +78,22 @@ pub(crate) struct PrefixIndex<F> {
     postings: Vec<PrefixPosting>,
     /// Partner sizes of the last entry.
     pub(crate) range: SizeRange,
-    /// By entry: number of tokens that its prefix and the last entry's have in common, or more
-    /// than `RULED_OUT`. 0 unless the entry is in `found` or in `ruled_out`.
+    /// By entry: number of tokens that the prefixes of this entry and of the last entry have in
+    /// common, or at least `RULED_OUT`. 0 unless the entry is in `found` or in `ruled_out`.
     matches: Vec<u32>,
     /// Candidates of the last entry.
     pub(crate) found: Vec<Candidate>,
-    /// Entries that their signatures have ruled out.
+    /// Entries that the signatures have ruled out.
     ruled_out: Vec<u32>,
     signatures: SetSignatures,
     filters: PhantomData<F>,
 }
 
 impl<F: Filters> PrefixIndex<F> {
-    /// An empty index with room for `entries`, which are first sets.
+    /// An empty index with room for `entries`, given by their first sets.
     ///
     /// # Errors
-    /// If it does not fit the memory.
+    /// If the index does not fit the memory.
     pub(crate) fn new(
         collection: &Arc<SetCollection>,
         bounds: Bounds,
@@ -99,7 +101,8 @@ impl<F: Filters> PrefixIndex<F> {
         entries: impl ExactSizeIterator<Item = u32>,
         budget: &mut Budget,
     ) -> Result<Self, JoinError> {
-        // Per entry: its matches, and a place among the candidates or those ruled out.
+        // For each entry: its matches, and a place among the candidates or among the ruled out
+        // entries.
         let of_entry = size_of::<u32>() + size_of::<Candidate>();
         budget.take("the index", lists_bytes(collection) + of_entry * entries.len())?;
         let prefix = |run: &SizeRun| bounds.index_prefix(run.size) as usize;
@@ -158,17 +161,17 @@ impl<F: Filters> PrefixIndex<F> {
         {
             let list = &mut lists[list_of(collection, partner_side, token)];
             let of_list = &postings[list.begin as usize..list.end as usize];
-            // Entries are added and looked up by ascending size. So the entries that are too
-            // small are at the front of the list, and too small for all that follow: they are
-            // dropped.
+            // Entries are added and looked up by ascending size. So the entries that are too small
+            // for this entry are at the front of the list, and are also too small for all later
+            // entries. The list drops these entries.
             let small = of_list.iter().take_while(|posting| posting.rank < rank_min).count();
             for posting in &of_list[small..] {
                 let required = range.required[posting.rank as usize];
                 let matches = &mut matches[posting.entry as usize];
-                // These filters are applied at the first common token only. A pair that passes
-                // goes on being counted, because its verification begins after the counted
+                // These filters are applied at the first common token only. The matches of a pair
+                // that passes are still counted, because its verification begins after the counted
                 // tokens. A pair that fails by its positions has fewer tokens left at each later
-                // match, so it fails there, too.
+                // match, so the pair fails at each later match, too.
                 if *matches == 0 {
                     if F::TESTS_POSITIONS && left.min(posting.left) < required {
                         continue;
@@ -196,7 +199,7 @@ impl<F: Filters> PrefixIndex<F> {
         }
     }
 
-    /// Adds `entry`, which has just been looked up, to the lists of its prefix.
+    /// Adds an entry, which has just been looked up, to the lists of its prefix.
     #[inline(always)]
     fn add(&mut self, Entry { number, set }: Entry) {
         let Self { collection, range, lists, postings, .. } = self;
@@ -209,8 +212,8 @@ impl<F: Filters> PrefixIndex<F> {
         }
     }
 
-    /// Takes the matches of `candidate` with the last entry: from these follows the verification
-    /// of `probe`, a set of that entry, with `set`, one of the candidate.
+    /// Takes the matches of `candidate` with the last entry, and returns the verification of
+    /// `probe`, a set of the last entry, with `set`, a set of the candidate.
     #[inline(always)]
     pub(crate) fn take(&mut self, candidate: Candidate, probe: u32, set: u32) -> Verification {
         let matches = std::mem::take(&mut self.matches[candidate.entry as usize]);
@@ -251,8 +254,8 @@ impl Prefix<'_> {
 /// Start of the verification of a pair whose prefixes share `matches` tokens: after the prefix
 /// with the smaller last token, and after `matches` tokens of the other set.
 ///
-/// All common tokens up to the end of the first prefix are in the other prefix, too, so they have
-/// been counted; and the other set has at least `matches` tokens that are not greater.
+/// All common tokens up to the end of the first prefix are in the other prefix, too, so these
+/// tokens have been counted. The other set has at least `matches` tokens up to that end.
 fn start_after_prefix(probe: Prefix<'_>, candidate: Prefix<'_>, matches: u32) -> Start {
     if probe.last() < candidate.last() {
         Start { probe: probe.end(), candidate: matches, overlap: matches }

@@ -6,16 +6,16 @@
 //!        prefix                ──► candidates
 //! ```
 //!
-//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3
-//! (prefixes, sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate
-//! Detection*, WWW 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016,
-//! §2: matches in the prefixes are counted, and verification begins after the prefix that ends
-//! first (§3). The bitmap filter is that of Sandes, Teodoro, Melo, *Bitmap Filter: Speeding up
-//! Exact Set Similarity Joins with Bitwise Operations*, Information Systems 88, 2020, with
-//! parities (Bitmap-Xor), in the generation of candidates.
+//! Sources: Bayardo, Ma, Srikant, *Scaling Up All Pairs Similarity Search*, WWW 2007, §3 (prefixes,
+//! sizes); Xiao, Wang, Lin, Yu, *Efficient Similarity Joins for Near Duplicate Detection*, WWW
+//! 2008, §4 (positions); in the form of Mann, Augsten, Bouros, PVLDB 9(9), 2016, §2: matches in the
+//! prefixes are counted, and verification begins after the prefix that ends first (§3). The bitmap
+//! filter comes from Sandes, Teodoro, Melo, *Bitmap Filter: Speeding up Exact Set Similarity Joins
+//! with Bitwise Operations*, Information Systems 88, 2020, with parities (Bitmap-Xor), in the
+//! generation of candidates.
 //!
-//! Departures: all posting lists lie in one array; a first pass counts their lengths. Signatures
-//! are as long as `auto` makes them.
+//! Departures from the papers: all posting lists are in one array, and a first pass counts their
+//! lengths. Signatures have the same length as the signatures of `auto`.
 
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //! postings   | a b c . | d | e f | . . . . | g h i j k . . . |        rooms of 1, 2, 4, 8, ..
 //! ```
 //!
-//! A posting list lies in a *room*, a power of two of places, and moves to one twice as large
-//! when its room is full. Its old room, and the room of a list that has become empty, are kept
-//! for other lists. The postings of a list are in the order of arrival, so the postings that
-//! leave the window are at its front.
+//! A posting list is in a *room*, whose number of places is a power of two. A list moves to a room
+//! of twice the size when its room is full. The old room of the list, and the room of a list that
+//! has become empty, are kept for other lists. The postings of a list are in the order of arrival,
+//! so the postings that leave the window are at its front.
 
 pub(crate) mod newest_first;
 pub(crate) mod slot_table;
@@ -23,32 +23,34 @@ use trommel_kernels::stream_postings::Posting;
 struct PostingList {
     begin: u32,
     len: u32,
-    /// Places of its room: a power of two, or 0.
+    /// Number of places of the room: a power of two, or 0.
     room: u32,
 }
 
 /// Number of room sizes.
 const CLASSES: usize = 32;
 
-/// The index is rebuilt when it has more than `WASTE` places for each posting in use, and more
-/// than `WASTE * POSTINGS_MIN` in all.
+/// The index is rebuilt when the index has more than `WASTE` places for each posting in use, and
+/// more than `WASTE * POSTINGS_MIN` places in all.
 const WASTE: usize = 4;
 const POSTINGS_MIN: usize = 16;
 
-/// Postings that are moved one by one: most lists have a few, and a call costs more.
+/// Maximum number of postings that are moved one by one: most lists are short, and a call of
+/// `copy_within` costs more for these.
 const MOVED_SINGLY: usize = 8;
 
 /// Posting lists of all sets in the window.
 #[derive(Debug)]
 pub(super) struct StreamIndex {
-    /// Per slot.
+    /// For each slot: the list of its token.
     lists: Vec<PostingList>,
     postings: Vec<Posting>,
     /// Number of postings that are in lists.
     used: usize,
     /// Free rooms, by the binary logarithm of their size.
     rooms: [Vec<u32>; CLASSES],
-    /// Maximum length of `postings` that numbers allow, and that memory allows too.
+    /// Maximum length of `postings` by the numbers, and maximum length by the numbers and the
+    /// memory.
     limit: usize,
     postings_max: usize,
 }
@@ -66,7 +68,7 @@ impl StreamIndex {
         }
     }
 
-    /// All postings; lists are ranges of them.
+    /// All postings; a list is a range of the postings.
     pub(super) fn postings(&self) -> &[Posting] {
         &self.postings
     }
@@ -89,7 +91,7 @@ impl StreamIndex {
         prefetch(&self.postings, self.begin(slot) as usize);
     }
 
-    /// Prefetches the end of the list of `slot`: the place of its next posting, or its last one
+    /// Prefetches the end of the list of `slot`: the place of the next posting, or the last posting
     /// if the list is full and will move.
     #[inline]
     pub(super) fn prefetch_end(&self, slot: u32) {
@@ -107,7 +109,7 @@ impl StreamIndex {
         self.postings_max = (bytes_max / size_of::<Posting>()).min(self.limit);
     }
 
-    /// The maximum number of postings, if that limits the index, not memory.
+    /// The maximum number of postings, if this number limits the index before the memory does.
     pub(super) fn binding_limit(&self) -> Option<usize> {
         (self.postings_max == self.limit).then_some(self.limit)
     }
@@ -136,7 +138,8 @@ impl StreamIndex {
         Some(PostingList { begin: to, len, room: larger })
     }
 
-    /// Copies the postings `from` to the places from `to` on, which are no later places of `from`.
+    /// Copies the postings `from` to the places from `to` on. `to` is not a later place of `from`,
+    /// so an ascending copy overwrites no posting that is still to be copied.
     #[inline]
     fn shift(&mut self, from: Range<usize>, to: usize) {
         if from.len() > MOVED_SINGLY {
@@ -148,7 +151,7 @@ impl StreamIndex {
         }
     }
 
-    /// Start of a room of `size` places: a free one, or a new one at the end.
+    /// Start of a room of `size` places: a free room, or a new room at the end.
     fn room(&mut self, size: u32) -> Option<u32> {
         if let Some(room) = self.rooms[size.trailing_zeros() as usize].pop() {
             return Some(room);
@@ -159,8 +162,8 @@ impl StreamIndex {
             return None;
         }
         if self.postings.capacity() - begin < size {
-            // Grows by a half, not to twice the size: the rest of the budget is shared with panes
-            // and tokens.
+            // The vector grows by a half, not to twice the size, because panes and tokens share the
+            // budget.
             self.postings.reserve_exact(size.max(begin.min(left) / 2));
         }
         self.postings.resize(begin + size, Posting::default());
@@ -179,8 +182,8 @@ impl StreamIndex {
         let (first, end) = (begin as usize, (begin + len) as usize);
         let of_list = self.postings[first..end].iter();
         let dropped = of_list.take_while(|posting| is_forgotten(posting.set)).count();
-        // The first set of a pane that expires drops the postings of all its sets from this list;
-        // the calls for the others find nothing left to do.
+        // The first set of an expired pane drops the postings of all sets of that pane from this
+        // list; the calls for the later sets find no such posting.
         if dropped == 0 {
             return;
         }
@@ -207,7 +210,7 @@ impl StreamIndex {
         self.rooms.iter_mut().for_each(Vec::clear);
     }
 
-    /// Gives memory back, if there is much more than is needed.
+    /// Frees memory, if much more is allocated than needed.
     pub(super) fn shrink(&mut self) {
         let len = self.postings.len();
         if self.postings.capacity() > len + len / 2 {

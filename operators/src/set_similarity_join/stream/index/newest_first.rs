@@ -1,9 +1,9 @@
-//! The look-ups of a set of which one similar set is enough, from the newest sets to the oldest.
+//! The look-ups of a set for which one similar set is enough, from the newest sets to the oldest.
 //!
-//! Of lines that differ in one word, each shares its prefix with all earlier ones: a look-up of
-//! whole posting lists takes a time that grows with the stream, though the first posting would do.
+//! If lines differ in one word only, each line shares its prefix with all earlier lines: a look-up
+//! of whole posting lists takes a time that grows with the stream, although one posting suffices.
 //! So long lists are looked up in slices. All lists are cut at the same sets, because the hits of a
-//! pair have to come by ascending position (see
+//! pair have to arrive by ascending position (see
 //! [`look_up`](crate::set_similarity_join::stream::look_up)):
 //!
 //! ```text
@@ -13,12 +13,12 @@
 //! ```
 //!
 //! A slice has twice as many postings of the longest list as the slice before it. So a set whose
-//! first similar set is the k-th newest posting costs O(k), and one without a similar set as much
-//! as before, and a binary search of each list for each slice.
+//! first similar set is the k-th newest posting costs O(k). A set without a similar set costs as
+//! much as a look-up of whole lists, and in addition a binary search of each list for each slice.
 
 use trommel_kernels::stream_postings::{LookUp, Posting};
 
-/// The token that a look-up is done for.
+/// The token for which a look-up is done.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookUpOrigin {
     pub(crate) probe: u32,
@@ -29,11 +29,12 @@ pub(crate) struct LookUpOrigin {
 /// The look-ups of one set.
 #[derive(Debug)]
 pub(crate) struct NewestFirst {
-    /// The set in its micro-batch.
+    /// Number of the set in its micro-batch.
     pub(crate) probe: u32,
-    /// Its number.
+    /// Number of the set in the stream.
     number: u32,
-    /// The rest of each list, by ascending position of its token.
+    /// The part of each list that has not been looked up, by ascending position of the list's
+    /// token.
     left: Vec<LookUp>,
     origins: Vec<LookUpOrigin>,
     /// Postings of the longest list in the next slice.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Open addressing with linear probing (Knuth, *The Art of Computer Programming* 3, §6.4). A token
-//! costs one cache miss, which can be prefetched, because the hash alone says where it begins. The
-//! hash has a random seed, so input cannot be made to collide.
+//! costs one cache miss, which can be prefetched, because the hash alone gives the place at which a
+//! search begins. The hash has a random seed, so nobody can choose input that collides.
 
 use std::hash::BuildHasher;
 
@@ -20,14 +20,14 @@ type Place = (u32, u32);
 /// Slot of a free place.
 const FREE: u32 = u32::MAX;
 
-/// Fewest places of a table that has any.
+/// Minimum number of places of a table that is not empty.
 const PLACES_MIN: usize = 16;
 
 /// Slots by token.
 #[derive(Debug, Default)]
 pub(crate) struct SlotTable {
     hasher: RandomState,
-    /// A power of two, at most three quarters in use; or none.
+    /// Places: a power of two, of which at most three quarters are in use; or empty.
     places: Vec<Place>,
     len: usize,
 }
@@ -45,7 +45,7 @@ impl SlotTable {
         usize::try_from(self.hasher.hash_one(token) & last).expect("the index of a place")
     }
 
-    /// Index of the place of `token`, or of the free one where it belongs. There must be a free
+    /// Index of the place of `token`, or of the free place for `token`. The table must have a free
     /// place.
     #[inline]
     fn find(&self, token: u32) -> usize {
@@ -99,7 +99,7 @@ impl SlotTable {
         size_of::<Place>() * self.places.len()
     }
 
-    /// Bytes that `tokens` more tokens can take, besides those of the present table.
+    /// Maximum bytes that `tokens` more tokens take, in addition to the bytes of the present table.
     pub(crate) fn growth(&self, tokens: usize) -> usize {
         let places = Self::places_for(self.len + tokens);
         if places <= self.places.len() { 0 } else { size_of::<Place>() * places }
