@@ -9,8 +9,8 @@ use super::maps::BatMaps;
 use super::slot::{PAIR_TABLES, TABLES_MAX};
 use crate::simd::{RunOn, Scalar};
 
-/// Blocks of a table that are compared before the next table. Counts are bytes, and a byte counts
-/// at most one match in each block of all tables.
+/// Number of blocks of a table that are compared before the next table. Counts are bytes, and a
+/// byte counts at most one match in each block of each table.
 const SLICE: usize = 64;
 const _: () = assert!(SLICE * PAIR_TABLES <= u8::MAX as usize, "counts of pairs overflow");
 
@@ -18,7 +18,7 @@ const _: () = assert!(SLICE * PAIR_TABLES <= u8::MAX as usize, "counts of pairs 
 const TRIPLE_SLICE: usize = 32;
 const _: () = assert!(TRIPLE_SLICE * TABLES_MAX <= u8::MAX as usize, "counts of triples overflow");
 
-/// Rows and columns of a tile: its slices, 12 KiB of a map each, fit the second cache.
+/// Rows and columns of a tile: its slices, 12 KiB for each map, fit the second-level cache.
 const ROWS: u32 = 8;
 const COLUMNS: u32 = 16;
 
@@ -64,7 +64,7 @@ impl<const D: usize, L: Slots> RunOn<L> for CountPairs<'_, D> {
 }
 
 impl<const D: usize> CountPairs<'_, D> {
-    /// Counts in a tile, slice by slice of all of its maps.
+    /// Counts in a tile, slice by slice of all its maps.
     #[inline(always)]
     fn count_tile<L: Slots>(
         &mut self,
@@ -104,7 +104,8 @@ fn count_slice<L: Slots>(
     for (table, &compared) in compared.iter().enumerate() {
         let (narrow, wide) = (narrow.table(table), wide.table(table));
         for index in begin..end {
-            // Ranges are powers of two: a position of the wider map, modulo the narrower range.
+            // Ranges are powers of two: the mask takes a position of the wider map modulo the
+            // narrower range.
             let slots = [level.load(&narrow[index & (narrow.len() - 1)]), level.load(&wide[index])];
             counts = level.count_pair(counts, slots, compared);
         }

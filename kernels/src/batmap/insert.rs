@@ -1,8 +1,8 @@
 //! Cuckoo insertion: places each element of a set in `D` of its `D + 1` slots.
 //!
-//! A new element takes its free slots, at most `D`. Copies that are left are inserted as in the
-//! paper (§II-A), cyclically from table to table, and take the place of the element that they
-//! find:
+//! A new element takes its free slots, at most `D`. Further copies are inserted as in the paper
+//! (§II-A), cyclically from table to table, and each copy takes the place of the element in its
+//! slot:
 //!
 //! ```text
 //! insert x:  loop ROUNDS_MAX times { for each table t { swap x and slot h_t(x); if x is none { done } } }
@@ -19,22 +19,23 @@ use super::permute::Permutations;
 use super::slot::{TABLES_MAX, slot};
 use crate::Isa;
 
-/// Rounds through all tables after which an insertion has failed. Failures a set for `D` = 2 and
-/// `D n / r` = 0.99 at `r` = 65,536: 25 with 8 rounds, 5 with 16, 0.1 with 64, 0.03 with 256.
+/// Number of rounds through all tables after which an insertion has failed. Failures in a set for
+/// `D` = 2 and `D n / r` = 0.99 at `r` = 65,536: 25 with 8 rounds, 5 with 16, 0.1 with 64, 0.03
+/// with 256.
 const ROUNDS_MAX: usize = 64;
 
-/// An element of the set under construction: a number that no element of a set before has.
+/// An element of the set under construction: a number that no element of an earlier set has.
 type Element = u32;
 
-/// The tables of one set under construction. Their memory is used for all sets.
+/// The tables of one set under construction. All sets use the same memory in turn.
 #[derive(Default)]
 pub(super) struct Tables<const D: usize> {
-    /// By table and element of the set: its value.
+    /// The value of each element of the set in each table.
     values: [Vec<u32>; TABLES_MAX],
-    /// By element of the set: the tables that hold it, as bits.
+    /// For each element of the set the tables that hold it, as bits.
     held: Vec<u8>,
-    /// Table after table. A slot with the number of an older set, or 0, is free, so that nothing
-    /// is cleared between two sets.
+    /// The slots, table after table. A slot with the number of an element of an earlier set, or
+    /// with 0, is free, so that nothing is cleared between two sets.
     slots: Vec<Element>,
     range_bits: u32,
     /// The first element of the set.
@@ -92,8 +93,8 @@ impl<const D: usize> Tables<D> {
         (table << self.range_bits) | (value as usize & ((1 << self.range_bits) - 1))
     }
 
-    /// Puts a new element in its free slots, `D` at most; returns the number of copies that are
-    /// left.
+    /// Puts a new element in its free slots, at most `D`; returns the number of copies without a
+    /// slot.
     #[inline(always)]
     fn take_free(&mut self, element: Element) -> u32 {
         let index = self.index(element);
@@ -105,20 +106,20 @@ impl<const D: usize> Tables<D> {
         let missed = if taken == 0 { 1 << D } else { taken };
         self.held[index] = Self::ALL & !missed;
         for (table, &place) in places[..=D].iter().enumerate() {
-            // A store for each table, as a branch would be mispredicted.
+            // Each table gets a store, as a branch would be mispredicted.
             let slot = &mut self.slots[place];
             *slot = select_unpredictable(missed >> table & 1 == 1, *slot, element);
         }
         missed.count_ones() - 1
     }
 
-    /// Inserts the lacking copies of a new element, and then elements that lost their place;
-    /// `fail` gets each element that is in no slot for that.
+    /// Inserts the lacking copies of a new element, and then elements that lost their place; `fail`
+    /// gets each element whose insertion failed and which is therefore in no slot.
     #[cold]
     fn insert(&mut self, element: Element, lacking: u32, mut fail: impl FnMut(Element)) {
         let mut inserted = element;
         let mut nestless = (0..lacking).find_map(|_| self.move_in(element));
-        // An element fails in each turn, and a failed one is never inserted again.
+        // An element fails in each turn, and a failed element is never inserted again.
         while let Some(left) = nestless {
             self.delete(inserted);
             fail(inserted);
@@ -127,8 +128,8 @@ impl<const D: usize> Tables<D> {
         }
     }
 
-    /// Puts one copy of an element in a slot, and the one found there in its next slot, and so
-    /// on; returns the element that has no place after [`ROUNDS_MAX`] rounds.
+    /// Puts one copy of an element in a slot, the copy that was there in its next slot, and so on;
+    /// returns the element that has no place after [`ROUNDS_MAX`] rounds.
     fn move_in(&mut self, mut element: Element) -> Option<Element> {
         for _ in 0..ROUNDS_MAX {
             for table in 0..=D {
@@ -169,7 +170,7 @@ impl<const D: usize> Tables<D> {
             debug_assert!(is_held == (self.slots[place] == element), "{element} at {place}");
             let missed = (!held).trailing_zeros() as usize;
             let slot = slot::<D>(permutations.code(value), table, missed);
-            // Written without a branch: the slot may be that of another element.
+            // The write has no branch: another element may hold the slot.
             map[place / BLOCK].0[place % BLOCK] |= select_unpredictable(is_held, slot, 0);
         }
     }

@@ -6,7 +6,7 @@ use super::slot::{TABLES_MAX, codes};
 /// Slots of a block.
 pub(super) const BLOCK: usize = 64;
 
-/// A line of a cache, and a register of AVX-512.
+/// A block of slots: a cache line, and a register of AVX-512.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Block(pub(super) [u8; BLOCK]);
@@ -47,7 +47,7 @@ impl<'a> Map<'a> {
     /// Whether the map holds the element with these values.
     ///
     /// A range is at least [`Permutations::range_min`], so position and code have all bits of a
-    /// value, and the value is that of one element only.
+    /// value, and only one element has the value.
     pub(super) fn holds<const D: usize>(
         self,
         permutations: &Permutations<D>,

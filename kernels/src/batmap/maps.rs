@@ -8,14 +8,14 @@ use super::permute::Permutations;
 use crate::Isa;
 use crate::sets::Sets;
 
-/// The load of a map is `D` times its elements, in percent of its range. At this one, a set in
-/// eight has a failed insertion; above it, failures grow with the set (table in the module).
+/// The load of a map is `D` times its elements, in percent of its range. At this load, one set in
+/// eight has a failed insertion; above it, failures grow with the set (the module has a table).
 const LOAD_PERCENT_MAX: u64 = 100;
 
 /// The place of a map.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Its first block.
+    /// The first block of the map.
     begin: usize,
     /// The binary logarithm of the blocks of a table.
     table_bits: u32,
@@ -47,7 +47,7 @@ pub struct BatMaps<const D: usize> {
     entries: Vec<Entry>,
     /// The elements of each set whose insertion failed, ascending.
     side: Vec<u32>,
-    /// Their ends, by set.
+    /// The end of the side list of each set.
     side_ends: Vec<usize>,
 }
 
@@ -65,8 +65,8 @@ impl<const D: usize> fmt::Debug for BatMaps<D> {
 impl<const D: usize> BatMaps<D> {
     /// Makes the maps of all sets.
     ///
-    /// A range is a power of two and more than `D` slots a table for each element; at least
-    /// [`Permutations::range_min`], and at most the domain, in which no insertion fails.
+    /// A range is a power of two, and has more than `D` slots in a table for each element. It is at
+    /// least [`Permutations::range_min`], and at most the domain, in which no insertion fails.
     ///
     /// # Shapes
     ///
@@ -75,10 +75,10 @@ impl<const D: usize> BatMaps<D> {
     /// # Cost
     ///
     /// An element takes 8 to 15 ns for `D` = 2 and 15 to 27 ns for `D` = 3 with AVX-512, about 8 ns
-    /// more with 128 bits, while its set has at most 100,000 others; with millions, whose tables
-    /// fit no cache, 110 and 190 ns. A map has `D + 1` B for
-    /// each slot of its range. During the call, 4 (`D + 1`) B for each slot of the widest map and
-    /// 4 `D` + 5 B for each element of the largest set.
+    /// more with 128 bits, while its set has at most 100,000 elements; in a set of millions, whose
+    /// tables fit no cache, 110 and 190 ns. A map takes `D + 1` B for each slot of its range.
+    /// During the call, 4 (`D + 1`) B for each slot of the widest map and 4 `D` + 5 B for each
+    /// element of the largest set are in use.
     ///
     /// # Panics
     ///
@@ -103,7 +103,7 @@ impl<const D: usize> BatMaps<D> {
             let last = tids.last().copied().unwrap_or(0);
             assert!(tids.is_empty() || last < universe, "tid {last} in a universe of {universe}");
             let Entry { begin, table_bits } = maps.entries[set];
-            // Here and not for all sets at once, so that the map is in the cache.
+            // Each set grows the memory by its own map, so that the map is in the cache.
             maps.blocks.resize(begin + ((D + 1) << table_bits), Block([0; BLOCK]));
             // Tokens are numbered from 1 on; an empty set needs no number.
             let numbered = (sets.offsets()[set].saturating_add(1), tids);
@@ -135,13 +135,13 @@ impl<const D: usize> BatMaps<D> {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no map.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The bytes of all maps: one a slot.
+    /// The bytes of all maps: one byte for each slot.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.blocks.len() * BLOCK

@@ -1,10 +1,11 @@
 //! Batmaps: supports of pairs and triples of items, by a comparison of bytes that does not depend
 //! on the data.
 //!
-//! A batmap stores the tid list of an item, the set of the transactions that contain it. It has
-//! `D + 1` hash tables of one range, and every element is in `D` of them, at the position that the
-//! permutation of the table gives it in all maps. Two sets with a common element miss two tables
-//! for it at most, so one of the `D + 1` >= 3 tables holds it in both maps, at the same position:
+//! A batmap stores the tid list of an item, the set of the transactions that contain the item. The
+//! map has `D + 1` hash tables of equal range, and every element is in `D` of these tables, at the
+//! position that the permutation of the table gives the element in all maps. The maps of two sets
+//! with a common element lack the element in two tables at most, so one of the `D + 1` >= 3 tables
+//! holds it in both maps, at the same position:
 //!
 //! ```text
 //!              table 0            table 1            table 2
@@ -17,25 +18,26 @@
 //! ```
 //!
 //! A position is the lower bits of the permuted tid, modulo the range, which is a power of two. A
-//! narrow map is therefore compared with each part of a wider one. A slot is a byte: the upper
-//! bits of the permuted tid, its *code*, and flags that say which table the element misses. As
-//! the range has all bits that the code lacks, equal codes at one position are equal elements.
-//! [`Permutations`] give no element the code 0, which is that of an empty slot.
+//! narrow map is therefore compared with each part of a wider one. A slot is a byte: the upper bits
+//! of the permuted tid (its *code*), and flags that say which table lacks the element. As the range
+//! has all bits that the code lacks, equal codes at one position are equal elements.
+//! [`Permutations`] give no element the code 0, which marks an empty slot.
 //!
 //! # Each common element counts once
 //!
 //! **Pairs, `D` = 2** (as published). Order the tables cyclically. A slot has the flag *next* if
-//! the other copy of its element is in the table after it. A common element counts where one of
-//! its two slots has the flag. If both sets miss the same table, the element meets itself in two
-//! tables, one after the other: both slots of the first have the flag and no slot of the second.
-//! If they miss different tables, it meets itself in the third one only, t. One of the two sets
-//! misses t - 1, so it has the other copy in t + 1 and the flag in t.
+//! the other copy of its element is in the next table. A common element counts where at least one
+//! of its two slots has the flag. If both sets miss the same table, the element meets itself in two
+//! successive tables: both slots of the first table have the flag, and no slot of the second. If
+//! the sets miss different tables, the element meets itself in the third table t only. One of the
+//! two sets misses t - 1, so that set has the other copy in t + 1 and the flag in t.
 //!
 //! **Pairs and triples, `D` = 3** (the paper leaves more than two sets open, §V). Order the tables
-//! linearly. A common element counts in the first table that no set misses: at table t, all sets
-//! hold it there, and each table before t is missed by one of them. There is one such table, as
-//! `k` <= 3 sets miss three of four tables at most; of two sets it is never the last, which is not
-//! compared. The flags name the missed tables as the rule needs them:
+//! linearly. A common element counts in the first table that no set misses: all sets hold the
+//! element in table t, and for each table before t there is a set that misses it. Such a table
+//! exists, as `k` <= 3 sets miss at most three of four tables. For two sets it is never the last
+//! table, so pairs do not compare the last table. The flags name the missed tables as the rule
+//! needs them:
 //!
 //! | table | counted if | test |
 //! |---|---|---|
@@ -44,17 +46,17 @@
 //! | 2 | sets miss 0 and 1 | each of the flags is in one slot |
 //! | 3 | sets miss 0, 1 and 2 | each of the flags is in an odd number of the three slots |
 //!
-//! In table 3 an element misses 0, 1 or 2, written with the one flag, the other one, or none, and
-//! of all three of them only different ones have an odd number of both flags. As table 0 has a
-//! flag in all slots, no test counts two empty slots, and one formula does for tables 0 to 2 and
-//! for `D` = 2: codes equal, and each flag of the table in one slot.
+//! An element of table 3 misses table 0 (written as the first flag), 1 (the second flag) or 2 (no
+//! flag). Three slots have an odd number of both flags only if they miss three different tables. As
+//! table 0 has a flag in all slots, no test counts two empty slots, and the same formula serves
+//! tables 0 to 2 and `D` = 2: the codes are equal, and each flag of the table is in one slot.
 //!
 //! # Failed insertions
 //!
-//! Elements of a set are bound to each other by the slots that they share: one that loses a slot
-//! keeps its `D` others from all elements there, so with `n` elements and a range `r` about
-//! `D n / r` of them lose one in turn. Below 1, few insertions fail. Failures a set, of 2,000
-//! sets or fewer of random tids:
+//! The slots that elements share bind the elements of a set to each other: an element that loses a
+//! slot keeps its `D` other slots from all further elements, so with `n` elements and a range `r`
+//! about `D n / r` elements lose a slot in turn. Below 1, few insertions fail. The table has the
+//! failures in a set, from up to 2,000 sets of random tids:
 //!
 //! | `D n / r` | 0.5 | 0.8 | 0.9 | 0.95 | 0.99 | 1.05 | 1.1 | 1.2 |
 //! |---|---|---|---|---|---|---|---|---|
@@ -66,21 +68,22 @@
 //! | `D` = 3, `r` = 65,536 | 0 | 0 | 0 | 0.005 | 0.07 | 3.2 | 19 | 122 |
 //!
 //! Runs of tids, tids at a distance of 16, and clusters of 8 fail as often. Ranges are therefore
-//! wider than `D n`. An element that has no place all the same is in no slot, but in the *side
-//! list* of its set, and is looked up in the other sets: all supports are exact.
+//! wider than `D n`. An element that still has no place is in no slot, but in the *side list* of
+//! its set, and is looked up in the other sets of a question: all supports are exact.
 //!
 //! Source: Amossen, Pagh, *A New Data Layout for Set Intersection on GPUs*, IPDPS 2011, §II
 //! (redundant tables, folded comparison), §II-A (insertion), §III-A (slots of a byte), §III-C
 //! (failed insertions). Departures from the paper:
 //!
-//! - Triples, with 3 of 4 tables and another rule of counting; the paper has an outline (§V).
-//! - Permutations without code 0 take the place of a NULL among the values: an empty slot needs no
+//! - Triples have 3 of 4 tables and another rule of counting; the paper has an outline (§V).
+//! - Permutations without the code 0 replace the NULL value of the paper: an empty slot needs no
 //!   test.
-//! - A new element takes its free slots before it moves others, which saves a sixth of the time.
+//! - A new element takes its free slots before it moves other elements; that saves a sixth of the
+//!   time.
 //! - Failed elements are looked up in the other maps. The paper goes through the transactions,
 //!   which the maps do not have.
-//! - A rectangle of pairs is compared in slices that fit a cache of the processor, rather than in
-//!   the shared memory of a work group (§III-B), which `cuda::supports` does on a GPU.
+//! - A rectangle of pairs is compared in slices that fit a cache of the processor. The paper uses
+//!   the shared memory of a work group (§III-B), as `cuda::supports` does on a GPU.
 //!
 //! | file | contents |
 //! |---|---|
@@ -112,7 +115,7 @@ use self::count::{CountPairs, CountTriple};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// The number of common elements of a pair of sets that one of the maps lacks.
+/// The number of common elements of a pair of sets that a map of the pair lacks.
 pub(crate) fn failed_support<const D: usize>(maps: &BatMaps<D>, pair: [u32; 2]) -> u32 {
     let [row, column] = pair.map(|map| map..map + 1);
     let mut support = 0;
@@ -148,11 +151,11 @@ pub(crate) fn failed_support<const D: usize>(maps: &BatMaps<D>, pair: [u32; 2]) 
 /// # Cost
 ///
 /// For each pair, reads 3 B of both maps for each position of the wider range, whatever the sets:
-/// 200 GB/s on a core with AVX-512, 130 GB/s with AVX2 and 65 GB/s with 128 bits. Tiles of 8 by
-/// 16 maps are compared slice by slice, 12 KiB a map, so that slices come from the second cache.
-/// Sort the items by the number of tids where the order is free: a tile costs as much as its
-/// pairs, and a pair as its wider map. Then a look-up in `D + 1` slots for each element of a side
-/// list and each map of the other side.
+/// 200 GB/s on a core with AVX-512, 130 GB/s with AVX2 and 65 GB/s with 128 bits. Tiles of 8 by 16
+/// maps are compared slice by slice, 12 KiB of each map, so that slices stay in the second-level
+/// cache. Sort the items by the number of tids where the order is free: a tile costs as much as its
+/// pairs, and a pair as much as its wider map. In addition, each element of a side list costs a
+/// look-up in `D + 1` slots of each map of the other side.
 ///
 /// # Panics
 ///
@@ -192,8 +195,8 @@ pub fn pair_supports<const D: usize>(
 ///
 /// # Cost
 ///
-/// Reads 4 B of each map a position of the widest range, at the rates of [`pair_supports`]; then
-/// a look-up for each element of a side list and each other map.
+/// Reads 4 B of each map for each position of the widest range, at the rates of [`pair_supports`];
+/// in addition, each element of a side list costs a look-up in each other map.
 ///
 /// # Panics
 ///

@@ -1,7 +1,7 @@
-//! Keyed bijections of tids, one a table.
+//! Keyed bijections of tids, one for each table.
 //!
 //! A tid is split into a high part, below the number of codes, and a low part of `low_bits` bits.
-//! A round changes each part by a hash of the other one and mixes the low part:
+//! A round changes each part by a hash of the other part and mixes the low part:
 //!
 //! ```text
 //! high ───────┬─────────► + modulo codes ─────► high
@@ -9,18 +9,18 @@
 //! low  ─────► ^ ───► * odd ───┴──► ^ >> half ─► low          value: high + 1, then low
 //! ```
 //!
-//! **Bijection.** Every step can be undone: the exclusive or, as `high` is still there; the odd
-//! factor modulo a power of two, by its inverse; the addition modulo the codes, as its summand is a
-//! function of the low part and undone after it; the shift, bit by bit from the top. So different
-//! tids have different values. There are `2^b - 1` codes of `b` bits, and one is added to the last
-//! high part: **no value has the code 0**, which is that of an empty slot. A permutation of a
-//! power of two would have to be repeated for the tids that it takes there. The price is that a
-//! universe just below a power of two needs the next one as its domain.
+//! **Bijection.** Every step can be undone: the exclusive or, since `high` is still known; the odd
+//! factor modulo a power of two, by its inverse; the addition modulo the codes, since its summand
+//! is a function of the low part; the shift, bit by bit from the top. So different tids have
+//! different values. There are `2^b - 1` codes of `b` bits, and 1 is added to the last high part:
+//! **no value has the code 0**, the code of an empty slot. A permutation of a power of two would
+//! have to be repeated for the tids that it maps to that code. The price is that a universe just
+//! below a power of two needs the next power of two as its domain.
 //!
 //! Source of the rounds: Feistel's network, with multiply-shift hashing (Dietzfelbinger,
 //! Hagerup, Katajainen, Penttonen, *A Reliable Randomized Algorithm for the Closest-Pair
-//! Problem*, Journal of Algorithms 25, 1997) as its functions. It is no cipher: an adversary who
-//! sees side lists could find keys in the end.
+//! Problem*, Journal of Algorithms 25, 1997) as its functions. The network is no cipher: an
+//! adversary who sees side lists could find keys in the end.
 
 use std::fmt;
 
@@ -28,8 +28,9 @@ use super::slot::{TABLES_MAX, code_bits, codes};
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
 
-/// Rounds of a permutation. With 3, runs of tids and tids at distances of powers of two fail as
-/// often as random ones; with 2, runs fail twice as often, and with 1 the others fail by hundreds.
+/// Rounds of a permutation. With 3 rounds, runs of tids and tids at distances of powers of two fail
+/// as often as random tids; with 2 rounds, runs fail twice as often; with 1 round, tids at
+/// distances of powers of two fail by hundreds.
 const ROUNDS: usize = 3;
 
 /// Low bits of the smallest domain: a table has at least a register of slots.
@@ -45,9 +46,9 @@ struct Round {
 /// `D + 1` keyed pseudo-random bijections of the tids `[0, universe)`, one for each table of a
 /// batmap.
 ///
-/// All maps that are compared are made with the same permutations. No supports depend on the
-/// seed, but the number of failed insertions does: who knows the seed can choose tids that
-/// collide. Draw it at random where tids come from outside. The keys are not shown.
+/// All maps of a comparison are made with the same permutations. No support depends on the seed,
+/// but the number of failed insertions does: a person who knows the seed can choose tids that
+/// collide. Draw the seed at random where tids come from outside. `Debug` does not show the keys.
 ///
 /// # Examples
 ///
@@ -104,7 +105,7 @@ impl<const D: usize> Permutations<D> {
         self.universe
     }
 
-    /// The least range of a table: a smaller one could not tell all tids of a slot apart.
+    /// The least range of a table: a smaller range could not distinguish all tids of a slot.
     #[must_use]
     pub fn range_min(&self) -> u32 {
         1 << self.low_bits
@@ -120,7 +121,7 @@ impl<const D: usize> Permutations<D> {
         self.low_bits + code_bits::<D>()
     }
 
-    /// The values of a tid, one a table, and zeroes.
+    /// The value of a tid in each table, and zeroes after the last table.
     pub(super) fn values(&self, tid: u32) -> [u32; TABLES_MAX] {
         let mut values = [0; TABLES_MAX];
         for (value, rounds) in values[..=D].iter_mut().zip(&self.rounds) {
@@ -169,7 +170,7 @@ struct Permute<'a, const D: usize> {
     values: &'a mut [u32],
 }
 
-/// Plain Rust on each level: the compiler makes vectors of it.
+/// Each level runs the same plain Rust, which the compiler vectorizes.
 impl<L, const D: usize> RunOn<L> for Permute<'_, D> {
     #[inline(always)]
     fn run_on(self, _: L) {

@@ -1,7 +1,7 @@
 //! Elements whose insertion failed, compared one by one.
 //!
-//! An element of all sets that is in the side list of one of them is in no slot of that one, so
-//! the maps do not count it. It is counted at the first set that has it in its side list:
+//! A common element that is in the side list of a set is in no slot of that set, so the maps do not
+//! count it. It is counted at the first set that has the element in its side list:
 //!
 //! ```text
 //! for each set i, for each x in side(i):  x in the maps of all sets before i,
@@ -26,18 +26,18 @@ fn failed_of<const D: usize>(maps: &BatMaps<D>, set: u32) -> impl Iterator<Item 
 }
 
 impl Failed {
-    /// Whether it is in the map of a set.
+    /// Whether the element is in the map of a set.
     fn is_in_map<const D: usize>(&self, maps: &BatMaps<D>, set: u32) -> bool {
         maps.map(set).holds(maps.permutations(), &self.values)
     }
 
-    /// Whether it is in a set.
+    /// Whether the element is in a set.
     fn is_in<const D: usize>(&self, maps: &BatMaps<D>, set: u32) -> bool {
         self.is_in_map(maps, set) || maps.side(set).binary_search(&self.tid).is_ok()
     }
 }
 
-/// Adds the common elements that a map lacks, for each pair of a rectangle.
+/// Adds the common elements that are not in both maps, for each pair of a rectangle.
 pub(super) fn add_pairs<const D: usize>(
     maps: &BatMaps<D>,
     rows: Range<u32>,

@@ -34,7 +34,7 @@ impl<'a> QueryBatch<'a> {
     ///
     /// # Panics
     ///
-    /// If there is no offset, offsets descend, or the last one is not the number of terms.
+    /// If there is no offset, offsets descend, or the last offset is not the number of terms.
     #[must_use]
     pub fn new(offsets: &'a [u32], terms: &'a [u32]) -> Self {
         let last = offsets.last().copied().expect("one offset more than queries");
@@ -44,7 +44,7 @@ impl<'a> QueryBatch<'a> {
         Self { offsets, terms, within: None }
     }
 
-    /// The same queries, which ask for some documents only.
+    /// The same queries, restricted to a set of documents.
     #[must_use]
     pub fn within(self, documents: DocumentSet<'a>) -> Self {
         Self { within: Some(documents), ..self }
@@ -56,7 +56,7 @@ impl<'a> QueryBatch<'a> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is none.
+    /// Whether there is no query.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -79,7 +79,7 @@ impl<'a> QueryBatch<'a> {
         (self.offsets, self.terms)
     }
 
-    /// Whether the queries ask for some documents only.
+    /// Whether the queries are restricted to a set of documents.
     pub(crate) fn is_within(self) -> bool {
         self.within.is_some()
     }
@@ -93,18 +93,18 @@ impl<'a> QueryBatch<'a> {
 /// The documents of each query of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoundDocuments {
-    /// The begin of each query's documents, and the end of the last one's.
+    /// The begin of each query's documents, and the end of all documents.
     pub offsets: Vec<u64>,
     /// The documents of all queries in their order, ascending for each.
     pub documents: Vec<u32>,
 }
 
-/// Memory of batches, used again by the next one.
+/// Memory of batches, which each batch uses again.
 ///
 /// # Cost
 ///
-/// That of a [`QueryScratch`](super::QueryScratch), 48 bytes a query and 16 a term, and a copy of
-/// the documents found.
+/// The memory of a [`QueryScratch`](super::QueryScratch), 48 bytes for each query, 16 for each
+/// term, and a copy of the documents found.
 #[derive(Debug, Default)]
 pub struct BatchScratch {
     buffers: Buffers,
@@ -115,7 +115,7 @@ pub struct BatchScratch {
     order: Vec<Place>,
     /// Queries that are counted together at the end.
     dense: DenseQueries,
-    /// Documents in the order of work, and the range of each query's.
+    /// Documents in the order of work, and the range of each query.
     found: Vec<u32>,
     ranges: Vec<(usize, usize)>,
 }
@@ -149,8 +149,9 @@ impl BatchScratch {
     }
 }
 
-/// The place of a query in the order of work: by the list that is searched first, then by the list
-/// of its ids. Queries that search the same list follow each other, and find it in the cache.
+/// The place of a query in the order of work: first by the list that the query searches first, then
+/// by the list of its ids. Queries that search the same list follow each other, and find the list
+/// in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     second: u32,
@@ -163,10 +164,10 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Cost
     ///
-    /// As [`count`](Self::count) for each query, but for misses of the cache: the batch is worked
-    /// on in the order of its lists, lists of 16 queries are fetched together, and bitmaps are read
-    /// by parts, each for all queries without other lists. The order costs about 50 ns a query.
-    /// Allocates only while `scratch` and `counts` grow.
+    /// As [`count`](Self::count) for each query, with fewer misses of the cache: queries are
+    /// answered in the order of their lists, the lists of 16 queries are fetched together, and
+    /// bitmaps are read in parts, each part for all queries that have only bitmaps. The order costs
+    /// about 50 ns for each query. Memory is allocated only while `scratch` and `counts` grow.
     ///
     /// # Panics
     ///

@@ -1,11 +1,11 @@
-//! The time that a query takes, by a model.
+//! A model of the time that a query takes.
 //!
 //! Measured on one core of an AMD EPYC (Zen 5), AVX-512, an index of 135 MB.
 
 use super::answers::{LISTS, MERGE_RATIO};
 use super::segment::{Form, GROUP_SHIFT, Segment, View, summary_lines};
 
-/// Picoseconds of a query: its plan, and entering the level.
+/// Picoseconds of a query: its plan, and the entry to the level.
 const QUERY_PS: u64 = 100_000;
 /// Picoseconds of a list: its row and its beginning, which are often not in a cache.
 const LIST_PS: u64 = 250_000;
@@ -17,16 +17,17 @@ const MERGE_PS: u64 = 300;
 const WORD_PS: u64 = 100;
 /// Picoseconds of a line of a list by groups, of its summary or of its documents.
 const LINE_PS: u64 = 300;
-/// Ids of the shortest list for each line of documents that is left by the summaries, over text.
+/// Ids of the shortest list for each line of documents that the summaries leave, measured over
+/// text.
 const LINE_IDS: u64 = 8;
 
 impl<B: AsRef<[u8]>> Segment<B> {
     /// The estimated time of counting the documents of a query, in nanoseconds, with AVX-512: for
     /// plans of batches, not for clocks.
     ///
-    /// The cheapest search of the ids of the shortest list in another one is the first step, and
-    /// each later step is taken for half as much, since it has fewer ids. Where all lists have
-    /// groups, their lines are counted.
+    /// The first step is the cheapest search of the ids of the shortest list in another list; each
+    /// later step counts as half its cost, since it has fewer ids. Where all lists have groups,
+    /// their lines are counted.
     ///
     /// # Cost
     ///
@@ -70,7 +71,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 }
 
-/// Whether a query of these terms, none of which is unknown, is answered by groups.
+/// Whether a query of these terms, all known, is answered by groups.
 fn is_grouped(view: View<'_>, terms: &[u32]) -> bool {
     let mut has_summary = false;
     let mut has_groups = |&term: &u32| {

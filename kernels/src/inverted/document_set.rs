@@ -29,12 +29,13 @@ pub struct DocumentSet<'a> {
 }
 
 impl<'a> DocumentSet<'a> {
-    /// Ids that ascend strictly, which is checked in debug builds only: documents of others are
-    /// missing from answers. If they are more than one of 64 documents, bits are searched faster.
+    /// A set of ids, which must ascend strictly. Only debug builds check the order; answers for an
+    /// unordered list lack documents. For more than one of 64 documents, [`Self::bits`] is searched
+    /// faster.
     ///
     /// # Panics
     ///
-    /// If there are more than `u32::MAX`.
+    /// If there are more than `u32::MAX` ids.
     #[must_use]
     pub fn list(ids: &'a [u32]) -> Self {
         debug_assert!(ids.is_sorted_by(|left, right| left < right), "ids must ascend strictly");
@@ -73,7 +74,7 @@ impl<'a> DocumentSet<'a> {
     ///
     /// # Panics
     ///
-    /// If it is not.
+    /// If the set does not belong to the segment.
     pub(super) fn check(self, documents: u32) {
         match self.list {
             List::Bits(words) => {

@@ -5,17 +5,18 @@ use super::plan::Steps;
 use super::segment::{Groups, List};
 use crate::simd::prefetch;
 
-/// Queries whose lists are fetched together. More of them push each other's lists out of the
-/// first-level cache.
+/// Number of queries whose lists are fetched together. More queries push each other's lists out of
+/// the first-level cache.
 pub(super) const GROUP: usize = 16;
 
-/// Lines of a list that are fetched: the processor follows a list by itself from there on.
+/// Lines of a list that are fetched: the processor prefetches later lines by itself.
 const LINES: usize = 4;
 
 /// Lines of a summary that are fetched.
 const SUMMARY_LINES: usize = 16;
 
-/// Ids of a list whose places in the next list are fetched; later ids are fetched by the step.
+/// Ids of a list whose places in the next list are fetched; the step fetches the places of later
+/// ids.
 const IDS: usize = 32;
 
 /// The first ids of a list.
@@ -25,8 +26,8 @@ struct Head {
     len: usize,
 }
 
-/// Fetches the first lines of all lists of at most [`GROUP`] queries, then all that the first ids
-/// of a query meet in its second list.
+/// Fetches the first lines of all lists of at most [`GROUP`] queries, and then the places in the
+/// second list of a query that its first ids meet.
 #[inline(always)]
 pub(super) fn fetch(group: &[Steps<'_>]) {
     for steps in group {
@@ -60,7 +61,8 @@ pub(super) fn fetch(group: &[Steps<'_>]) {
     }
 }
 
-/// Whether a query is answered by groups, but for rare ones of which a longer list has none.
+/// Whether a query is answered by groups, except for rare queries with a longer list without
+/// groups.
 #[inline(always)]
 fn is_grouped(steps: &Steps<'_>) -> bool {
     steps.keys.first().is_some_and(|&key| steps.groups(key).is_some())

@@ -14,10 +14,10 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Cost
     ///
-    /// About one to three nanoseconds an id of the shortest list for each other list, less for
-    /// lists that lose ids on the way; the words of all bitmaps if there are only bitmaps, or of
-    /// the groups that all lists share if they have groups. The last list is not written. Allocates
-    /// only while `scratch` grows.
+    /// About one to three nanoseconds for each id of the shortest list and each other list, less if
+    /// earlier steps drop ids. Queries of bitmaps alone read the words of all bitmaps, and queries
+    /// of lists with groups read the groups that all lists share. The last step only counts. Memory
+    /// is allocated only while `scratch` grows.
     ///
     /// # Panics
     ///

@@ -4,19 +4,20 @@ use super::document_set::DocumentSet;
 use super::query::Query;
 use super::segment::{Form, Groups, List, View};
 
-/// The key of a list that is no term's: that of the documents within which a query asks.
+/// The term in the key of a list without a term: the documents to which a query is restricted.
 const WITHIN: u32 = u32::MAX;
 
-/// Documents an id up to which ids meet most lines of a bitmap, so that it is read in order.
+/// Documents for each id up to which ids meet most lines of a bitmap, so that the bitmap is read in
+/// order.
 const LINE_DOCUMENTS: u32 = 1024;
 
-/// Terms of a query up to which its keys are sorted by insertion.
+/// Number of terms of a query up to which its keys are sorted by insertion.
 const FEW: usize = 8;
 
-/// The lists of a query: the one whose ids are searched in the others, then the others in the order
-/// of the searches.
+/// The lists of a query: the list whose ids are searched in all other lists, then these lists in
+/// the order of the searches.
 ///
-/// A key is the length of a list in the upper half, and its term in the lower one.
+/// A key has the length of a list in the upper half, and its term in the lower half.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steps<'a> {
     pub(super) view: View<'a>,
@@ -25,7 +26,7 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Appends the lists of a query to `keys`; none if it has no documents.
+    /// Appends the lists of a query to `keys`; no list if the query has no documents.
     #[inline(always)]
     pub(super) fn plan(view: View<'a>, query: Query<'_>, keys: &mut Vec<u64>) {
         let begin = keys.len();
@@ -78,7 +79,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The first list, and the keys of the others; `None` if the query has no documents.
+    /// The first list, and the keys of all other lists; `None` if the query has no documents.
     #[inline(always)]
     pub(super) fn split(self) -> Option<(List<'a>, &'a [u64])> {
         let (&first, others) = self.keys.split_first()?;
@@ -115,7 +116,7 @@ pub(super) fn term_of(key: u64) -> u32 {
     key as u32
 }
 
-/// Inserts a key into ascending ones, from `begin` on, unless it is there.
+/// Inserts a key into the ascending keys from `begin` on, unless it is there.
 #[inline(always)]
 fn insert(keys: &mut Vec<u64>, begin: usize, key: u64) {
     keys.push(key);

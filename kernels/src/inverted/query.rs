@@ -3,11 +3,10 @@
 use super::document_set::DocumentSet;
 use super::segment::Segment;
 
-/// A conjunction of terms: it asks for the documents that have all of them.
+/// A conjunction of terms: it asks for the documents that have all terms.
 ///
-/// Terms may come in any order and more than once. An unknown term has no documents. A query
-/// without terms has none either, as in search engines: a query that was left empty, or of which
-/// nothing is left, is not a query for everything.
+/// Terms may have any order and may repeat. An unknown term has no documents. A query without terms
+/// has no documents either, as in search engines: an empty query does not ask for everything.
 ///
 /// # Examples
 ///
@@ -22,7 +21,7 @@ use super::segment::Segment;
 pub struct Query<'a> {
     /// The terms.
     pub terms: &'a [u32],
-    /// The only documents that are asked for, if they are not all.
+    /// The documents to which the query is restricted, if it is.
     pub within: Option<DocumentSet<'a>>,
 }
 
@@ -45,8 +44,8 @@ impl<'a> From<&'a Vec<u32>> for Query<'a> {
 }
 
 impl<B: AsRef<[u8]>> Segment<B> {
-    /// The length of the shortest list of a query: the work that it takes at most, but for a
-    /// factor. Zero for an empty query and one with an unknown term.
+    /// The length of the shortest list of a query: but for a factor, an upper bound of the work of
+    /// the query. Zero for an empty query and for a query with an unknown term.
     #[must_use]
     pub fn shortest(&self, terms: &[u32]) -> u32 {
         let view = self.view();

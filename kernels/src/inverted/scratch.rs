@@ -1,11 +1,11 @@
 //! Memory that queries use again.
 
-/// Memory of queries, used again by the next one.
+/// Memory of queries, which each query uses again.
 ///
 /// # Cost
 ///
-/// Grows to twelve bytes an id of the longest list that is decoded, which is not a bitmap, and
-/// eight a term of the longest query.
+/// Grows to twelve bytes for each id of the longest decoded list (bitmaps are not decoded), and
+/// eight for each term of the longest query.
 #[derive(Debug, Default)]
 pub struct QueryScratch {
     pub(super) order: Vec<u64>,
@@ -25,7 +25,7 @@ impl QueryScratch {
 pub(super) struct Buffers {
     /// The ids that remain.
     pub(super) ids: Vec<u32>,
-    /// Those of the next step.
+    /// The ids of the next step.
     pub(super) next: Vec<u32>,
     /// A decoded list.
     pub(super) list: Vec<u32>,

@@ -14,9 +14,9 @@ pub struct Entry {
 
 /// The beginning of the verification of a pair, past the tokens that a filter has counted.
 ///
-/// `overlap` of the common tokens are before one of the positions, and all others are after both.
-/// This holds past the first common token, and past prefixes whose common tokens have been
-/// counted.
+/// `overlap` common tokens are before at least one of the two positions, and all further common
+/// tokens are after both. This condition holds past the first common token, and past prefixes whose
+/// common tokens have been counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Start {
@@ -24,12 +24,12 @@ pub struct Start {
     pub probe: u32,
     /// Tokens of the candidate that are settled.
     pub candidate: u32,
-    /// Common tokens among the settled ones.
+    /// Common tokens among the settled tokens.
     pub overlap: u32,
 }
 
 impl Start {
-    /// Whether it is within sets of these numbers of tokens.
+    /// Whether the start is within sets of these numbers of tokens.
     #[inline(always)]
     pub(super) fn is_within(self, probe: usize, candidate: usize) -> bool {
         (self.probe as usize <= probe)
@@ -48,11 +48,11 @@ pub struct Chunk<'a> {
     pub candidates: &'a [u32],
     /// The overlap that each pair requires.
     pub required: &'a [u32],
-    /// The beginning of each pair; empty if all begin with their first tokens.
+    /// The beginning of each pair; empty if all pairs begin with their first tokens.
     pub starts: &'a [Start],
 }
 
-/// Room for a chunk, filled again and again.
+/// Room for a chunk, which is filled again and again.
 ///
 /// # Examples
 ///
@@ -96,7 +96,7 @@ impl ChunkStore {
         pairs * of_pair
     }
 
-    /// The chunk. Free.
+    /// The chunk. The call costs nothing.
     #[must_use]
     pub fn as_chunk(&self) -> Chunk<'_> {
         Chunk {
@@ -114,7 +114,7 @@ impl ChunkStore {
         self.candidates.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no pair.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -151,7 +151,7 @@ impl ChunkStore {
     ///
     /// # Panics
     ///
-    /// If the cursor is of another chunk, or this one becomes too long.
+    /// If the cursor is of another chunk, or this chunk becomes too long.
     pub fn take(&mut self, other: &Self, cursor: &mut Cursor, pairs_max: usize) {
         let chunk = other.as_chunk();
         let (from, base) = (cursor.pair, self.len());
@@ -169,7 +169,7 @@ impl ChunkStore {
         }
     }
 
-    /// Changes the length to `pairs` pairs; new ones have no meaning yet.
+    /// Changes the length to `pairs` pairs; new pairs have no meaning yet.
     pub(crate) fn resize(&mut self, pairs: usize) {
         self.candidates.resize(pairs, 0);
         self.required.resize(pairs, 0);

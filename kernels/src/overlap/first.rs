@@ -1,4 +1,4 @@
-//! The matches that are the first of their pair.
+//! The filter for matches that are the first of their pair.
 
 use super::chunk::{ChunkStore, Entry, pair_number};
 use super::levels::Intersect;
@@ -6,10 +6,10 @@ use super::pairs::Pair;
 use crate::sets::Sets;
 use crate::simd::{RunOn, prefetch};
 
-/// Matches between the current one and the one whose candidate is prefetched.
+/// Number of matches between the current match and the match whose candidate is prefetched.
 const AHEAD: usize = 8;
 
-/// Entries between the current one and the one whose probe is prefetched.
+/// Number of entries between the current entry and the entry whose probe is prefetched.
 const ENTRIES_AHEAD: usize = 4;
 
 /// The arguments of [`retain_first`](super::retain_first).
@@ -34,14 +34,15 @@ impl<L: Intersect> RunOn<L> for RetainFirst<'_> {
             let probe_len = sets.set(probe as usize).len();
             let first = kept;
             for index in begin as usize..end as usize {
-                // The first tokens of the candidate, and those around the match: they may be in
+                // The first tokens of the candidate and the tokens around the match may be in
                 // different cache lines.
                 if let Some(&next) = candidates.get(index + AHEAD) {
                     let begin = begin_of(next);
                     prefetch(sets.tokens(), begin);
                     prefetch(sets.tokens(), begin + starts[index + AHEAD].candidate as usize);
                 }
-                // Written to its place first and kept by advancing: no branch on the answer.
+                // The match is written first, and kept by an increment: there is no branch on the
+                // answer.
                 let (candidate, start) = (candidates[index], starts[index]);
                 (candidates[kept], starts[kept]) = (candidate, start);
                 required[kept] = required[index];

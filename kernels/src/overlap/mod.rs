@@ -1,5 +1,5 @@
-//! The overlap of candidate pairs of token sets: the number of tokens that both have, given up as
-//! soon as it cannot reach the required overlap of the pair.
+//! The overlap of candidate pairs of token sets: the number of tokens that both sets have. The
+//! count of a pair ends as soon as it cannot reach the required overlap.
 //!
 //! Verification is the last step of a set-similarity join. A filter hands its candidates over in
 //! chunks, and a chunk is verified by any level of the processor or by a device:
@@ -15,24 +15,24 @@
 //! ```
 //!
 //! An [`Entry`] names its probe and its range of candidates, so that a chunk may begin and end at
-//! any candidate: the rest of a probe's candidates is another entry.
+//! any candidate: the further candidates of a probe are another entry.
 //!
 //! Source: Mann, Augsten, Bouros, *An Empirical Evaluation of Set Similarity Join Techniques*,
 //! PVLDB 9(9), 2016, §3 (verification that stops early), and for chunks Bellas, Gounaris,
 //! *Speeding-up the Verification Phase of Set Similarity Joins in the GPGPU paradigm*, 2018,
-//! §3.3. Departures from the latter: entries name both ends of their range, a pair brings its own
-//! required overlap, and the answer is the overlap rather than a flag.
+//! §3.3. Departures from the latter paper: entries name both ends of their range, a pair has its
+//! own required overlap, and the answer is the overlap rather than a flag.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `chunk`, `pairs` | the arguments of a call, and their checks |
-//! | `levels` | the overlap of one pair, as a trait, and what each level does for it: |
-//! | `levels/scalar` | the reference: a merge, one token a step |
+//! | `levels` | the overlap of one pair, as a trait, and the code of each level: |
+//! | `levels/scalar` | the reference: a merge, token by token |
 //! | `levels/blocks` | a merge of blocks of tokens, written once for all levels |
 //! | `levels/diagonals` | tokens at positions that differ by the same number, compared together |
 //! | `levels/broadcast`, `levels/vp2intersect` | the intersection of two blocks, on the registers of any level and by an instruction made for it |
 //! | `verify` | the loop over the pairs of a chunk |
-//! | `first` | the matches that are the first of their pair |
+//! | `first` | the filter for matches that are the first of their pair |
 
 mod chunk;
 mod first;
@@ -53,7 +53,7 @@ use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Vp2Intersect, dispatch};
 
-/// Finds the overlap of each pair, or [`REJECTED`] where it is below the required one.
+/// Finds the overlap of each pair, or [`REJECTED`] where it is below the required overlap.
 ///
 /// In pseudo-code: `o = |probe ∩ candidate|; overlaps[pair] = if o >= required[pair] { o } else {
 /// REJECTED }`.
@@ -80,13 +80,13 @@ use crate::simd::{Vp2Intersect, dispatch};
 ///
 /// # Cost
 ///
-/// At most |probe| + |candidate| steps a pair, each over a block of tokens: 16 of the candidate
-/// and 8 of the probe with AVX-512, 8 and 8 with AVX2, 4 and 4 with 128 bits; a step costs a
-/// comparison a token of the probe's block. With VP2INTERSECT a step costs one instruction for 16
-/// and 16. If few tokens can be in one set only, a step for each block of the probe; for sets of up
-/// to four registers, a comparison a register for each such token. A pair ends when the tokens left
-/// cannot bring the required overlap. Reads 4 (|probe| + |candidate|) B a
-/// pair at most, and 8 B of the chunk, 12 more with starts; writes 4 B.
+/// A pair takes at most |probe| + |candidate| steps. Each step compares blocks of tokens: 16 of the
+/// candidate and 8 of the probe with AVX-512, 8 and 8 with AVX2, 4 and 4 with 128 bits; a step
+/// costs a comparison for each token of the probe's block. With VP2INTERSECT a step costs one
+/// instruction for 16 and 16 tokens. If few tokens can be in one set only, a pair takes a step for
+/// each block of the probe; sets of up to four registers take a comparison of each register for
+/// each such token. A pair ends when the remaining tokens cannot give the required overlap. A pair
+/// reads at most 4 (|probe| + |candidate|) B, and 8 B of the chunk (20 with starts); it writes 4 B.
 ///
 /// # Panics
 ///
@@ -98,7 +98,7 @@ pub fn verify(isa: Isa, pairs: Pairs<'_>, overlaps: &mut [u32]) {
     dispatch::<Vp2Intersect, _>(isa, Verify { pairs, sink: WriteOverlaps { overlaps } });
 }
 
-/// Counts the pairs whose overlap is at least the required one.
+/// Counts the pairs whose overlap is at least the required overlap.
 ///
 /// # Shapes
 ///
@@ -120,7 +120,7 @@ pub fn verify(isa: Isa, pairs: Pairs<'_>, overlaps: &mut [u32]) {
 ///
 /// # Cost
 ///
-/// As [`verify`], but a pair ends also when it has reached the required overlap.
+/// As [`verify`], but a pair also ends when it has reached the required overlap.
 ///
 /// # Panics
 ///
@@ -131,23 +131,22 @@ pub fn count(isa: Isa, pairs: Pairs<'_>) -> u64 {
     dispatch::<Vp2Intersect, _>(isa, Verify { pairs, sink: CountPairs { count: 0 } }).count
 }
 
-/// Keeps the pairs whose sets have no common token before the one at which they match, in their
-/// order.
+/// Keeps the pairs whose sets have no common token before the token of the match, in their order.
 ///
 /// # Shapes
 ///
-/// `matches`: as [`Chunk`] says, of sets that there are; each starts right after a token that
-/// both have.
+/// `matches`: as [`Chunk`] says, of existing sets; each pair starts right after a token that both
+/// sets have.
 ///
 /// # Cost
 ///
-/// A step or two a pair if the candidate fits a register and the match is in the first two blocks
-/// of the probe; else as [`verify`] for the tokens before the match.
+/// One or two steps for a pair if the candidate fits a register and the match is in the first two
+/// blocks of the probe; otherwise as [`verify`] for the tokens before the match.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, or a shape is not as above. Starts are not checked for a common
-/// token before them.
+/// If `isa` is not available, or a shape is not as above. The call does not check that a common
+/// token precedes each start.
 pub fn retain_first(isa: Isa, sets: Sets<'_>, matches: &mut ChunkStore) {
     dispatch::<Vp2Intersect, _>(isa, RetainFirst { sets, matches });
 }

@@ -24,13 +24,13 @@ pub struct Pairs<'a> {
 /// One pair, from where its verification begins.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'a> {
-    /// The tokens of the probe that are left, and of the sets after it.
+    /// The remaining tokens of the probe, and the tokens of the sets after it.
     pub(super) probe_on: &'a [u32],
-    /// The number of the probe's tokens among them.
+    /// The number of remaining tokens of the probe.
     pub(super) probe_len: usize,
-    /// The tokens of the candidate that are left, and of the sets after it.
+    /// The remaining tokens of the candidate, and the tokens of the sets after it.
     pub(super) candidate_on: &'a [u32],
-    /// The number of the candidate's tokens among them.
+    /// The number of remaining tokens of the candidate.
     pub(super) candidate_len: usize,
     /// The required overlap.
     pub(super) required: u32,
@@ -38,7 +38,7 @@ pub(super) struct Pair<'a> {
     pub(super) overlap: u32,
 }
 
-/// The numbers of tokens of the sets of a pair that may be in no common one.
+/// For each set of a pair the number of tokens that the other set may lack.
 #[derive(Clone, Copy)]
 pub(super) struct Alone {
     pub(super) probe: usize,
@@ -50,10 +50,10 @@ impl<'a> Pairs<'a> {
     ///
     /// # Panics
     ///
-    /// If it does not hold.
+    /// If a shape is not as documented.
     pub(crate) fn check(self) {
         self.check_shapes();
-        // Sets are checked where they are made, so only starts are left.
+        // Sets are checked where they are made, so only starts remain to be checked.
         let Chunk { entries, candidates, starts, .. } = self.chunk;
         if starts.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl<'a> Pairs<'a> {
             let range = entry.begin as usize..entry.end as usize;
             let probe = self.probes.set(entry.probe as usize).len();
             let starts = candidates[range.clone()].iter().zip(&starts[range.clone()]);
-            // One branch an entry; a wrong start is found again to be named.
+            // An entry costs one branch; a wrong start is searched again for the message.
             let are_within = starts.fold(true, |are_within, (&candidate, start)| {
                 let candidate = self.candidates.set(candidate as usize).len();
                 are_within & start.is_within(probe, candidate)
@@ -77,7 +77,7 @@ impl<'a> Pairs<'a> {
     ///
     /// # Panics
     ///
-    /// If it does not hold.
+    /// If a shape is not as documented.
     pub(super) fn check_shapes(self) {
         let Chunk { entries, candidates, required, starts } = self.chunk;
         let pairs = candidates.len();
@@ -137,7 +137,7 @@ impl<'a> Pairs<'a> {
             candidate_on.get(candidate_at as usize..),
             candidate_len.checked_sub(candidate_at as usize),
         );
-        // Checked for each pair: a device, or a level that reads whole registers, must not be led
+        // Each pair is checked: a device, or a level that reads whole registers, must not read
         // outside of the tokens.
         let (Some(probe_on), Some(probe_len), Some(candidate_on), Some(candidate_len)) = left
         else {
@@ -150,35 +150,35 @@ impl<'a> Pairs<'a> {
     }
 }
 
-// Out of the loop, so that the checks are a comparison and a jump each.
+// The message is outside of the loop, so that each check is a comparison and a jump.
 #[cold]
 fn start_is_outside(start: Start, pair: usize, probe: usize, candidate: usize) -> ! {
     panic!("{start:?} of pair {pair}, of sets of {probe} and {candidate}")
 }
 
 impl<'a> Pair<'a> {
-    /// Whether the tokens that are left cannot bring the required overlap.
+    /// Whether the remaining tokens cannot give the required overlap.
     #[inline(always)]
     pub(super) fn is_lost(&self, overlap: u32, probe_left: usize, candidate_left: usize) -> bool {
-        // In 64 bits: a required overlap of `u32::MAX` rejects every pair.
+        // The sum has 64 bits: a required overlap of `u32::MAX` rejects every pair.
         u64::from(overlap) + (probe_left.min(candidate_left) as u64) < u64::from(self.required)
     }
 
-    /// The tokens that may be in no common one, if `needed` of those left have to be; `None` if
-    /// fewer are left.
+    /// The tokens that may be in one set only, if `needed` remaining tokens must be common; `None`
+    /// if fewer remain.
     #[inline(always)]
     pub(super) fn alone(&self, needed: usize) -> Option<Alone> {
         let probe = self.probe_len.checked_sub(needed)?;
         Some(Alone { probe, candidate: self.candidate_len.checked_sub(needed)? })
     }
 
-    /// The tokens of the probe that are left.
+    /// The remaining tokens of the probe.
     #[inline(always)]
     pub(super) fn probe(&self) -> &'a [u32] {
         &self.probe_on[..self.probe_len]
     }
 
-    /// The tokens of the candidate that are left.
+    /// The remaining tokens of the candidate.
     #[inline(always)]
     pub(super) fn candidate(&self) -> &'a [u32] {
         &self.candidate_on[..self.candidate_len]

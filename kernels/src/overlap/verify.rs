@@ -4,12 +4,12 @@ use super::levels::{Intersect, REJECTED};
 use super::pairs::Pairs;
 use crate::simd::RunOn;
 
-/// Pairs between the current one and the one whose candidate is prefetched.
+/// Number of pairs between the current pair and the pair whose candidate is prefetched.
 const AHEAD: usize = 8;
 
 /// Takes the answers.
 pub(super) trait Sink {
-    /// Whether it needs the overlap of a pair, or only that it suffices.
+    /// Whether the sink needs the overlap of a pair, or only needs to know that it suffices.
     const NEEDS_OVERLAP: bool;
     /// The answer for one pair.
     fn take(&mut self, pair: usize, overlap: u32);
@@ -55,7 +55,7 @@ impl<K: Sink, L: Intersect> RunOn<L, K> for Verify<'_, K> {
         let Self { pairs, mut sink } = self;
         for entry in pairs.chunk.entries {
             for index in entry.begin as usize..entry.end as usize {
-                // Candidates lie anywhere in memory: a miss takes as long as several pairs.
+                // Candidates are scattered in memory: a miss takes as long as several pairs.
                 pairs.prefetch_candidate(index + AHEAD);
                 let pair = pairs.pair(entry.probe, index);
                 let overlap = if K::NEEDS_OVERLAP {

@@ -3,11 +3,11 @@
 use super::levels::{BEFORES, BLOCK, Line, PLACES, SETS, SIGNATURES, lines_per_block};
 use super::lists::{NO_TOKEN, Posting, SIDE_BIT};
 
-/// Postings in blocks of sixteen, field by field. A list is transposed once and then tested by
-/// each of its probes, so it stays in the nearest cache.
+/// Postings in blocks of sixteen, field by field. A list is transposed once, and then each of its
+/// probes tests it, so it stays in the nearest cache.
 #[derive(Debug, Default)]
 pub(super) struct BlockList {
-    /// The first posting of a block that may have a set large enough for the probes to come.
+    /// The first posting of the first block that may have a set large enough for later probes.
     begin: usize,
     len: usize,
     /// Block after block, each as [`Line`] says.
@@ -38,7 +38,7 @@ impl BlockList {
         self.len
     }
 
-    /// Adds a posting if `is_indexed`, that is, if other sets find it by this token.
+    /// Adds a posting if `is_indexed`, that is, if other sets find its set by this token.
     #[inline(always)]
     pub(super) fn push<const WORDS: usize>(
         &mut self,
@@ -48,11 +48,11 @@ impl BlockList {
     ) {
         let lines_per_block = const { lines_per_block(WORDS) };
         let lane = self.len % BLOCK;
-        // Always written; if it is not indexed, the next posting overwrites it.
+        // The posting is always written; if it is not indexed, the next posting overwrites it.
         let block = &mut self.lines[self.len / BLOCK * lines_per_block..][..lines_per_block];
         block[PLACES][lane] = posting.place;
-        // Two sets that begin with the common token have no token before it, rather than the same
-        // one: here it is another number than in a probe.
+        // Two sets that begin with the common token do not share an earlier token: so the mark for
+        // no token has another number here than in a probe.
         block[BEFORES][lane] = posting.before.min(NO_TOKEN - 1);
         block[SETS][lane] = posting.set & !SIDE_BIT;
         for (halves, word) in block[SIGNATURES..].as_chunks_mut().0.iter_mut().zip(*signature) {
@@ -64,9 +64,9 @@ impl BlockList {
         self.len += usize::from(is_indexed);
     }
 
-    /// The first block of the first `visible` postings with a set that is large enough; after the
-    /// last full one, the next block. Probes ascend in size, so the blocks before it are passed
-    /// for good.
+    /// The first block, among the first `visible` postings, with a set that is large enough; if no
+    /// full block has such a set, the block after the last full block. Probes ascend in size, so
+    /// earlier blocks are never needed again.
     #[inline(always)]
     pub(super) fn first_not_below<const WORDS: usize>(
         &mut self,
@@ -82,7 +82,7 @@ impl BlockList {
         self.begin
     }
 
-    /// The blocks from the one that begins with posting `begin` on.
+    /// The blocks from the block that begins with posting `begin` on.
     #[inline(always)]
     pub(super) fn blocks_from<const WORDS: usize>(
         &self,

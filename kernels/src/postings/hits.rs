@@ -15,18 +15,19 @@ pub struct ProbeHits {
     pub place: u32,
     /// The probe, without its side.
     pub probe: u32,
-    /// The end of its hits.
+    /// The end of the hits of the probe.
     pub end: u32,
 }
 
-/// The hits of a call: the sets that probes found and that passed the tests.
+/// The hits of a call: the sets that probes found and that passed the block tests.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// The probes that found sets, in order; the hits of each begin at the end of the one before.
+    /// The probes that found sets, in order; the hits of a probe begin at the end of the hits of
+    /// the previous probe.
     pub probes: Vec<ProbeHits>,
-    /// The sets that were found, without their side; longer than needed.
+    /// The sets that were found, without their side; the vector is longer than the number of hits.
     pub sets: Vec<u32>,
-    /// Their places, as in [`Posting`](super::Posting).
+    /// The places of the sets, as in [`Posting`](super::Posting).
     pub places: Vec<u32>,
     /// The number of hits.
     pub(super) len: usize,
@@ -45,7 +46,7 @@ impl Hits {
         self.len = 0;
     }
 
-    /// Makes room for `len` hits and a block, which is stored whole.
+    /// Makes room for `len` hits and a block, since blocks are stored whole.
     #[inline(always)]
     pub(super) fn make_room(&mut self, len: usize) {
         if self.sets.len().min(self.places.len()) < len + BLOCK {
@@ -60,8 +61,8 @@ impl Hits {
         self.places.resize(room, 0);
     }
 
-    /// Writes the hits that pass the test by their own bounds, as pairs that start after the
-    /// token of the hit. Token `token_min + i` is that of list `i`.
+    /// Writes the hits that pass the test by their own bounds, as pairs that start after the token
+    /// of the hit. List `i` is the list of token `token_min + i`.
     ///
     /// # Shapes
     ///
@@ -69,7 +70,7 @@ impl Hits {
     ///
     /// # Panics
     ///
-    /// If a set or a size is not there.
+    /// If a set or a size does not exist.
     pub fn write_matches(
         &self,
         limits: &Limits,
@@ -98,7 +99,8 @@ impl Hits {
                 let limit = &of_row[((place >> 16) - row.rank_min) as usize];
                 let candidate_at = position(place, candidate);
                 let start = Start { probe: probe_at + 1, candidate: candidate_at + 1, overlap: 1 };
-                // Written to its place first and kept by advancing: no branch on the test.
+                // The pair is written first, and kept by an increment: there is no branch on the
+                // test.
                 matches.candidates[kept] = candidate;
                 matches.required[kept] = limit.required;
                 matches.starts[kept] = start;

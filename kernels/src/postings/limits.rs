@@ -3,22 +3,22 @@
 /// The maximum number of different sizes: ranks have 16 bits.
 pub const RANKS_MAX: usize = 1 << 16;
 
-/// The bounds of the sets of one size, as probes of sets that are not larger.
+/// The bounds of the sets of one size, as probes that find sets of at most their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The size.
     pub size: u32,
-    /// Whether sets of this size probe; if not, others still find them.
+    /// Whether sets of this size probe; if not, other sets still find them.
     pub is_probe: bool,
     /// The rank of the smallest size that can be similar.
     pub rank_min: u32,
     /// The length of the prefix by which other sets find a set of this size.
     pub index_prefix: u32,
-    /// The index of its first bound in the pairs of [`Limits`]: one for each rank from `rank_min`
-    /// to its own.
+    /// The index of the row's first bound in the pairs of [`Limits`]: the row has a bound for each
+    /// rank from `rank_min` to its own rank.
     pub pairs: u32,
-    /// The index of its first bound in the maximum ranks of [`Limits`]: one for each token that
-    /// is looked up.
+    /// The index of the row's first bound in the maximum ranks of [`Limits`]: the row has a bound
+    /// for each token that is looked up.
     pub positions: u32,
 }
 
@@ -27,10 +27,10 @@ pub struct Row {
 pub struct PairLimit {
     /// The required overlap.
     pub required: u32,
-    /// The maximum position in the smaller set at which its first common token can suffice. It
-    /// does not descend within a row.
+    /// The maximum position in the smaller set at which its first common token can suffice.
+    /// Positions do not descend within a row.
     pub position_max: u32,
-    /// The maximum number of bits in which signatures may differ. It does not descend within a
+    /// The maximum number of bits in which signatures may differ. Distances do not descend within a
     /// row.
     pub distance_max: u64,
 }
@@ -56,9 +56,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// `rows` are by rank of the probe's size. `pairs` are by row, then by rank of the smaller
-    /// set. `rank_max` is by row, then by position in the probe: the maximum rank that can
-    /// suffice when the first common token is there, from the row's `rank_min` to its own rank.
+    /// `rows` are ordered by rank of the probe's size. `pairs` are ordered by row, then by rank of
+    /// the smaller set. `rank_max` is ordered by row, then by position in the probe: the maximum
+    /// rank that can suffice when the first common token is at this position, from the row's
+    /// `rank_min` to its own rank.
     ///
     /// # Panics
     ///

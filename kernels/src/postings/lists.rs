@@ -1,12 +1,13 @@
 //! Lists of postings.
 
-/// The token before the first one of a set: no token is as great.
+/// The mark for no previous token, for the first token of a set: no token is as great.
 pub const NO_TOKEN: u32 = u32::MAX;
 
-/// The bit of [`Posting::set`] that tells the side of the set; the others are its number.
+/// The bit of [`Posting::set`] that tells the side of the set; all other bits are the number of the
+/// set.
 pub const SIDE_BIT: u32 = 1 << 31;
 
-/// The maximum position that a posting can hold; it also stands for all greater ones.
+/// The maximum position that a posting can hold; it also stands for all greater positions.
 pub const POSITION_MAX: u32 = 0xffff;
 
 /// A set that has a token in its prefix.
@@ -14,26 +15,26 @@ pub const POSITION_MAX: u32 = 0xffff;
 #[repr(C)]
 pub struct Posting {
     /// The rank of the set's size, shifted by 16, and the position of the token in the set, or
-    /// [`POSITION_MAX`] if it is greater.
+    /// [`POSITION_MAX`] if the position is greater.
     pub place: u32,
-    /// The set, and its side.
+    /// The number of the set, and its side.
     pub set: u32,
-    /// The token of the set before this one, or [`NO_TOKEN`].
+    /// The previous token of the set, or [`NO_TOKEN`].
     pub before: u32,
 }
 
-/// The postings of some tokens, and the signatures of all sets.
+/// The postings of a range of tokens, and the signatures of all sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists<'a> {
-    /// The end of each list; it begins at the end of the one before it, the first one at 0.
+    /// The end of each list; a list begins at the end of the previous list, the first list at 0.
     pub ends: &'a [u32],
-    /// The postings of all lists; sets ascend within a list, and so do their ranks.
+    /// The postings of all lists; within a list sets ascend, and so do their ranks.
     pub postings: &'a [Posting],
     /// Words of a signature: 0, 1, 2, 4 or 8.
     pub words: usize,
     /// The signature of each set, set after set.
     pub signatures: &'a [u64],
-    /// Whether the two sides are joined to each other, instead of one to itself.
+    /// Whether two sides are joined to each other, instead of one side to itself.
     pub is_two_sided: bool,
 }
 

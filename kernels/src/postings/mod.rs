@@ -2,7 +2,7 @@
 //! similar.
 //!
 //! A list holds the sets that have one token in their prefix, in their order, by size. All lists
-//! lie in a flat array, one after the other:
+//! lie in a flat array, one after another:
 //!
 //! ```text
 //! ends        | 2 | 2 | 5 | ..                      by token
@@ -10,33 +10,32 @@
 //!               place: rank of the size . position of the token; before: the token before it
 //! ```
 //!
-//! [`scan_lists`] takes list after list, and joins each to itself: a set of the list probes the
-//! sets before it. First it transposes the needed fields of the list into blocks of sixteen
-//! postings, which stay in the nearest cache; then it tests them sixteen at a time, without a
-//! branch that depends on the outcome:
+//! [`scan_lists`] takes list after list, and joins each list to itself: a set of the list probes
+//! the earlier sets. First the function transposes the needed fields of the list into blocks of
+//! sixteen postings, which stay in the nearest cache; then it tests sixteen postings at a time,
+//! without a branch that depends on the outcome:
 //!
-//! * *Length*: from the first set that is large enough to the last one that can still be small
-//!   enough, as far as the position in the probe tells (Mann, Augsten, *PEL: Position-Enhanced
-//!   Length Filter for Set Similarity Joins*, 2014).
-//! * *Position*: enough tokens must be left in the set after the match (Xiao et al., WWW 2008,
-//!   §4).
-//! * *Signature*: bit `h` of a set's signature is the parity of its tokens that are hashed to `h`
-//!   ([`sign`](crate::sets::sign)). Two signatures differ in at most as many bits as tokens are
-//!   in one set only, which is the sum of the sizes less twice the overlap.
-//! * *Token before*: if both sets have it, they are a hit of its list too, so not of this one.
+//! * *Length*: a probe tests from the first set that is large enough to the last set that can be
+//! small enough, judged by the position in the probe (Mann, Augsten, *PEL: Position-Enhanced Length
+//! Filter for Set Similarity Joins*, 2014). * *Position*: enough tokens must be left in the set
+//! after the match (Xiao et al., WWW 2008, §4). * *Signature*: bit `h` of a set's signature is the
+//! parity of its tokens that are hashed to `h` ([`sign`](crate::sets::sign)). Two signatures differ
+//! in at most as many bits as tokens are in one set only; that number is the sum of the sizes less
+//! twice the overlap. * *Previous token*: if both sets have it, the pair is a hit of its list too,
+//! and so no hit of this list.
 //!
 //! Sizes ascend within a list, so the bounds of the last of sixteen postings are the loosest, and
-//! the test of the block is by those. Hits remain to be tested by their own bounds, which
-//! [`Hits::write_matches`] does, and for whether this is the first list that has both sets
-//! ([`retain_first`](crate::overlap::retain_first)).
+//! the block is tested by these bounds. Two tests of hits remain: [`Hits::write_matches`] tests
+//! each hit by its own bounds, and [`retain_first`](crate::overlap::retain_first) tests whether
+//! this is the first list that has both sets.
 //!
-//! List after list, instead of set after set with its tokens, means that postings are read in the
-//! order in which they lie in memory, rather than each list from elsewhere.
+//! The loop goes list by list, and not set by set over the tokens of a set, so that postings are
+//! read in their order in memory.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `lists`, `limits` | the arguments of a call: postings and bounds |
-//! | `hits`, `progress` | its answer, and the state between two calls |
+//! | `hits`, `progress` | the answer of a call, and the state between two calls |
 //! | `scan` | the loop over lists, the same for all levels |
 //! | `block_list` | a list in blocks of sixteen |
 //! | `levels` | the test of a block, as a trait, with the reference; `avx2`, `avx512` |
@@ -65,15 +64,15 @@ use crate::simd::{Popcount, dispatch};
 /// two postings when there are `hits_max` hits or more. Returns whether there is more.
 ///
 /// In pseudo-code: `for list { for probe of the list { for set before it { if it passes the tests
-/// { hits.push(probe, set) } } } }`. A pair that fails the test by its own bounds may be a hit,
-/// and a pair may be in several lists.
+/// { hits.push(probe, set) } } } }`. A pair that fails the test by its own bounds may still be a
+/// hit, and a pair may be in several lists.
 ///
 /// Several cores can share lists, each with a `progress` of its own and with other probes.
 ///
 /// # Shapes
 ///
-/// See [`Lists`]; `limits`: of the sizes that postings name; `hits`: overwritten; `progress`:
-/// made for lists that are as long, and signatures of as many words; its probes are postings.
+/// See [`Lists`]; `limits`: for the sizes that postings name; `hits`: overwritten; `progress`: made
+/// for lists of this length and signatures of as many words; its probes are postings.
 ///
 /// # Examples
 ///
@@ -102,10 +101,10 @@ use crate::simd::{Popcount, dispatch};
 ///
 /// # Cost
 ///
-/// A posting costs a look-up of its signature, prefetched, for each `progress` that has a probe at
-/// or after it in its list. A block of sixteen that it is
-/// compared with reads 192 B, and 128 B more for each word of a signature: with AVX-512 and one
-/// word five loads, five comparisons, two population counts and two compressed stores.
+/// A posting costs a prefetched look-up of its signature for each `progress` that has a probe at or
+/// after the posting in its list. Each block of sixteen postings with which a probe is compared
+/// reads 192 B, and 128 B more for each word of a signature: with AVX-512 and one word five loads,
+/// five comparisons, two population counts and two compressed stores.
 ///
 /// # Panics
 ///

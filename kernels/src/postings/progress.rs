@@ -7,26 +7,26 @@ use super::block_list::BlockList;
 /// The position of a join of lists between two calls.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// The probes that are left, as indices of postings.
+    /// The remaining probes, as indices of postings.
     pub(super) probes: Range<usize>,
     /// The current list.
     pub(super) list: usize,
-    /// Its first posting.
+    /// The first posting of the list.
     pub(super) begin: usize,
-    /// The end of its postings that have been transposed.
+    /// The end of the transposed postings of the list.
     pub(super) transposed: usize,
-    /// The postings of the list that others find, by side.
+    /// The postings of the list that other sets find, by side.
     pub(super) block_lists: [BlockList; 2],
-    /// For each posting of the list, the number of postings in the block list of its partner's
-    /// side that come before it.
+    /// For each posting of the list, the number of earlier postings in the block list of its
+    /// partner's side.
     pub(super) visible: Vec<u32>,
-    /// Postings that were tested, and that passed.
+    /// The number of tested postings, and the number of postings that passed.
     pub(super) tested: u64,
     pub(super) passed: u64,
 }
 
 impl Progress {
-    /// Without probes, of lists of at most `len_max` postings.
+    /// A progress without probes, for lists of at most `len_max` postings.
     #[must_use]
     pub fn new(len_max: usize, words: usize, is_two_sided: bool) -> Self {
         let other = if is_two_sided { len_max } else { 0 };
@@ -41,12 +41,12 @@ impl Progress {
         (self.list, self.begin, self.transposed) = (0, 0, 0);
     }
 
-    /// Continues with the postings `probes`, and drops earlier probes that are left. A probe finds
-    /// all sets before it in its list, whichever probes were named.
+    /// Continues with the postings `probes`, and drops the remaining earlier probes. A probe finds
+    /// all earlier sets of its list, whichever probes were named.
     ///
     /// # Panics
     ///
-    /// If `probes` begins before the probes named earlier.
+    /// If `probes` begins before the remaining probes.
     pub fn go_to(&mut self, probes: Range<usize>) {
         let earlier = self.probes.start;
         assert!(probes.start >= earlier, "probes from {} on after {earlier}", probes.start);
@@ -60,7 +60,7 @@ impl Progress {
         sides * BlockList::bytes(len_max, words) + len_max * size_of::<u32>()
     }
 
-    /// Postings that were tested, and that passed.
+    /// The number of tested postings, and the number of postings that passed.
     #[must_use]
     pub fn tested(&self) -> (u64, u64) {
         (self.tested, self.passed)

@@ -10,7 +10,7 @@ use super::lists::{Lists, Posting, SIDE_BIT};
 use super::progress::Progress;
 use crate::simd::{RunOn, prefetch};
 
-/// Postings between the current one and the one whose signature is prefetched.
+/// Number of postings between the current posting and the posting whose signature is prefetched.
 const AHEAD: usize = 32;
 
 const POSTINGS: &str = "a list has fewer than 2^31 postings";
@@ -25,7 +25,7 @@ pub(super) struct ScanLists<'a, 'b> {
 }
 
 impl<L: BlockTest> RunOn<L, bool> for ScanLists<'_, '_> {
-    /// The number of words is a constant of each loop, so that a signature is registers.
+    /// The number of words is a constant of each loop, so that registers hold a signature.
     #[inline(always)]
     fn run_on(self, level: L) -> bool {
         match self.lists.words {
@@ -93,11 +93,11 @@ impl<'a> ScanLists<'a, '_> {
     }
 }
 
-/// Copies the postings of the current list up to `end` that others find into blocks, and counts
-/// for each posting the ones before it.
+/// Copies the postings of the current list up to `end` that other sets find into blocks, and counts
+/// for each posting the earlier copied postings.
 ///
-/// All of it before the first posting is looked up: a load of sixteen numbers that have just been
-/// written one by one would have to wait for the last of these stores.
+/// The copy ends before the first posting is looked up: a load of sixteen numbers that have just
+/// been written one by one would have to wait for the last of these stores.
 #[inline(always)]
 fn transpose<const WORDS: usize>(
     lists: Lists<'_>,
@@ -112,7 +112,7 @@ fn transpose<const WORDS: usize>(
     let visible = &mut visible[*transposed - *begin..end - *begin];
     let from_here = &lists.postings[*transposed..];
     for (at, (posting, visible)) in from_here.iter().zip(visible).enumerate() {
-        // Perhaps of a list to come: most are short.
+        // The posting may be of a later list: most lists are short.
         if let Some(ahead) = from_here.get(at + AHEAD) {
             prefetch(lists.signatures, (ahead.set & !SIDE_BIT) as usize * WORDS);
         }
@@ -140,14 +140,14 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         usize::from(self.posting.set & SIDE_BIT != 0)
     }
 
-    /// The side on which it finds others.
+    /// The side on which the probe finds sets.
     #[inline(always)]
     fn partner(&self, lists: Lists<'_>) -> usize {
         self.side() ^ usize::from(lists.is_two_sided)
     }
 
-    /// Tests the first `visible` sets of the list, and adds the ones that pass to the hits.
-    /// Returns the number of tested sets.
+    /// Tests the first `visible` sets of the list, and adds the sets that pass to the hits. Returns
+    /// the number of tested sets.
     #[inline(always)]
     fn look_up(
         &self,
@@ -181,7 +181,7 @@ impl<'a, const WORDS: usize> Probe<'a, WORDS> {
         let (mut written, mut tested) = (hits.len, 0);
         let pairs = limits.pairs(row);
         for block in block_list.blocks_from::<WORDS>(begin) {
-            // Ranks ascend: the rest of the list is too large.
+            // Ranks ascend: all further sets are too large.
             if left == 0 || block[PLACES][0] >> 16 > rank_max {
                 break;
             }

@@ -8,13 +8,13 @@ pub const KEYS_MAX: usize = 8;
 pub struct HotKeys<'a, K> {
     /// 1 to [`KEYS_MAX`] distinct keys.
     pub keys: &'a [K],
-    /// Number or weight of the items that equal each key, as many as keys; calls add to it,
-    /// saturating.
+    /// For each key the number or weight of the items that equal the key; calls add to these
+    /// numbers, saturating.
     pub hits: &'a mut [u64],
 }
 
 impl<K> HotKeys<'_, K> {
-    /// Panics if there are not as many of both as said above.
+    /// Panics if the number of keys or of hits is not as stated above.
     pub(super) fn check(&self) {
         let (keys, hits) = (self.keys.len(), self.hits.len());
         assert!(

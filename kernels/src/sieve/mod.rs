@@ -1,8 +1,8 @@
 //! The vertical filter: takes the few hottest keys out of a batch, many items at a time.
 //!
 //! The filter of Roy, Teubner and Alonso (KDD 2012, §3.2; [`filter`](crate::filter)) compares one
-//! item with all keys. This one compares a register full of items with one key after the other,
-//! which is faster as long as the keys are few:
+//! item with all keys. This filter compares a register full of items with one key after another,
+//! and is faster as long as the keys are few:
 //!
 //! ```text
 //! items    | 7 | 3 | 7 | 9 | 5 | 7 | 3 | 1 |     a register at a time
@@ -11,9 +11,9 @@
 //! missed   | 9 | 5 | 1 | ..                      the others, closed up
 //! ```
 //!
-//! The loop has no branch that depends on the data. Hits are counted in lanes, one register a
-//! key, and added up at the end of the call; missed items are closed up within the register and
-//! stored where the missed items of earlier registers end.
+//! The loop has no branch that depends on the data. Hits are counted in lanes, one register for
+//! each key, and added up at the end of the call; missed items are closed up within the register
+//! and stored where the missed items of earlier registers end.
 //!
 //! The items that this filter misses are counted in [`Cell`]s.
 //!
@@ -64,9 +64,9 @@
 //!   so both are counted, and the second key meets the limit if the first one has reached it.
 //! - **Items for which no key is given.** A call has 1 to [`KEYS_MAX`] keys; without hot keys the
 //!   caller leaves `sift` out.
-//! - **Counts of a register overflow** at 2^32 items a call, which `sift` refuses. Weights are
-//!   taken in blocks of 1,024, and a block with a weight that does not fit its lanes takes wider
-//!   lanes, or the scalar loop.
+//! - **Counts of a register overflow** at 2^32 items in a call; `sift` refuses such a call. Weights
+//!   are taken in blocks of 1,024, and a block with a weight that does not fit its lanes takes
+//!   wider lanes, or the scalar loop.
 //! - **A vacant cell** has a key that hashes to another cell, so no key takes the cell for its own:
 //!   the first cell has the [upper code](CodeHash::upper_code), and all other vacant cells have 0,
 //!   which hashes to the first cell.
@@ -77,7 +77,7 @@
 //! |---|---|
 //! | `hot_keys` | the keys and their hits |
 //! | `sift` | the loop over registers, written once for all levels |
-//! | `scalar` | its reference |
+//! | `scalar` | the reference of the loop |
 //! | `cells` | a direct-mapped table of counts; its `cell` and the `hash` of its keys |
 //! | `cells/places`, `cells/avx512` | the sum of the table that each key belongs to |
 //! | `weights` | the sum of weights |
@@ -105,7 +105,7 @@ use self::sift::{Sift, SiftWeighted};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Counts the items that equal a key, and writes the missed ones in their order; returns the
+/// Counts the items that equal a key, and writes the missed items in their order; returns the
 /// number of missed items.
 ///
 /// In pseudo-code: `for item { if item == keys[j] { hits[j] += 1 } else { missed.push(item) } }`.
@@ -173,8 +173,8 @@ pub fn sift<K: Key>(isa: Isa, hot: HotKeys<'_, K>, items: &[K], missed: &mut [K]
 /// # Cost
 ///
 /// The cost of [`sift`], and a compression and a store of weights for each register of items. A
-/// block has 1,024 items. One weight of 2^24 or more doubles the adds of a block of `u32`; one of
-/// 2^54 or more makes the loop over a block scalar.
+/// block has 1,024 items. A weight of 2^24 or more doubles the additions of a block of `u32`; a
+/// weight of 2^54 or more makes the loop over a block scalar.
 ///
 /// # Panics
 ///

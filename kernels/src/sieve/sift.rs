@@ -8,10 +8,11 @@ use crate::simd::{Key, Lanes, MaskOf, RunOn, Scalar, Simd, WEIGHT_END, WEIGHTS_M
 /// Room that `missed` needs in addition to the number of items: a register is stored whole.
 pub const MISSED_SLACK: usize = 16;
 
-/// The distance in bytes at which items are prefetched. Half of it is a tenth slower at skew 5.
+/// The distance in bytes at which items are prefetched. Half the distance is a tenth slower at skew
+/// 5.
 const AHEAD_BYTES: usize = 4096;
 
-/// The shortest register with a prefetch for each.
+/// The least bytes of a register that gets a prefetch of its own.
 const PREFETCH_BYTES_MIN: usize = 32;
 
 /// Evaluates `$body` with the constant `$n` = `$keys`.
@@ -66,7 +67,8 @@ fn sift<S: Simd, K: Key, const N: usize>(simd: S, call: Sift<'_, K>) -> usize {
     for chunk in chunks {
         let items = K::Lanes::<S>::load(simd, chunk);
         fetch_ahead::<K::Lanes<S>>(chunk);
-        // Hits are added under the mask, and all others stored: no branch depends on the data.
+        // Hits are added under the mask, and all missed items are stored: no branch depends on the
+        // data.
         let mut any = registers[0].matches(items);
         counts[0] = counts[0].count(any, one);
         for key in 1..N {
@@ -74,7 +76,7 @@ fn sift<S: Simd, K: Key, const N: usize>(simd: S, call: Sift<'_, K>) -> usize {
             counts[key] = counts[key].count(mask, one);
             any = K::Lanes::<S>::either(any, mask);
         }
-        // Stored as a whole register; the next one begins where the missed items end.
+        // The register is stored whole; the next register begins where the missed items end.
         end += items.compress(any, &mut missed[end..]);
     }
     for (hits, count) in hot.hits.iter_mut().zip(counts) {
@@ -215,7 +217,7 @@ impl<S: Simd, K: Key> Weights<S, K> for Wide<S> {
     }
 }
 
-/// Items of a block, with weights that are small enough for `W`.
+/// Sifts the items of a block whose weights are small enough for `W`.
 #[inline(always)]
 fn sift_weighted<S: Simd, K: Key, W: Weights<S, K>, const N: usize>(
     simd: S,
@@ -251,7 +253,7 @@ fn sift_weighted<S: Simd, K: Key, W: Weights<S, K>, const N: usize>(
     end + scalar::sift_weighted(hot, rest, weights_rest, missed, missed_weights)
 }
 
-/// Prefetches what comes after the content of a register.
+/// Prefetches the items that follow the content of a register.
 #[inline(always)]
 fn fetch_ahead<L: Lanes>(keys: &[L::Key]) {
     // Shorter registers would ask several times for each cache line, which costs up to 15 %.

@@ -19,8 +19,8 @@ use crate::simd::{Base, RunOn, WEIGHT_END, WEIGHTS_MAX, bits_of, dispatch};
 ///
 /// # Cost
 ///
-/// Reads each weight once, two operations a register; a scalar loop for 1,024 weights with one of
-/// 2^54 or more.
+/// Reads each weight once, with two operations for each register; 1,024 weights of which one is
+/// 2^54 or more take a scalar loop.
 ///
 /// # Panics
 ///
@@ -32,7 +32,7 @@ pub fn sum_of_weights(isa: Isa, weights: &[u64]) -> u64 {
 
 struct Sum<'a>(&'a [u64]);
 
-/// One loop for all levels, which compiles to the vectors of each.
+/// All levels share this loop, which compiles to the vector instructions of each level.
 impl<L> RunOn<L, u64> for Sum<'_> {
     #[inline(always)]
     fn run_on(self, _: L) -> u64 {

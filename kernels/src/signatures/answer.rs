@@ -3,14 +3,14 @@
 use super::call::Match;
 use super::tile::Tile;
 
-/// The matches of tiles, and the tiles that are left. Its room is reused.
+/// The matches of tiles, and the unfinished tiles. The room is used again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
     /// The pairs that have their required overlap.
     pub matches: Vec<Match>,
-    /// The rest of the tiles, because there was no room for more matches.
+    /// The parts of tiles that are not done, because there was no room for more matches.
     pub unfinished: Vec<Tile>,
-    /// Pairs that the signatures have let through, of the tiles that are done.
+    /// Pairs of the finished tiles that the signatures have let through.
     pub survivors: u64,
 }
 

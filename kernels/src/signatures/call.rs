@@ -21,26 +21,27 @@ pub struct Match {
 ///
 /// # Shapes
 ///
-/// `runs`: of these sets; tiles: see [`Tile`], their sets below the number of sets and their rows
-/// within `required`, for all runs of their candidates.
+/// `runs`: the runs of these sets; tiles: see [`Tile`]; the sets of tiles are below the number of
+/// sets, and their rows are within `required`, for all runs of their candidates.
 #[derive(Clone, Copy, Debug)]
 pub struct Tiles<'a> {
     /// The sets.
     pub sets: Sets<'a>,
-    /// The run of each.
+    /// The run of each set.
     pub runs: &'a Runs,
     /// The pairs to be joined.
     pub tiles: &'a [Tile],
-    /// Rows of required overlaps, by run. No pair reaches one that exceeds the size of a set.
+    /// Rows of required overlaps, by run. No pair reaches an overlap that exceeds the size of a
+    /// set.
     pub required: &'a [u32],
 }
 
 impl Tiles<'_> {
-    /// Checks the shapes that the type documents, and that there are signatures of these sets.
+    /// Checks the shapes that the type documents, and that the signatures are of these sets.
     ///
     /// # Panics
     ///
-    /// If one is another.
+    /// If a shape is not as documented.
     pub(super) fn check(self, signatures: &Signatures) {
         let (sets, runs, signed) = (self.sets.len(), self.runs.of_sets().len(), signatures.sets());
         assert!(sets == signed, "{sets} sets need as many signatures, not {signed}");

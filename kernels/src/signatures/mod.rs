@@ -1,8 +1,8 @@
-//! All pairs of sets, tile by tile: signatures drop most of them, and the overlap of the others
-//! is found.
+//! All pairs of sets, tile by tile: signatures drop most pairs, and the overlap of the remaining
+//! pairs is found.
 //!
-//! Where lists of postings are long and sets short, comparing the signatures of *all* pairs whose
-//! sizes fit costs less than going through the lists: nothing is looked up, and only the number
+//! Where lists of postings are long and sets short, a comparison of the signatures of *all* pairs
+//! whose sizes fit costs less than a pass over the lists: no look-up is needed, and only the number
 //! of survivors depends on the data. A tile is a block of probes of one size and a range of
 //! candidates:
 //!
@@ -16,24 +16,23 @@
 //!
 //! Bit `h` of a set's signature is the parity of its tokens that are hashed to `h`, so two
 //! signatures differ in at most as many bits as tokens are in one of the sets only: the sum of
-//! the sizes less twice the overlap. A pair survives if they differ in no more bits than a pair
-//! may that has the required overlap.
+//! the sizes less twice the overlap. A pair survives if its signatures differ in no more bits than
+//! the signatures of a pair with the required overlap may.
 //!
 //! **Bounded answers.** The room for matches is fixed. A strip that finds no more room becomes a
 //! tile of its own that begins at the match which did not fit ([`Tile::resume`]), and the caller
-//! asks again with the unfinished tiles: exact with room for one match, and no estimate anywhere.
-//! The order of matches is unspecified.
+//! asks again with the unfinished tiles: the answer is exact even with room for one match, and no
+//! call needs an estimate. The order of matches is unspecified.
 //!
 //! Source: ours; parity signatures after the bitmap filter of Sandes, Teodoro, Melo, *Bitmap
-//! Filter: Speeding up Exact Set Similarity Joins with Bitwise Operations*, Information Systems
-//! 88,
-//! 2020. The list of unfinished tiles takes the place of an estimate of the number of results.
+//! Filter: Speeding up Exact Set Similarity Joins with Bitwise Operations*, Information Systems 88,
+//! 2020. The list of unfinished tiles replaces an estimate of the number of results.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `tile`, `runs`, `signed`, `call` | the arguments of a call, and their checks |
-//! | `answer` | its answers |
-//! | `test_tile` | the test of a tile: the reference, and the one by strips |
+//! | `answer` | the answers of a call |
+//! | `test_tile` | the test of a tile: the reference, and the test by strips |
 //! | `survivors` | pairs on their way to [`overlap`](crate::overlap) |
 //! | `levels` | the test of eight lanes of a strip, as a trait; `avx2`, `avx512` |
 
@@ -67,7 +66,7 @@ pub const fn words_for_mean_size(tokens: usize) -> usize {
     if words > 8 { 8 } else { words }
 }
 
-/// Finds the matches of tiles, at most `matches_max`; the tiles that are left are unfinished.
+/// Finds the matches of tiles, at most `matches_max`; the remaining tiles are unfinished.
 ///
 /// In pseudo-code: `for tile { for candidate { for probe > candidate { if distance(signatures) <=
 /// |probe| + |candidate| - 2 required && overlap >= required { matches.push() } } } }`.
@@ -97,8 +96,8 @@ pub const fn words_for_mean_size(tokens: usize) -> usize {
 ///
 /// # Cost
 ///
-/// For each eight pairs of a tile a load, an exclusive or and a population count of each word of
-/// the signature, with AVX-512; for each survivor as
+/// With AVX-512, eight pairs of a tile cost a load, an exclusive or and a population count for each
+/// word of the signature; a survivor costs as much as in
 /// [`overlap::verify`](crate::overlap::verify).
 ///
 /// # Panics
@@ -167,7 +166,7 @@ pub fn count(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> Counted {
 }
 
 /// Finds the survivors of tiles, without their overlaps, and stops after a strip when there are
-/// about four thousand; the tiles that are left are unfinished.
+/// about four thousand survivors; the remaining tiles are unfinished.
 ///
 /// # Shapes
 ///

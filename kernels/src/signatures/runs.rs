@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::tile::{PROBES_MAX, Tile};
 use crate::sets::Sets;
 
-/// The run of each set: sets of one size that follow each other, numbered. Sets of one size may
-/// be several runs. Clones share them.
+/// The number of the run of each set; a run is sets of one size that follow each other. Sets of the
+/// same size may be several runs. Clones share the numbers.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Runs that end at `ends`, the last one with the last set.
+    /// Runs that end at `ends`; the last run ends with the last set.
     ///
     /// # Panics
     ///
@@ -52,12 +52,12 @@ impl Runs {
         &self.of_sets
     }
 
-    /// Checks that tiles are of sets with these runs, and that all their required overlaps are
-    /// there.
+    /// Checks that tiles are of sets with these runs, and that all required overlaps of the tiles
+    /// exist.
     ///
     /// # Panics
     ///
-    /// If one of them is not.
+    /// If a tile is of other sets, or an overlap is missing.
     pub(crate) fn check(&self, tiles: &[Tile], required: &[u32]) {
         let of_sets = &self.of_sets;
         let sets = of_sets.len();

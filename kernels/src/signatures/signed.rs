@@ -7,8 +7,8 @@ use crate::sets::{Sets, sign_sets};
 /// The widths of signatures, in words of 64 bits.
 pub const WORDS: [usize; 4] = [1, 2, 4, 8];
 
-/// The signatures of sets, laid out in strips: `[set / 32][word][set % 32]`, the last strip
-/// filled up with zeros. A word of the 32 candidates of a strip is 32 neighbouring lanes.
+/// The signatures of sets, laid out in strips: `[set / 32][word][set % 32]`, with zeros at the end
+/// of the last strip. A word of the 32 candidates of a strip is 32 neighbouring lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signatures {
     words: usize,
@@ -21,7 +21,7 @@ impl Signatures {
     ///
     /// # Cost
     ///
-    /// As [`sign_sets`]; 8 B a word and set.
+    /// As [`sign_sets`]; each word of each set takes 8 B.
     ///
     /// # Panics
     ///

@@ -22,7 +22,7 @@ impl Survivors {
         self.candidates.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no survivor.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.candidates.is_empty()
@@ -57,7 +57,7 @@ impl Survivors {
         Pairs { probes: sets, candidates: sets, chunk: self.chunk() }
     }
 
-    /// Finds their overlaps.
+    /// Finds the overlaps of all survivors.
     pub(super) fn verify(&mut self, isa: Isa, sets: Sets<'_>) {
         let mut overlaps = std::mem::take(&mut self.overlaps);
         overlaps.resize(self.len(), 0);

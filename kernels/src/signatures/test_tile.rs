@@ -7,7 +7,7 @@ use super::survivors::Survivors;
 use super::tile::{STRIP, Tile};
 use crate::simd::{RunOn, Scalar};
 
-/// Survivors of a tile, after which their overlaps are found.
+/// Number of survivors of a tile after which their overlaps are found.
 pub(super) const SURVIVORS_MAX: usize = 1 << 12;
 
 /// Sets of a strip.
@@ -30,7 +30,7 @@ impl RunOn<Scalar, u32> for TestTile<'_> {
 }
 
 impl<L: DistanceTest> RunOn<L, u32> for TestTile<'_> {
-    /// The number of words is a constant of each loop, so that a signature is registers.
+    /// The number of words is a constant of each loop, so that registers hold a signature.
     #[inline(always)]
     fn run_on(self, level: L) -> u32 {
         match self.signatures.words() {
@@ -57,9 +57,9 @@ impl<L: DistanceTest> RunOn<L, u32> for TestTile<'_> {
 /// The bounds of a strip.
 struct Strip {
     number: u32,
-    /// By lane: the required overlap.
+    /// The required overlap of each lane.
     required: [u32; LANES],
-    /// By lane: signatures that differ in fewer bits pass; 0 where no pair can.
+    /// For each lane: signatures that differ in fewer bits pass; 0 where no pair can pass.
     bounds: [u64; LANES],
 }
 
@@ -70,7 +70,7 @@ impl TestTile<'_> {
         let Tile { candidate_begin, candidate_end, .. } = self.tile;
         for number in candidate_begin / STRIP..candidate_end.div_ceil(STRIP) {
             let strip = self.strip(number);
-            // No size of the strip can be similar to that of the probes.
+            // Without a bound, no size of the strip can be similar to the size of the probes.
             if strip.bounds != [0; LANES] {
                 test(&mut self, &strip);
             }
@@ -94,7 +94,7 @@ impl TestTile<'_> {
             if !(tile.candidate_begin..tile.candidate_end).contains(&candidate) {
                 continue;
             }
-            // All probes have one size, so the bound of a lane is the same for each of them.
+            // All probes have one size, so the bound of a lane is the same for each probe.
             let needed = tiles.required(tile, candidate);
             let candidate = size(candidate);
             if needed <= probe.min(candidate) {
@@ -106,7 +106,7 @@ impl TestTile<'_> {
         Strip { number, required, bounds }
     }
 
-    /// Adds a pair whose signatures pass, if the tile still has it.
+    /// Adds a pair whose signatures pass, unless the pair is done already.
     #[inline(always)]
     fn survives(&mut self, strip: &Strip, probe: u32, lane: usize) {
         let candidate = strip.number * STRIP + u32::try_from(lane).expect("below 32");
@@ -132,7 +132,7 @@ impl TestTile<'_> {
         }
     }
 
-    /// All lanes of the strip against each probe.
+    /// Tests all lanes of the strip against each probe.
     #[inline(always)]
     fn by_groups<L: DistanceTest, const WORDS: usize>(&mut self, level: L, strip: &Strip) {
         let signatures = self.signatures;
@@ -143,7 +143,7 @@ impl TestTile<'_> {
             let own = &strips[probe as usize / LANES];
             let signature: [u64; WORDS] =
                 std::array::from_fn(|word| own[word][probe as usize % LANES]);
-            // 32 lanes are tested before the first branch on an answer.
+            // All 32 lanes are tested before the first branch on an answer.
             let mut passed = 0;
             for group in (0..LANES).step_by(GROUP) {
                 let of_word = |word: usize| -> &[u64; GROUP] {

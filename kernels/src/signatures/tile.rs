@@ -6,10 +6,10 @@ pub const STRIP: u32 = 32;
 /// The maximum number of probes of a tile.
 pub const PROBES_MAX: u32 = 128;
 
-/// Probes of one size, and candidates that each of them is compared with.
+/// Probes of one size, and the candidates with which each probe is compared.
 ///
-/// The candidate of a pair has a smaller number than the probe; where the ranges overlap, that is
-/// the triangle below the diagonal.
+/// The candidate of a pair has a smaller number than the probe; where the ranges overlap, the pairs
+/// are the triangle below the diagonal.
 ///
 /// # Examples
 ///
@@ -24,17 +24,17 @@ pub const PROBES_MAX: u32 = 128;
 pub struct Tile {
     /// The first probe.
     pub probe_begin: u32,
-    /// The end of the probes; all are of one run, and at most [`PROBES_MAX`].
+    /// The end of the probes; there are at most [`PROBES_MAX`] probes, all of one run.
     pub probe_end: u32,
     /// The first candidate.
     pub candidate_begin: u32,
     /// The end of the candidates.
     pub candidate_end: u32,
-    /// The first candidate of the first probe; the ones before it are done. Equal to
-    /// `candidate_begin` if nothing is done.
+    /// The first candidate of the first probe; earlier candidates are done. Equal to
+    /// `candidate_begin` if no candidate is done.
     pub resume: u32,
     /// The row of required overlaps with these probes: a candidate of run `r` requires
-    /// `required[row + r]`, the sum taken modulo 2^32, so that a row may begin with any run.
+    /// `required[row + r]`. The sum is taken modulo 2^32, so that a row may begin with any run.
     pub row: u32,
 }
 
@@ -45,15 +45,16 @@ impl Tile {
         (begin.max(self.candidate_begin), begin.saturating_add(STRIP).min(self.candidate_end))
     }
 
-    /// The rest of the tile when the strips before `candidate` are done.
+    /// The part of the tile that remains when the strips before `candidate` are done.
     pub(super) fn after(self, candidate: u32) -> Self {
         let candidate_begin = candidate.min(self.candidate_end);
         let resume = self.resume.max(candidate_begin);
         Self { candidate_begin, resume, ..self }
     }
 
-    /// The rest of the tile when all strips before that of `candidate` are done, and of that one
-    /// all pairs before this probe and candidate: the rest of the strip, and the strips after it.
+    /// The part of the tile that remains when all strips before the strip of `candidate` are done,
+    /// and all pairs of that strip before this probe and candidate: the remaining pairs of the
+    /// strip, and the later strips.
     pub(super) fn rest_from(self, probe: u32, candidate: u32) -> impl Iterator<Item = Self> {
         let (begin, end) = self.strip_of(candidate);
         let strip = Self {
@@ -67,7 +68,7 @@ impl Tile {
         [strip, rest].into_iter().filter(|tile| tile.candidate_begin < tile.candidate_end)
     }
 
-    /// The number of strips of candidates that it touches.
+    /// The number of strips of candidates that the tile touches.
     #[must_use]
     pub fn strips(self) -> u32 {
         if self.candidate_begin >= self.candidate_end {
@@ -76,7 +77,8 @@ impl Tile {
         self.candidate_end.div_ceil(STRIP) - self.candidate_begin / STRIP
     }
 
-    /// The number of its pairs; where the ranges overlap, with the pairs above the diagonal.
+    /// The number of pairs of the tile; where the ranges overlap, the pairs above the diagonal
+    /// count too.
     #[must_use]
     pub fn pairs(self) -> u64 {
         let probes = u64::from(self.probe_end.saturating_sub(self.probe_begin));

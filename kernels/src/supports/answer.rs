@@ -32,8 +32,8 @@ pub struct FoundPairs {
 }
 
 impl FoundPairs {
-    /// Room for pairs with a support of at least `least`. A call ends after the row with which
-    /// there are `enough` pairs; memory is allocated as pairs are found.
+    /// Room for pairs with a support of at least `least`. A call ends after the row that brings the
+    /// number of pairs to `enough`; memory is allocated as pairs are found.
     ///
     /// # Panics
     ///
@@ -62,7 +62,7 @@ impl FoundPairs {
         self.pairs.len() >= self.enough
     }
 
-    /// Removes all pairs; the next ones have a support of at least `least`.
+    /// Removes all pairs; the next pairs have a support of at least `least`.
     ///
     /// # Panics
     ///

@@ -35,7 +35,7 @@ impl Marks {
         self.len
     }
 
-    /// Marks the transactions `list` in place of the marks before.
+    /// Marks the transactions `list`, and removes all earlier marks.
     ///
     /// # Cost
     ///
@@ -56,7 +56,7 @@ impl Marks {
     ///
     /// # Panics
     ///
-    /// If it is not below [`len`](Self::len), rounded up to a multiple of 64.
+    /// If the transaction is not below [`len`](Self::len), rounded up to a multiple of 64.
     #[inline]
     #[must_use]
     pub fn has(&self, transaction: u32) -> bool {
@@ -77,7 +77,7 @@ impl Marks {
         common.resize(begin + list.len(), 0);
         let (room, mut end) = (&mut common[begin..], 0);
         for &transaction in list {
-            // Written in any case, and kept if it is marked.
+            // The transaction is always written, and kept if it is marked.
             room[end] = transaction;
             end += usize::from(self.has(transaction));
         }

@@ -1,8 +1,8 @@
 //! The supports of item pairs: the number of transactions that hold both items.
 //!
-//! Data lies vertically: an item has the ascending list of the transactions that hold it, its
-//! *tid list*. Items are numbered; of a pair, the item with the higher number is the *row* and
-//! the other one the *column*:
+//! Data lies vertically: an item has the ascending list of the transactions that hold it, its *tid
+//! list*. Items are numbered; in a pair, the item with the higher number is the *row* and the item
+//! with the lower number the *column*:
 //!
 //! ```text
 //!            columns 0..512        512..1024
@@ -19,7 +19,8 @@
 //! | layout | data | cost of a pair |
 //! |---|---|---|
 //! | [`SlicedColumns`] | transactions as rows of bits of 512 columns | 1 / 512 of adding a row for each transaction of the higher item |
-//! | [`BitmapColumns`] | a bit a transaction for each item | `transactions / 8` bytes of two bitmaps |
+//! | [`BitmapColumns`] | for each item a bit for each transaction | `transactions / 8` bytes of two
+//! bitmaps |
 //! | [`ListColumns`] | tid lists | both lists |
 //! | [`SparseRows`] | transactions as lists, counters of a row | two additions for each common transaction |
 //! | [`TriangleRows`] | transactions as lists, counters of all pairs | an addition for each common transaction |
@@ -28,11 +29,11 @@
 //! ([`Rows::pairs`], [`Marks`]). Then the columns are before the first item, and answers are
 //! triples. Batmaps have [triples](crate::batmap::triple_support) of their own.
 //!
-//! If items are numbered by descending support, the blocks of columns go from dense to sparse,
-//! and each can have another layout.
+//! If items are numbered by descending support, the blocks of columns go from dense to sparse, and
+//! each block can have another layout.
 //!
-//! Source: ours (sliced columns); the others are the layouts that Amossen, Pagh, *A New Data
-//! Layout For Set Intersection on GPUs*, IPDPS 2011, §I, compares itself with or builds on.
+//! Source: sliced columns are ours; Amossen, Pagh, *A New Data Layout For Set Intersection on
+//! GPUs*, IPDPS 2011, §I, names all further layouts for comparison or as a basis.
 //!
 //! | file | contents |
 //! |---|---|

@@ -2,12 +2,12 @@
 
 use crate::sets::Sets;
 
-/// A row: one item, or two of which the columns before the first are counted.
+/// A row: one item, or a pair of items; columns before the first item are counted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
     /// [`Pair::right`](super::Pair::right) of its answers.
     pub(super) number: u32,
-    /// Ascending; equal for one item.
+    /// The items, ascending; both are equal for a row of one item.
     pub(super) items: [u32; 2],
     /// The transactions that hold the items.
     pub(super) list: &'a [u32],
@@ -22,7 +22,7 @@ pub struct RowPair {
     pub items: [u32; 2],
 }
 
-/// The rows of a question: items, for which pairs are found, or pairs, for which triples are.
+/// The rows of a question: items, for which pairs are found, or pairs, for which triples are found.
 ///
 /// # Examples
 ///
@@ -104,13 +104,13 @@ impl<'a> From<Sets<'a>> for Rows<'a> {
 }
 
 impl Row<'_> {
-    /// Number of the columns from `first` on that are counted, at most `len`.
+    /// Number of columns from `first` on that are counted, at most `len`.
     #[inline(always)]
     pub(super) fn before(&self, first: u32, len: usize) -> usize {
         len.min(self.items[0].saturating_sub(first) as usize)
     }
 
-    /// Whether it is a single item.
+    /// Whether the row is a single item.
     #[inline(always)]
     pub(super) fn is_item(&self) -> bool {
         self.items[0] == self.items[1]

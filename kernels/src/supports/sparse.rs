@@ -1,5 +1,5 @@
-//! Sparse counting: for each row, the items before it in its transactions are counted one by one.
-//! This is the product of a sparse matrix with its transpose, row by row.
+//! Sparse counting: for each row, the earlier items of its transactions are counted one by one. The
+//! counts are the product of a sparse matrix with its transpose, row by row.
 //!
 //! Source: Gustavson, *Two Fast Algorithms for Sparse Matrices: Multiplication and Permuted
 //! Transposition*, ACM TOMS 4(3), 1978. Departures: only the half below the diagonal, and the
@@ -14,8 +14,8 @@ use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Base, RunOn, dispatch};
 
-/// Counters are read one after the other if there are at most `SCAN` of them for each count;
-/// otherwise only those of counted items are.
+/// All counters are read in their order if there are at most `SCAN` counters for each count;
+/// otherwise only the counters of counted items are read.
 const SCAN: usize = 8;
 
 /// Counters that are compared with the least count at once.
@@ -40,9 +40,9 @@ pub(super) const GROUP: usize = 64;
 #[derive(Clone, Debug)]
 pub struct SparseRows {
     transactions: Transactions,
-    /// Per column; zero between rows.
+    /// A counter for each column; zero between rows.
     counts: Vec<u32>,
-    /// The columns of the row that is counted, one range a transaction.
+    /// The columns of the counted row, a range for each transaction.
     visited: Vec<Range<usize>>,
 }
 
@@ -75,7 +75,7 @@ impl SparseRows {
     ///
     /// # Cost
     ///
-    /// Two additions or so for each pair of items of each transaction.
+    /// About two additions for each pair of items of each transaction.
     ///
     /// # Panics
     ///
@@ -97,8 +97,8 @@ impl SparseRows {
             let Some(head) = self.transactions.head(row.number, row.items) else { continue };
             self.transactions.seek(lists.items(), row.items[0]);
             let counted = self.count_row(&row);
-            // Reading all counters is one pass of vectors; going back to those of counted items is
-            // a load for each count.
+            // Vector instructions read all counters in one pass; a visit of the counters of counted
+            // items is a load for each count.
             if counted * SCAN >= head.before as usize {
                 let Self { transactions, counts, .. } = self;
                 dispatch::<Base, _>(isa, ScanRow { transactions, counts, head, found });
@@ -116,7 +116,7 @@ impl SparseRows {
         let step = u32::from(row.is_item());
         for &transaction in row.list {
             let columns = self.transactions.columns(transaction, step);
-            // The items of a transaction are distinct, so no addition waits for the one before.
+            // The items of a transaction are distinct, so no addition waits for an earlier one.
             for &column in &self.transactions.items()[columns.clone()] {
                 self.counts[column as usize] += 1;
             }
@@ -133,7 +133,8 @@ impl SparseRows {
         for columns in &self.visited {
             for &column in &self.transactions.items()[columns.clone()] {
                 let count = std::mem::take(&mut self.counts[column as usize]);
-                // A column of several transactions is zero from the second time on.
+                // A column of several transactions is offered once: its counter is zero from the
+                // second visit on.
                 if count >= least {
                     self.transactions.offer(column, head, count, found);
                 }
@@ -150,7 +151,7 @@ pub(super) struct ScanRow<'a> {
     pub(super) found: &'a mut FoundPairs,
 }
 
-/// The same loop for all levels; the compiler makes vectors of it.
+/// The same loop for all levels; the compiler vectorizes it.
 impl<L> RunOn<L> for ScanRow<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {

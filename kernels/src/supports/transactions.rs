@@ -1,14 +1,14 @@
-//! Transactions as lists of items, made of the tid lists of items.
+//! Transactions as lists of items, built from the tid lists of items.
 
 use std::ops::Range;
 
 use super::answer::{FoundPairs, Pair};
 use crate::sets::Sets;
 
-/// Most transactions that are set aside: a bit of a mask each.
+/// Maximum number of transactions that are set aside: each is a bit of a mask.
 const ASIDE_MAX: usize = 64;
 
-/// Fewest items of a transaction that is set aside. It has half a million pairs.
+/// Minimum items of a transaction that is set aside: such a transaction has half a million pairs.
 const ASIDE_ITEMS: u32 = 1024;
 
 /// The items of each transaction, ascending, with a cursor that follows the rows.
@@ -18,22 +18,22 @@ const ASIDE_ITEMS: u32 = 1024;
 ///                   begin   next      end     the columns of row 31 are 12 and 30
 /// ```
 ///
-/// **Aside.** A transaction of `k` items has `k * (k - 1) / 2` pairs, and most of them may be in
-/// no other one. With a least support of `s`, up to `s - 1` transactions can be set aside: a
-/// frequent pair is also in one that is not. Each item has a mask of the transactions aside that
-/// hold it; the common bits of two masks complete a support. So the largest baskets cost no more
-/// than their items.
+/// **Aside.** A transaction of `k` items has `k * (k - 1) / 2` pairs, and most of these pairs may
+/// be in no other transaction. With a least support of `s`, up to `s - 1` transactions can be set
+/// aside: a frequent pair is also in a transaction that is not aside. Each item has a mask of the
+/// transactions aside that hold it; the common bits of two masks complete a support. So the largest
+/// baskets cost no more than their items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Transactions {
-    /// The items. In transactions they are relative to the first.
+    /// The items of the range. Transactions store items relative to the first.
     range: Range<u32>,
-    /// Least support of the pairs that are complete.
+    /// Least support of a pair whose count is complete.
     least: u32,
     items: Vec<u32>,
     places: Vec<Place>,
     /// The next row: the cursors are after all items before it.
     row: u32,
-    /// Per item: the transactions aside that hold it. Empty if none is aside.
+    /// For each item the transactions aside that hold it. Empty if no transaction is aside.
     masks: Vec<u64>,
     aside: u32,
 }
@@ -44,11 +44,11 @@ pub(super) struct Head {
     number: u32,
     /// Number of columns before it.
     pub(super) before: u32,
-    /// The transactions aside that hold its items.
+    /// The transactions aside that hold the items of the row.
     mask: u64,
 }
 
-/// Positions of a transaction. One that is aside has no items.
+/// Positions of a transaction. A transaction that is aside has no items.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     begin: u32,
@@ -65,8 +65,8 @@ impl Place {
 }
 
 impl Transactions {
-    /// The transactions, below `transactions`, of the items `items` of `lists`. The largest ones
-    /// are set aside as far as pairs with the support `least` stay complete.
+    /// The transactions, below `transactions`, of the items `items` of `lists`. The largest
+    /// transactions are set aside as far as pairs with the support `least` stay complete.
     pub(super) fn new(lists: Sets<'_>, transactions: u32, items: Range<u32>, least: u32) -> Self {
         let mut sizes = vec![0; transactions as usize];
         let tokens = [items.start, items.end].map(|item| lists.offsets()[item as usize] as usize);
@@ -121,7 +121,7 @@ impl Transactions {
 
     /// # Panics
     ///
-    /// If `found` asks for another least support than at first.
+    /// If `found` has another least support than the transactions were made for.
     pub(super) fn check(&self, found: &FoundPairs) {
         assert!(found.least() == self.least, "another least support than at first");
     }
@@ -152,7 +152,7 @@ impl Transactions {
         self.row = row;
     }
 
-    /// The items before the next row in one of its transactions, as a range of
+    /// The items before the next row in a transaction of the row, as a range of
     /// [`items`](Self::items). Moves the cursor after `step` items, 0 or 1.
     #[inline(always)]
     pub(super) fn columns(&mut self, transaction: u32, step: u32) -> Range<usize> {
@@ -182,7 +182,7 @@ impl Transactions {
         }
     }
 
-    /// Ends the rows before `row`, all transactions of which have been visited.
+    /// Ends the rows before `row`: all their transactions have been visited.
     #[inline(always)]
     pub(super) fn end_rows(&mut self, row: u32) {
         self.row = row;
@@ -194,13 +194,14 @@ impl Transactions {
         &self.items
     }
 
-    /// Least count of a frequent pair in the transactions that are not aside: at least 1.
+    /// Least count of a frequent pair in the transactions that are not aside; at least 1.
     #[inline(always)]
     pub(super) fn least_count(&self, least: u32) -> u32 {
         least - self.aside
     }
 
-    /// Offers `column` with a row; `count` transactions hold both that are not aside.
+    /// Offers `column` with a row; `count` is the number of transactions that hold both and are not
+    /// aside.
     #[inline(always)]
     pub(super) fn offer(&self, column: u32, head: Head, count: u32, found: &mut FoundPairs) {
         let aside = match &self.masks[..] {

@@ -32,7 +32,7 @@ impl ClassifyBlock for Avx2 {
             // as in `avx2!`.
             let bytes = unsafe { _mm256_loadu_si256(std::ptr::from_ref(half).cast()) };
             let small = avx2!(self, _mm256_set1_epi8(0x20));
-            // This bit makes capitals small, and nothing else a small letter.
+            // This bit turns capitals into small letters, and no other byte into a small letter.
             let letters = among(self, avx2!(self, _mm256_or_si256(bytes, small)), b'a', 26);
             let lowered = avx2!(self, _mm256_or_si256(bytes, _mm256_and_si256(letters, small)));
             // SAFETY: the array is 32 writable bytes, and the store needs no alignment; features
@@ -49,7 +49,7 @@ impl ClassifyBlock for Avx2 {
             kinds.ideographs |= bits(self, among(self, bytes, IDEOGRAPH, IDEOGRAPHS)) << at;
             below_5000 |= bits(self, is(self, bytes, IDEOGRAPH)) << at;
             hexagrams |= bits(self, is(self, bytes, HEXAGRAM)) << at;
-            // The bit after the highest one, in its place.
+            // The sum moves the second-highest bit of each byte to the highest place.
             kinds.leads |= bits(self, avx2!(self, _mm256_add_epi8(bytes, bytes))) << at;
         }
         kinds.leads &= kinds.wide;
@@ -101,7 +101,7 @@ impl ConvertIntegers for Avx2 {
         let moved = avx2!(self, {
             _mm256_sllv_epi64(words, _mm256_sub_epi64(_mm256_set1_epi64x(64), bits))
         });
-        // A digit is the low half of its byte, and so is nothing.
+        // A digit is the low half of its byte, and so is an empty byte, which is zero.
         let ones = avx2!(self, _mm256_and_si256(moved, _mm256_set1_epi8(0xf)));
         let pairs = avx2!(self, _mm256_maddubs_epi16(ones, _mm256_set1_epi16(1 << 8 | 10)));
         let fours = avx2!(self, _mm256_madd_epi16(pairs, _mm256_set1_epi32(1 << 16 | 100)));
@@ -135,7 +135,7 @@ fn either(simd: Avx2, left: __m256i, right: __m256i) -> __m256i {
     avx2!(simd, _mm256_or_si256(left, right))
 }
 
-/// The bytes among the `count` ones from `first` on.
+/// The bytes that are among the `count` values from `first` on.
 #[inline(always)]
 fn among(simd: Avx2, bytes: __m256i, first: u8, count: u8) -> __m256i {
     let last = avx2!(simd, _mm256_set1_epi8((count - 1).cast_signed()));

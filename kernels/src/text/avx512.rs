@@ -70,7 +70,7 @@ impl<E: Copy> MatchBlock for Avx512<E> {
         for bits in bits.to_le_bytes().as_chunks().0 {
             let bits: __mmask16 = u16::from_le_bytes(*bits);
             let compressed = avx512!(self, _mm512_maskz_compress_epi32(bits, all));
-            // There are no more places than bits before these ones.
+            // The places so far are at most as many as the earlier bits.
             let to: &mut [u32; LANES] = places[found..].first_chunk_mut().expect("a register");
             // SAFETY: the array is 64 writable bytes, and the store needs no alignment; features
             // as in `avx512!`.
@@ -107,7 +107,7 @@ fn is<E>(simd: Avx512<E>, bytes: __m512i, byte: u8) -> u64 {
     avx512!(simd, _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed())))
 }
 
-/// The bytes among the `count` ones from `first` on.
+/// The bytes that are among the `count` values from `first` on.
 #[inline(always)]
 fn among<E>(simd: Avx512<E>, bytes: __m512i, first: u8, count: u8) -> u64 {
     let above = avx512!(simd, _mm512_sub_epi8(bytes, _mm512_set1_epi8(first.cast_signed())));

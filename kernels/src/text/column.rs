@@ -21,8 +21,9 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 ///
 /// # Cost
 ///
-/// A pass over the offsets, and one over the bytes that checks their encoding, both with vectors;
-/// and, if not all is ASCII, a look at a byte for each text. Copies nothing.
+/// A pass over the offsets, and a pass over the bytes that checks their encoding, both with vector
+/// instructions; if not all bytes are ASCII, also a look at a byte for each text. The call copies
+/// nothing.
 ///
 /// # Panics
 ///
@@ -49,7 +50,7 @@ pub fn text_column(bytes: Vec<u8>, offsets: Vec<i32>) -> StringArray {
     unsafe { StringArray::new_unchecked(offsets, bytes.into(), None) }
 }
 
-/// Whether a character goes on at this offset, which is not past the end.
+/// Whether a character continues at this offset, which is not past the end.
 #[inline(always)]
 fn is_within(bytes: &[u8], offset: i32) -> bool {
     let byte = bytes.get(offset.cast_unsigned() as usize).copied().unwrap_or_default();

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Masks of 64 bytes give the places of the integers of a piece of the text. Then the integers are
-//! converted, four at a time: no place depends on the value of the integer before it, and no branch
-//! on the number of its digits. Up to eight digits are a word:
+//! converted, four at a time: no place depends on the value of an earlier integer, and no branch
+//! depends on the number of digits. Up to eight digits are a word:
 //!
 //! ```text
 //! bytes of an integer  '1' '9' '7' '0'     one load, moved so that zeros stand in front
@@ -30,26 +30,28 @@ use crate::simd::{Base, RunOn, dispatch};
 
 /// Blocks of a piece, whose places stay in the first-level cache.
 const PIECE_BLOCKS: usize = 32;
-/// Maximum number of lines that end in a piece: one per byte, and a block more as room to write.
+/// Maximum number of lines that end in a piece: a line for each byte, and one more block as room to
+/// write.
 const LINES: usize = PIECE_BLOCKS * TEXT_BLOCK + TEXT_BLOCK;
-/// Maximum number of integers of a piece: one per two bytes, one that began before it, and a block
-/// more as room to write.
+/// Maximum number of integers of a piece: an integer for each two bytes, an integer that began
+/// before the piece, and one more block as room to write.
 const BEGINS: usize = PIECE_BLOCKS * TEXT_BLOCK / 2 + 1 + TEXT_BLOCK;
 
 /// Integers that are converted at once.
 pub(super) const GROUP: usize = 4;
 /// Digits of a word.
 const WORD: u32 = 8;
-/// A word with this byte in each place is a multiple of it.
+/// A word with the same byte in each place is a multiple of this number.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Appends the integers of `lines` to `integers`, and, for each line, their number up to its end to
-/// `ends`.
+/// Appends the integers of `text` to `integers`, and, for each line, the number of integers up to
+/// its end to `ends`.
 ///
-/// Integers are decimal, between spaces and tabs. A line ends with `\n`, `\r\n`, or the text.
+/// Integers are decimal, between spaces and tabs. A line ends with `\n`, with `\r\n`, or at the end
+/// of the text.
 ///
-/// Returns false if the text has something else in it, a carriage return at its very end, or an
-/// integer above [`u32::MAX`]. Some of its integers and lines may have been appended then.
+/// Returns false if the text has any other byte, a carriage return at its very end, or an integer
+/// above [`u32::MAX`]. In that case part of its integers and lines may have been appended.
 ///
 /// # Examples
 ///
@@ -66,12 +68,13 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 ///
 /// # Cost
 ///
-/// One pass over the text and some 20 instructions an integer of up to eight digits. Allocates
-/// nothing but the room for the integers and ends.
+/// One pass over the text, and some 20 instructions for each integer of up to eight digits. The
+/// call allocates only room for the integers and ends.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, the text has 2^32 bytes or more, or `integers` would have 2^32.
+/// If `isa` is not available, the text has 2^32 bytes or more, or `integers` would have 2^32
+/// integers.
 #[must_use]
 pub fn integers_of(isa: Isa, text: &[u8], integers: &mut Vec<u32>, ends: &mut Vec<u32>) -> bool {
     let _ = place(text.len());
@@ -85,7 +88,7 @@ struct Integers<'a> {
     ends: &'a mut Vec<u32>,
 }
 
-/// The bytes of a block, a bit a byte.
+/// The kinds of the bytes of a block, with a bit for each byte.
 #[derive(Clone, Copy)]
 pub(super) struct LineKinds {
     pub(super) digits: u64,
@@ -141,10 +144,10 @@ impl<L: ConvertIntegers> RunOn<L, bool> for Integers<'_> {
 
 /// A part of the text.
 struct Piece {
-    /// Places where integers begin, and where they end. The last one may have no end yet.
+    /// Places where integers begin, and where they end. The last integer may have no end yet.
     begins: Found<BEGINS>,
     ends: Found<BEGINS>,
-    /// For each end of a line, the number of integers that end in the piece before it.
+    /// For each end of a line, the number of integers of the piece that end before it.
     lines: Found<LINES>,
     /// Whether the last byte is a digit, or a carriage return.
     is_digit: bool,
@@ -158,8 +161,8 @@ impl Piece {
         Self { begins, ends, lines, is_digit: false, is_return: false }
     }
 
-    /// Finds the integers of the next piece, which begins at `begin`. False if it has something
-    /// else.
+    /// Finds the integers of the next piece, which begins at `begin`. Returns false if the piece
+    /// has any other byte.
     #[inline(always)]
     fn find<L: ConvertIntegers>(&mut self, level: L, bytes: &[u8], begin: u32) -> bool {
         (self.ends.len, self.lines.len) = (0, 0);
@@ -178,8 +181,8 @@ impl Piece {
         others == 0
     }
 
-    /// Finds the integers of a block, of whose bytes those `within` belong to the text. The bytes
-    /// among them that have no place in a line of integers.
+    /// Finds the integers of a block; the bytes of the mask `within` belong to the text. Returns a
+    /// mask of the bytes of the text that have no place in a line of integers.
     #[inline(always)]
     fn add<L: ConvertIntegers>(&mut self, level: L, block: &Block, within: u64, begin: u32) -> u64 {
         let LineKinds { digits, newlines, returns, blanks } = level.line_kinds(block);
@@ -196,7 +199,7 @@ impl Piece {
         !(digits | newlines | returns | blanks) | (after_return & !newlines & within)
     }
 
-    /// Appends the integers that have ended. False if one is too large.
+    /// Appends the integers that have ended. Returns false if an integer is too large.
     #[inline(always)]
     fn convert<L: ConvertIntegers>(
         &mut self,
@@ -263,16 +266,16 @@ impl<const N: usize> Found<N> {
     }
 }
 
-/// Writes, for each bit of `newlines`, the number of `ends` up to it, more than `before`. Returns
+/// Writes, for each bit of `newlines`, `before` plus the number of `ends` up to that bit. Returns
 /// the number of newlines.
 #[inline(always)]
 fn count_at(newlines: u64, ends: u64, before: u32, counts: &mut [u32; TEXT_BLOCK]) -> usize {
     let found = newlines.count_ones() as usize;
     let mut rest = newlines;
-    // Lines have several integers: nearly all blocks need one round, which they have anyway.
+    // Lines have several integers, so nearly all blocks need one round, and every block takes one.
     for counts in counts.as_chunks_mut::<4>().0.iter_mut().take(found.div_ceil(4).max(1)) {
         for count in counts {
-            // The bits up to the lowest newline, itself included.
+            // The mask has the bits up to and including the lowest newline.
             *count = before + (ends & (rest ^ rest.wrapping_sub(1))).count_ones();
             rest &= rest.wrapping_sub(1);
         }
@@ -280,7 +283,7 @@ fn count_at(newlines: u64, ends: u64, before: u32, counts: &mut [u32; TEXT_BLOCK
     found
 }
 
-/// The bytes at `begins`, if the text goes on for as many.
+/// The eight bytes at each of `begins`; `None` if the text ends before.
 #[inline(always)]
 fn words(text: &[u8], begins: &[u32; GROUP]) -> Option<[u64; GROUP]> {
     let word = |begin: u32| -> Option<u64> {
@@ -290,7 +293,7 @@ fn words(text: &[u8], begins: &[u32; GROUP]) -> Option<[u64; GROUP]> {
     Some([word(a)?, word(b)?, word(c)?, word(d)?])
 }
 
-/// Converts integers of any number of digits. False if one is too large.
+/// Converts integers of any number of digits. Returns false if an integer is too large.
 #[cold]
 fn convert_each(text: &[u8], begins: &[u32], ends: &[u32], integers: &mut [u32]) -> bool {
     let value = |digits: &[u8]| {
@@ -304,11 +307,11 @@ fn convert_each(text: &[u8], begins: &[u32], ends: &[u32], integers: &mut [u32])
     })
 }
 
-/// The value of up to eight digits, the last of them in the highest byte. Bytes in front of them
-/// are 0.
+/// The value of up to eight digits; the last digit is in the highest byte. Bytes in front of the
+/// digits are 0.
 #[inline(always)]
 fn of_digits(digits: u64) -> u32 {
-    // A digit is the low half of its byte, and so is nothing.
+    // A digit is the low half of its byte, and so is an empty byte, which is zero.
     let ones = digits & (EACH * 0xf);
     let pairs = (ones.wrapping_mul((10 << 8) | 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul((100 << 16) | 1) >> 16) & 0x0000_ffff_0000_ffff;
@@ -346,7 +349,7 @@ mod tests {
     fn check(text: &[u8]) {
         let expected = naive(text);
         for isa in Isa::available() {
-            // Behind others, which stay.
+            // The integers are appended to others, which stay.
             let (mut integers, mut ends) = (vec![7, 8], vec![2]);
             let is_whole = integers_of(isa, text, &mut integers, &mut ends);
             assert_eq!(is_whole, expected.is_some(), "{isa}: {:?}", text.escape_ascii());

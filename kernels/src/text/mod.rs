@@ -1,5 +1,5 @@
-//! The bytes of a text by what they are, a bit a byte, its lower case, the places of a byte, lines
-//! of integers, columns of texts, and their keys.
+//! Kinds of the bytes of a text as masks with a bit for each byte, its lower case, places of a
+//! byte, lines of integers, columns of texts, and keys of texts.
 //!
 //! ```text
 //! text         D o n ' t   s t o p ,   p r é . s
@@ -48,12 +48,12 @@ pub struct ByteKinds {
     pub join_letters: u64,
     /// `.`, `'`, `,` and `;`, which join two digits (WB11).
     pub join_digits: u64,
-    /// All that is not ASCII.
+    /// All bytes that are not ASCII.
     pub wide: u64,
     /// The first bytes of characters that are not ASCII.
     pub leads: u64,
-    /// Those among them of ideographs from U+4000 to U+9FFF. Those below U+5000 are left out in the
-    /// last place, where the next byte is in another block.
+    /// The lead bytes of CJK ideographs, U+4000 to U+9FFF. At the last byte of a block the
+    /// continuation byte is unknown, so ideographs below U+5000 are not marked there.
     pub ideographs: u64,
 }
 
@@ -64,18 +64,20 @@ const IDEOGRAPHS: u8 = 6;
 /// Second byte of the hexagrams U+4DC0 to U+4DFF, which are no ideographs.
 const HEXAGRAM: u8 = 0xb7;
 
-/// The ideographs among characters that begin with these bytes from U+4000 to U+9FFF.
+/// The lead bytes of ideographs among the lead bytes `all` of U+4000 to U+9FFF.
 #[inline(always)]
 fn ideographs(all: u64, below_5000: u64, hexagram_seconds: u64) -> u64 {
     all & !(below_5000 & (hexagram_seconds >> 1 | 1 << (TEXT_BLOCK - 1)))
 }
 
-/// Tells the kinds of the bytes of `text`, and writes it with its ASCII letters in lower case.
+/// Finds the kinds of the bytes of `text`, and writes the text with its ASCII letters in lower
+/// case.
 ///
 /// # Shapes
 ///
-/// `kinds`: one for each block of [`TEXT_BLOCK`] bytes, the last of which may be shorter; `lower`:
-/// as many bytes as those blocks. Both are overwritten; past the end of the text are zeros.
+/// `kinds`: an element for each block of [`TEXT_BLOCK`] bytes (the last block may be shorter);
+/// `lower`: as many bytes as these blocks have. Both are overwritten, with zeros past the end of
+/// the text.
 ///
 /// # Examples
 ///
@@ -91,7 +93,7 @@ fn ideographs(all: u64, below_5000: u64, hexagram_seconds: u64) -> u64 {
 ///
 /// # Cost
 ///
-/// One pass over the text: 64 bytes a step with AVX-512, 32 with AVX2, 8 on `portable`, 1 on
+/// One pass over the text: a step takes 64 bytes with AVX-512, 32 with AVX2, 8 on `portable`, 1 on
 /// `scalar`.
 ///
 /// # Panics
@@ -135,6 +137,6 @@ impl<L: ClassifyBlock> RunOn<L> for Classify<'_> {
 
 /// The code of a level.
 trait ClassifyBlock: Copy {
-    /// The kinds of a block, whose lower case is written.
+    /// Returns the kinds of a block, and writes its lower case.
     fn classify(self, block: &Block, lower: &mut Block) -> ByteKinds;
 }

@@ -1,8 +1,8 @@
-//! Texts that are parts of a larger one: their bytes one after the other, and their keys.
+//! Texts that are parts of a larger text: their bytes one after another, and their keys.
 //!
-//! A short part is read at once, as a register, whatever its length, and what follows it is masked
-//! out or overwritten: lengths of words cannot be foreseen, so a loop over their bytes would
-//! mispredict its end.
+//! A short part is read at once, as a register, whatever its length, and the bytes after it are
+//! masked out or overwritten: the processor cannot predict the lengths of words, so a loop over
+//! their bytes would mispredict its end.
 
 #![expect(
     unsafe_code,
@@ -15,14 +15,14 @@ use wide::u8x16;
 /// Bytes of a register, which are copied at once, and of a key.
 const REGISTER: usize = 16;
 
-/// Bytes of a longer text that are copied at once: a line of the cache.
+/// Bytes of a longer text that are copied at once: a cache line.
 const LINE: usize = 64;
 
-/// Appends parts of `text` to `bytes`, and the length of `bytes` after each to `offsets`.
+/// Appends parts of `text` to `bytes`, and the length of `bytes` after each part to `offsets`.
 ///
 /// # Shapes
 ///
-/// `begins`, `ends`: the first byte of each part, and the first one after it.
+/// `begins`, `ends`: the first byte of each part, and the first byte after it.
 ///
 /// # Examples
 ///
@@ -36,8 +36,8 @@ const LINE: usize = 64;
 ///
 /// # Cost
 ///
-/// Some ten instructions for a part of up to 16 bytes, a few more for one of up to 64, a copy of
-/// its bytes for a longer one.
+/// Some ten instructions for a part of up to 16 bytes, a few more for a part of up to 64 bytes, a
+/// copy of the bytes for a longer part.
 ///
 /// # Panics
 ///
@@ -63,7 +63,7 @@ pub fn append_parts(
     let is_small = (before as u64).checked_add(appended).is_some_and(|len| len < 1 << 31);
     assert!(is_small, "{before} bytes and {appended} more: offsets have 31 bits");
     let appended = usize::try_from(appended).expect("bytes in memory");
-    // Room for what is copied along with the last part.
+    // There is room for the excess bytes that are copied with the last part.
     bytes.reserve(appended + LINE);
     offsets.reserve(begins.len());
     let mut to = before;
@@ -110,7 +110,7 @@ struct OfLen {
     last: u8x16,
 }
 
-/// For every length, and for longer texts.
+/// The masks and last bytes of every length; the last element serves longer texts.
 static OF_LEN: [OfLen; REGISTER] = {
     let zeros = OfLen { mask: u8x16::new([0; REGISTER]), last: u8x16::new([0; REGISTER]) };
     let mut all = [zeros; REGISTER];
@@ -130,8 +130,8 @@ static OF_LEN: [OfLen; REGISTER] = {
 };
 
 /// Writes the keys of the texts between neighbouring `offsets` of `bytes` that have less than 16
-/// bytes: the text, zeros, and its length in the last byte. Returns whether there are longer ones;
-/// their keys have no meaning.
+/// bytes: the text, zeros, and its length in the last byte. Returns whether there are longer texts;
+/// the keys of longer texts have no meaning.
 ///
 /// # Shapes
 ///
@@ -149,7 +149,7 @@ static OF_LEN: [OfLen; REGISTER] = {
 ///
 /// # Cost
 ///
-/// Some ten instructions a text, and no branch that depends on it.
+/// Some ten instructions for each text, and no branch that depends on the text.
 ///
 /// # Panics
 ///
@@ -164,7 +164,7 @@ pub fn short_keys<O: OffsetSizeTrait>(bytes: &[u8], offsets: &[O], keys: &mut [[
     }
     let last = offsets[keys.len()].as_usize();
     assert!(ascend && last <= bytes.len(), "offsets ascend from 0 to {} or less", bytes.len());
-    // Offsets ascend: the texts that have a register of bytes come first.
+    // Offsets ascend, so the texts from which a whole register can be read come first.
     let whole = |offset: &O| offset.as_usize() + REGISTER <= bytes.len();
     let wholes = offsets[..keys.len()].partition_point(whole);
     let (first, last) = keys.split_at_mut(wholes);
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// The parts by a loop over what they are.
+    /// The parts, appended by a simple loop.
     fn appended(text: &[u8], parts: &[(u32, u32)], before: &[u8]) -> (Vec<u8>, Vec<i32>) {
         let (mut bytes, mut offsets) = (before.to_vec(), vec![7]);
         for &(begin, end) in parts {

@@ -4,19 +4,19 @@ use super::{Block, TEXT_BLOCK};
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
 
-/// Number of elements that `places` needs besides one for each place asked for: all places of a
-/// block are written, even if fewer are asked for.
+/// Number of elements that `places` needs in addition to the places that are asked for: all places
+/// of a block are written, even if fewer are asked for.
 pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
 
 /// Writes the places at which `text` has `byte`, in their order, and returns their number.
 ///
-/// Ends when there are as many as asked for, which is as many as fit into `places` without
-/// [`PLACES_SLACK`], or more.
+/// The length of `places` without [`PLACES_SLACK`] is the number of places that are asked for. The
+/// call ends when it has found that many places or more.
 ///
 /// # Shapes
 ///
-/// `text`: less than 2^32 bytes; `places`: as many as asked for and [`PLACES_SLACK`]; elements
-/// past the places found may be overwritten.
+/// `text`: less than 2^32 bytes; `places`: as many elements as places are asked for, and
+/// [`PLACES_SLACK`]; elements past the places found may be overwritten.
 ///
 /// # Examples
 ///
@@ -32,8 +32,8 @@ pub const PLACES_SLACK: usize = TEXT_BLOCK - 1;
 ///
 /// # Cost
 ///
-/// One comparison for the bytes of a register, and a few instructions a place. A block of 64 bytes
-/// has a branch that depends on its places, and one more where it has more than 8.
+/// One comparison for the bytes of a register, and a few instructions for each place. A block of 64
+/// bytes has a branch that depends on its places, and a second branch if it has more than 8 places.
 ///
 /// # Panics
 ///
@@ -46,12 +46,12 @@ pub fn places_of(isa: Isa, byte: u8, text: &[u8], places: &mut [u32]) -> usize {
 }
 
 /// Writes the places of the bits of `masks` that are set, in their order, and returns their number.
-/// Bit `i` of a mask has the place `64 n + i`, where `n` masks come before it.
+/// Bit `i` of mask `n` has the place `64 n + i`.
 ///
 /// # Shapes
 ///
-/// `places`: as many as bits are set, and [`TEXT_BLOCK`]; elements past the places found may be
-/// overwritten.
+/// `places`: as many elements as bits are set, and [`TEXT_BLOCK`]; elements past the places found
+/// may be overwritten.
 ///
 /// # Examples
 ///
@@ -67,7 +67,7 @@ pub fn places_of(isa: Isa, byte: u8, text: &[u8], places: &mut [u32]) -> usize {
 ///
 /// # Cost
 ///
-/// Some 30 instructions a mask with AVX-512, and 60 without; no branch that depends on a bit.
+/// Some 30 instructions for each mask with AVX-512, and 60 without; no branch depends on a bit.
 ///
 /// # Panics
 ///
@@ -109,16 +109,16 @@ pub(super) trait MatchBlock: Copy {
     /// A bit for each byte of the block that is `byte`.
     fn matches(self, block: &Block, byte: u8) -> u64;
 
-    /// Writes the places of the bits, `begin` the lowest; returns their number. Elements past them
-    /// may be overwritten.
+    /// Writes the places of the bits, where the lowest bit has the place `begin`; returns their
+    /// number. Elements past the places may be overwritten.
     #[inline(always)]
     fn write_places(self, bits: u64, begin: u32, places: &mut [u32; TEXT_BLOCK]) -> usize {
         let mut found = 0;
-        // As many steps for every block: a loop over the bits would end where no branch predictor
-        // knows.
+        // Every block takes the same number of steps: no branch predictor knows the end of a loop
+        // over the bits.
         for (byte, shift) in bits.to_le_bytes().into_iter().zip((0..).step_by(BITS)) {
             let OfByte { bits, count } = &OF_BYTES[usize::from(byte)];
-            // `found` is no more than the bits of the bytes before.
+            // `found` is at most the number of bits of the earlier bytes.
             let to: &mut [u32; BITS] = places[found..].first_chunk_mut().expect("a byte of bits");
             *to = bits.map(|bit| begin + shift + bit);
             found += count;
@@ -137,7 +137,7 @@ struct OfByte {
 /// Bits of a byte.
 const BITS: usize = u8::BITS as usize;
 
-/// Every byte.
+/// The bits of every byte value.
 static OF_BYTES: [OfByte; 256] = {
     let mut all = [OfByte { bits: [0; BITS], count: 0 }; 256];
     let mut byte = 0;
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks for `asked` places, from any length of the rest of the buffer on.
+    /// Asks for `asked` places, again and again until the text ends.
     fn check(text: &[u8], byte: u8, asked: usize) {
         let all: Vec<u32> =
             (0..).zip(text).filter(|&(_, &other)| other == byte).map(|(place, _)| place).collect();

@@ -1,4 +1,4 @@
-//! Blocks without vectors: one byte at a time, or eight in a word.
+//! Blocks in plain Rust: one byte at a time, or eight in a word.
 
 use wide::u8x16;
 
@@ -70,7 +70,7 @@ impl ConvertIntegers for Portable {
     #[inline(always)]
     fn line_kinds(self, block: &Block) -> LineKinds {
         let is = |byte| self.matches(block, byte);
-        // A digit is a byte from which the first one is no more than 9 away.
+        // A digit is a byte that is at most 9 above the byte `0`.
         let (parts, _) = block.as_chunks();
         let digits = (0..).step_by(16).zip(parts).fold(0, |bits, (place, &part)| {
             let above = u8x16::new(part) - u8x16::splat(b'0');
@@ -84,7 +84,7 @@ impl ConvertIntegers for Portable {
 
 /// Bytes of a word of the processor.
 const LANES: usize = 8;
-/// A number with this byte in each place is a multiple of it.
+/// A number with the same byte in each place is a multiple of this number.
 const EACH: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of each byte.
 const HIGH: u64 = EACH << 7;
@@ -108,7 +108,7 @@ impl ClassifyBlock for Portable {
             };
             let is = |byte: u8| among(low, byte, byte);
             let mask = |found: u64| bits(found) << (LANES * place);
-            // This bit makes capitals small, and nothing else a small letter.
+            // This bit turns capitals into small letters, and no other byte into a small letter.
             let letters = among(low | SMALL, b'a', b'z');
             *lower = (bytes | letters >> 2).to_le_bytes();
             let (points, quotes) = (is(b'.'), is(b'\''));

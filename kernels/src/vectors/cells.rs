@@ -19,9 +19,9 @@ use super::rows::Vectors;
 
 /// Cells that divide a join over workers, by splits at the medians of a sample.
 ///
-/// Each worker joins the vectors of which its cell is a [member](Self::members), and keeps the
-/// pairs whose left vector is [in its cell](Self::cell). In a join of two inputs, left vectors can
-/// go to their own cell alone.
+/// Each worker joins the [members](Self::members) of its cell, and keeps the pairs whose left
+/// vector is [in its cell](Self::cell). In a join of two inputs, a left vector can go to its own
+/// cell alone.
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ use super::rows::Vectors;
 pub struct VectorCells {
     dims: usize,
     epsilon: Epsilon,
-    /// The first one is the root; the left child of a split follows it.
+    /// The first node is the root; the left child of a split follows the split.
     nodes: Vec<Node>,
     len: u32,
 }
@@ -115,7 +115,7 @@ impl VectorCells {
     ///
     /// # Panics
     ///
-    /// If it has too few coordinates.
+    /// If the vector has too few coordinates.
     #[must_use]
     pub fn cell(&self, vector: &[f32]) -> u32 {
         let mut node = 0;
@@ -129,8 +129,8 @@ impl VectorCells {
         }
     }
 
-    /// Writes the cells to which a vector goes into `cells`: its own, and those in whose halo it
-    /// is, in ascending order.
+    /// Writes the cells to which a vector goes into `cells`: its own cell, and all cells in whose
+    /// halo the vector is, in ascending order.
     ///
     /// # Panics
     ///
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::vectors::square;
 
-    /// Points on a grid whose steps are epsilon, or a bit more or less, at several scales.
+    /// Points on a grid whose steps are epsilon, slightly more or slightly less, at several scales.
     #[test]
     fn partners_are_members_of_the_cell() {
         for (scale, dims, cells) in [(1.0_f32, 1, 5), (3e38, 2, 4), (1e-44, 3, 7), (0.1, 2, 1)] {

@@ -1,13 +1,13 @@
 //! The threshold of a join, the exact distance, and its bounds in real numbers.
 //!
 //! A pair joins if its [`square`] is at most [`Epsilon::square`], the greatest number whose root,
-//! rounded to float64, is at most epsilon. So a pair joins if the distance that is reported of it
-//! is at most epsilon, and by that distance it joins. Both are numbers of float64, so all levels
-//! decide alike; filters work with real distances and need bounds of them. With
-//! `u = 2^-53`: a difference of two float32 is rounded once in float64, its square once, and each
-//! of at most 4,096 sums once. Nothing underflows, as a difference is zero or at least 2^-149, and
-//! nothing overflows. So the computed square is the real one times `1 + d` with `|d| <= 4099 u <
-//! 2^-40`, and
+//! rounded to float64, is at most epsilon. So a pair joins if its reported distance is at most
+//! epsilon, and it joins by an epsilon of that distance. Both squares are numbers of float64, so
+//! all levels decide alike; filters work with real distances and need bounds on the real distance
+//! of a pair. With `u = 2^-53`: a difference of two float32 is rounded once in float64, its square
+//! once, and each of at most 4,096 sums once. Nothing underflows, as a difference is zero or at
+//! least 2^-149, and nothing overflows. So the computed square is the real one times `1 + d` with
+//! `|d| <= 4099 u < 2^-40`, and
 //!
 //! - a pair that joins has a real distance of at most [`Epsilon::reach`];
 //! - a pair with a real distance of at most [`Epsilon::core`] joins.
@@ -63,7 +63,8 @@ impl Epsilon {
     }
 }
 
-/// The greatest number whose root is at most `value`. It is some roundings above the square.
+/// The greatest number whose root is at most `value`. That number is a few roundings above the
+/// square of `value`.
 fn greatest_square(value: f64) -> f64 {
     let mut square = (value * value).min(f64::MAX);
     while square.sqrt() > value {

@@ -1,11 +1,12 @@
 //! Epsilon joins of vectors: all pairs with a Euclidean distance of at most epsilon, exactly.
 //!
 //! A pair joins if the [`square`] of its distance, a sum in float64 in the order of the dimensions,
-//! is at most [`Epsilon::square`]. Everything before that decision is a filter, and
-//! no filter loses a pair: `filters` has the bounds and their proofs. So each level, and
-//! each division of the work, finds the pairs that a loop over all of them finds, bit for bit.
+//! is at most [`Epsilon::square`]. Every step before that decision is a filter, and no filter loses
+//! a pair: `filters` has the bounds and their proofs. So each level, and each division of the work,
+//! finds the pairs that a loop over all pairs finds, bit for bit.
 //!
-//! A [`Directory`] has points in kd order, sixteen a leaf, and boxes over them, sixteen a node:
+//! A [`Directory`] has points in kd order, sixteen in a leaf, and boxes over leaves, sixteen in a
+//! node:
 //!
 //! ```text
 //! boxes of boxes        [          node          ]     a test is a point and a node: its distances
@@ -19,47 +20,50 @@
 //! ```
 //!
 //! All points of a part descend together, level by level, in flat lists: no branch depends on the
-//! data, and lists have a bounded length, because the lowest level that has a batch goes first.
-//! So a search can stop after each pair, and goes on where it stopped.
+//! data, and lists have a bounded length, because the lowest level that has a full batch is
+//! processed first. So a search can stop after each pair and continue from there.
 //!
-//! A [`Join`] of a directory with itself searches, for each point, its own leaf and those after it;
-//! a join of two looks up the points of the smaller one in the larger one. A part is up to sixteen
-//! leaves of neighbours, and threads can take parts in any order. For a sink that only counts,
-//! children of a node all of whose points are within epsilon of a point are counted without tests,
-//! so that duplicates are not compared. A sink that needs some pairs of each point ends the lookup
-//! of a point when it has them.
+//! A [`Join`] of a directory with itself searches, for each point, its own leaf and all later
+//! leaves; a join of two directories looks up the points of the smaller directory in the larger
+//! one. A part is up to sixteen neighbouring leaves, and threads can take parts in any order. If
+//! all points of a child are within epsilon of a point, a sink that only counts takes these pairs
+//! without tests, so that duplicates are not compared. A sink that needs only some pairs of each
+//! point ends the lookup of a point when it has enough.
 //!
-//! Above 16 dimensions a directory is over few coordinates of the points, to which `filters`
-//! maps them without stretching a distance; candidates are sifted in float32 then, dimension by
-//! dimension until their sum is too large, before they are decided.
+//! Above 16 dimensions `filters` maps each point to few coordinates, without stretching a distance,
+//! and the directory orders these coordinates. Candidates are then sifted in float32, dimension by
+//! dimension until their sum is too large, before float64 decides them.
 //!
 //! Points of up to three dimensions that are only joined with themselves are in strips in place of
-//! boxes, which takes a quarter of the time on clusters in two dimensions: `strips` says how.
+//! boxes (see `strips`). On clusters in two dimensions strips take a quarter of the time.
 //!
-//! A [`NestedLoop`] compares all points with all points. [`Algorithm::choose`] says when that is
-//! faster.
+//! A [`NestedLoop`] compares all points with all points. [`Algorithm::choose`] says when the nested
+//! loop is faster.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009: §4 (nested loop), §5 (directory). Departures from the paper:
 //!
-//! - Its directory has a level for each of the first three dimensions; ours splits the widest
-//!   dimension of each node, so that it uses all of them and adapts to clusters.
-//! - Its threads of a group visit a page if one of them needs it; here each point visits its own.
+//! - The directory of the paper has a level for each of the first three dimensions; ours splits the
+//!   widest dimension of each node, so that it uses all dimensions and adapts to clusters.
+//! - The threads of a group of the paper all visit a page if one thread needs it; here each point
+//!   visits only its own pages.
 //! - Pages are filtered by their boxes in all dimensions, not in one.
 //! - Decisions are exact; the paper computes in float32.
-//! - Principal components, which the paper recommends before the join, are found here, and the norm
-//!   of what they leave is a coordinate too.
+//! - The paper recommends principal components as a step before the join; this module finds them,
+//!   and the norm of the residual is a coordinate too.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `rows`, `epsilon` | vectors, and the search for values that are not finite; the threshold, and the exact distance |
 //! | `levels` | sixteen points in registers, as a trait, and a file for each level |
-//! | `filters` | stored coordinates and the limits of filters with their proofs (`form`), principal components and the norm of the rest (`principal`), the decision of candidates (`candidates`) |
+//! | `filters` | stored coordinates and the limits of filters with their proofs (`form`), principal
+//! components and the norm of the residual (`principal`), the decision of candidates (`candidates`)
+//! |
 //! | `directory` | points under boxes (`boxes`), in the kd order (`order`, `select`) of the tree of a sample (`tree`) |
 //! | `strips` | windows of leaves in strips of points of few dimensions: `grid`, order (`filing`), search (`sweep`) |
 //! | `construction` | a directory made by several threads |
 //! | `search` | the search of a part, by batches of tests (`batch`) |
-//! | `nested_loop`, `plan` | all points with all points; the choice between both |
+//! | `nested_loop`, `plan` | all points with all points; the choice between the algorithms |
 //! | `sink` | receivers of pairs |
 //! | `cells` | cells of space with halos, which divide a join over workers |
 

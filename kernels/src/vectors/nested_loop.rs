@@ -10,11 +10,11 @@ use crate::simd::{Base, RunOn, dispatch};
 
 /// Rows of a part.
 const PART_ROWS: usize = 256;
-/// Rows that are compared with a tile at once: each loaded line is used for all of them.
+/// Rows that are compared with a tile at once: each loaded line serves all these rows.
 const ROWS: usize = 4;
 /// Dimensions after which a tile is left if no sum is within the limit any more.
 const STRETCH: usize = 32;
-/// Candidates after which they are decided.
+/// Number of collected candidates from which on they are decided.
 const CANDIDATES_MIN: usize = 2048;
 
 /// A join of vectors with themselves, or of two blocks of vectors, by a loop over all pairs.
@@ -43,7 +43,7 @@ pub struct NestedLoop<'a> {
     is_within: bool,
     form: Form,
     limit: u32,
-    /// The right vectors: for each sixteen of them a line a dimension.
+    /// The right vectors: sixteen vectors are a tile, with a line for each dimension.
     tiles: Vec<Line>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> NestedLoop<'a> {
         scan.candidates.clear();
     }
 
-    /// Goes on with the part until the sink is full; returns whether the part is finished.
+    /// Continues the part until the sink is full; returns whether the part is finished.
     ///
     /// # Panics
     ///
@@ -158,7 +158,8 @@ impl<L: Filter> RunOn<L> for CompareTile<'_> {
         let valid = 0xffff >> (LANES - (right.len() - *tile * LANES).min(LANES));
         for row in (0..len).step_by(ROWS) {
             let first = begin + row;
-            // Rows of a later tile have been the other side of this pair.
+            // A pair with a row of an earlier tile is found from that row: each pair is compared
+            // once.
             if *is_within && first / LANES > *tile {
                 break;
             }

@@ -1,17 +1,17 @@
 //! The choice of an algorithm by its cost.
 
-/// Pairs up to which a nested loop is faster than building a directory, for points of few
-/// dimensions. Measured on a core with AVX-512, 2 to 8 dimensions: as fast at 500 rows; at 250 the
-/// directory takes 1.1 to 1.8 times as long, at 1,000 0.6 to 0.7 times.
+/// Number of pairs up to which a nested loop is faster than building a directory, for points of few
+/// dimensions. Measured on a core with AVX-512 and 2 to 8 dimensions: both are equally fast at 500
+/// rows; at 250 rows the directory takes 1.1 to 1.8 times as long, at 1,000 rows 0.6 to 0.7 times.
 const FEW_DIMS_PAIRS_MAX: u64 = 1 << 17;
-/// The same for points of many dimensions, whose components have to be found first: 384
-/// dimensions, as fast at 8,000 rows.
+/// The same limit for points of many dimensions, whose components have to be found first: with 384
+/// dimensions both are equally fast at 8,000 rows.
 const MANY_DIMS_PAIRS_MAX: u64 = 1 << 25;
 
-/// Share of pairs that pass the filters of a directory up to which it is the faster way: a pair
-/// that passes costs about ten times as much as one of a nested loop, which takes points in order.
-/// Measured with 6,000 rows: as fast with 384 dimensions at 0.18; with 32, the directory takes 0.6
-/// times as long at 0.01 and 1.9 times at 0.14.
+/// Share of pairs that pass the filters of a directory up to which the directory is faster: a pair
+/// that passes costs about ten times as much as a pair of a nested loop, which takes points in
+/// order. Measured with 6,000 rows: with 384 dimensions both are equally fast at a share of 0.18;
+/// with 32 dimensions the directory takes 0.6 times as long at 0.01 and 1.9 times at 0.14.
 const SHARE_MAX: f64 = 0.1;
 
 /// Ways to join vectors; the pairs are the same.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
 
-/// Calls a function whose last parameter is a constant number of dimensions, 0 if it is not one of
-/// those: copies and loops over few dimensions are a few instructions then.
+/// Calls a function whose last parameter is a constant number of dimensions, or 0 if the macro has
+/// no arm for the number: with a constant, copies and loops over few dimensions are a few
+/// instructions.
 macro_rules! by_dims {
     ($dims:expr, $call:ident($($argument:expr),*)) => {
         match $dims {
@@ -124,7 +125,7 @@ impl<L> RunOn<L, Option<usize>> for FirstNotFinite<'_> {
     fn run_on(self, _: L) -> Option<usize> {
         const CHUNK: usize = 1024;
         for (chunk, values) in self.0.chunks(CHUNK).enumerate() {
-            // Without an exit in the loop the compiler makes vectors of it.
+            // The compiler vectorizes a loop without an exit.
             let any = values.iter().fold(false, |any, value| any | !value.is_finite());
             if any {
                 let at = values.iter().position(|value| !value.is_finite());

@@ -13,30 +13,31 @@ pub struct Pair {
     pub square: f64,
 }
 
-/// The side of a join that a row is of.
+/// The side of a join to which a row belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The left vectors, or the only ones.
+    /// The left vectors, or the only vectors of a join with themselves.
     Left,
     /// The right vectors.
     Right,
 }
 
-/// Takes the pairs of a join, each once but for [`Join::each`](super::Join::each).
+/// Takes the pairs of a join: each pair once, or twice with [`Join::each`](super::Join::each).
 pub trait Sink {
-    /// Whether it takes many pairs at once, by [`Self::take_all`].
+    /// Whether the sink takes many pairs at once, by [`Self::take_all`].
     const TAKES_ALL: bool;
-    /// Whether some pairs of a point that is looked up are enough, as [`Self::has_enough`] says.
+    /// Whether the sink needs only some pairs of a point that is looked up: [`Self::has_enough`]
+    /// says when it has enough.
     const STOPS: bool = false;
 
-    /// Whether it takes no more pairs now; the join stops, and goes on later.
+    /// Whether the sink takes no more pairs now; the join stops, and continues later.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Whether no more pairs of this row are needed, in a join by [`Join::each`](super::Join::each)
-    /// or [`Join::of_right`](super::Join::of_right), which looks it up; called only if
-    /// [`Self::STOPS`].
+    /// Whether the sink needs no more pairs of this row; called only if [`Self::STOPS`], by a join
+    /// that looks rows up with [`Join::each`](super::Join::each) or
+    /// [`Join::of_right`](super::Join::of_right).
     fn has_enough(&self, _row: u32) -> bool {
         false
     }
@@ -44,8 +45,8 @@ pub trait Sink {
     /// Takes a pair.
     fn take(&mut self, pair: Pair);
 
-    /// Takes the pairs of a row of `side` with all `points` points of some leaves of the directory
-    /// that is searched; called only if [`Self::TAKES_ALL`].
+    /// Takes the pairs of a row of `side` with all `points` points of a range of leaves of the
+    /// searched directory; called only if [`Self::TAKES_ALL`].
     fn take_all(&mut self, row: u32, side: Side, leaves: Range<u32>, points: u32);
 }
 
@@ -67,7 +68,7 @@ impl Sink for PairCount {
     }
 }
 
-/// Writes pairs, at most a number of them.
+/// Writes pairs, up to a maximum number.
 #[derive(Clone, Debug)]
 pub struct FoundPairs {
     pairs: Vec<Pair>,
@@ -113,12 +114,12 @@ impl Sink for FoundPairs {
 
 /// Counts the partners of each point.
 ///
-/// A point that joins with all points of some leaves costs one step of a sum over the leaves,
-/// which [`Join::settle`](super::Join::settle) adds to the counts at the end.
+/// A point that joins with all points of a range of leaves costs one step of a sum over the leaves;
+/// [`Join::settle`](super::Join::settle) adds these sums to the counts at the end.
 #[derive(Clone, Debug)]
 pub struct Partners {
     left: Vec<u32>,
-    /// Empty if there is one side only.
+    /// Empty in a join of vectors with themselves.
     right: Vec<u32>,
     is_within: bool,
     /// Partners of the points of a leaf, less the partners of the points of the leaf before it.
@@ -138,7 +139,7 @@ impl Partners {
         Self { left: vec![0; left], right: vec![0; right], is_within: false, steps: Vec::new() }
     }
 
-    /// The partners of each row of the left vectors, or of the only ones.
+    /// The partners of each row of the left vectors, or of the only vectors.
     #[must_use]
     pub fn left(&self) -> &[u32] {
         &self.left
@@ -150,11 +151,11 @@ impl Partners {
         &self.right
     }
 
-    /// Adds the partners that were counted elsewhere, in other parts of the same join.
+    /// Adds the counts of `other`, which has counted other parts of the same join.
     ///
     /// # Panics
     ///
-    /// If they are of other vectors.
+    /// If the numbers of rows differ.
     pub fn merge(&mut self, other: &Self) {
         let lens = |counts: &Self| [counts.left.len(), counts.right.len()];
         assert!(lens(self) == lens(other), "{:?} and {:?} rows", lens(self), lens(other));
@@ -171,8 +172,8 @@ impl Partners {
         }
     }
 
-    /// Adds `counts`, the partners of the rows of `side` from `first` on, that were counted
-    /// elsewhere.
+    /// Adds `counts`, which were computed elsewhere: the partners of the rows of `side` from
+    /// `first` on.
     ///
     /// # Panics
     ///
@@ -218,7 +219,7 @@ impl Sink for Partners {
         if self.steps.len() <= end {
             self.steps.resize(end + 1, 0);
         }
-        // A step down is one up in 32 bits that wrap.
+        // In wrapping arithmetic of 32 bits a negative step is a large positive step.
         self.steps[start] = self.steps[start].wrapping_add(1);
         self.steps[end] = self.steps[end].wrapping_sub(1);
     }

@@ -1,4 +1,4 @@
-//! Blocks in the 256-bit registers of AVX2, two each.
+//! Blocks in the 256-bit registers of AVX2, two registers for each block.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
@@ -59,7 +59,8 @@ impl Slots for Avx2 {
             #[inline(always)]
             |index| {
                 let (left, right) = (left[index], right[index]);
-                // A flag must be in one slot at least: where not both have it, they must differ.
+                // A flag must be in one slot at least: where one slot lacks the flag, the slots
+                // must differ.
                 let differences = self.xor(left, right);
                 let differences = avx2!(self, _mm256_and_si256(differences, compared.all[index]));
                 let both = avx2!(self, _mm256_and_si256(left, right));

@@ -1,4 +1,4 @@
-//! Blocks in the 512-bit registers of AVX-512, one each.
+//! Blocks in the 512-bit registers of AVX-512, one register for each block.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 
@@ -11,7 +11,7 @@ use super::{Compared, Slots};
 use crate::batmap::map::Block;
 use crate::simd::{Avx512, avx512};
 
-/// Functions of three bits, as `vpternlog` has them: bit `4 a + 2 b + c` is the result.
+/// Functions of three bits in the form of `vpternlog`: bit `4 a + 2 b + c` is the result.
 mod function {
     /// `if a { b ^ c } else { !(b | c) }`.
     pub(super) const DIFFERS_OR_NEITHER: i32 = 0b0110_0001;

@@ -15,17 +15,17 @@ use super::slot::{codes, flags};
 pub(super) struct Compared<V> {
     /// Bits that must be equal in all slots: the code.
     pub(super) codes: V,
-    /// Bits of which each must be set in one slot at least.
+    /// Flags: each must be set in one slot at least.
     pub(super) flags: V,
-    /// Both.
+    /// The codes and the flags.
     pub(super) all: V,
-    /// One, which is added to a count.
+    /// The number 1, which is added to a count.
     pub(super) one: V,
 }
 
 /// A level that compares blocks of slots.
 pub(super) trait Slots: Copy {
-    /// A block, or a count a slot.
+    /// A block, or a count for each slot.
     type Bytes: Copy;
 
     /// The block with `byte` in each slot.
@@ -65,8 +65,8 @@ impl<V> Compared<V> {
             codes: level.splat(codes),
             flags: level.splat(flags),
             all: level.splat(codes | flags),
-            // Opaque to the optimizer, which would turn the masked addition of a known one into
-            // two instructions, the mask as a vector and a subtraction.
+            // The number is opaque to the optimizer, which would turn the masked addition of a
+            // known 1 into two instructions: the mask as a vector, and a subtraction.
             one: level.splat(std::hint::black_box(1)),
         }
     }

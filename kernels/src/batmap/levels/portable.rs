@@ -1,4 +1,4 @@
-//! Blocks in the 128-bit vectors of `wide`, four each.
+//! Blocks in the 128-bit vectors of `wide`, four vectors for each block.
 
 use wide::u8x16;
 
@@ -34,7 +34,8 @@ impl Slots for Portable {
             #[inline(always)]
             |index| {
                 let (left, right) = (left[index], right[index]);
-                // A flag must be in one slot at least: where not both have it, they must differ.
+                // A flag must be in one slot at least: where one slot lacks the flag, the slots
+                // must differ.
                 let differences = (left ^ right) & compared.all[index];
                 let expected = compared.flags[index] & !(left & right);
                 // All bits of a byte are the number -1.

@@ -1,9 +1,9 @@
-//! The reference of the comparison: one position after the other, in the words of the paper.
+//! The reference of the comparison: position after position, in the words of the paper.
 
 use crate::batmap::map::Map;
 use crate::batmap::slot::{MISSES_0, MISSES_1, NEXT, codes};
 
-/// Counts the common elements that the maps of `K` sets hold, each once.
+/// Counts the common elements that the maps of `K` sets hold; each element counts once.
 pub(in crate::batmap) fn count<const D: usize, const K: usize>(maps: [Map<'_>; K]) -> u32 {
     let range = maps.iter().map(|map| map.range()).max().unwrap_or(0);
     let mut count = 0;
@@ -16,7 +16,7 @@ pub(in crate::batmap) fn count<const D: usize, const K: usize>(maps: [Map<'_>; K
     count
 }
 
-/// Whether the slots at one position hold one element, and it is counted there.
+/// Whether the slots at one position hold the same element, and the element is counted there.
 fn is_counted<const D: usize, const K: usize>(table: usize, slots: [u8; K]) -> bool {
     let codes = slots.map(|slot| slot & codes::<D>());
     let is_common = codes[0] != 0 && codes.iter().all(|&code| code == codes[0]);
@@ -28,7 +28,7 @@ fn is_counted<const D: usize, const K: usize>(table: usize, slots: [u8; K]) -> b
     }
 }
 
-/// Whether an element, stored in a later table, misses this one.
+/// Whether an element that is stored in a later table misses this table.
 fn misses(slot: u8, table: usize) -> bool {
     match table {
         0 => slot & MISSES_0 != 0,

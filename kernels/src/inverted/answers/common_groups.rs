@@ -1,6 +1,6 @@
 //! Queries whose lists have groups: the lines of documents in which all lists share a group.
 //!
-//! The summaries of all lists are combined first, and only lines that are left are read.
+//! The summaries of all lists are combined first, and only the remaining lines are read.
 
 use super::line_sink::{LineCount, LineIds, LineSink};
 use crate::Isa;
@@ -9,20 +9,20 @@ use crate::inverted::plan::Steps;
 use crate::inverted::segment::Groups;
 use crate::simd::{Popcount, RunOn, dispatch};
 
-/// Lists that are combined by groups at most.
+/// Maximum number of lists that are combined by groups.
 pub(in crate::inverted) const LISTS: usize = 8;
 
 /// The groups of all lists of a query.
 #[derive(Clone, Copy)]
 pub(super) struct Grouped<'a> {
-    /// The first one has a summary.
+    /// The lists; the first list has a summary.
     lists: [Groups<'a>; LISTS],
     len: usize,
 }
 
 impl<'a> Grouped<'a> {
-    /// `None` if a list is neither a bitmap nor has groups, no list has groups, or there are too
-    /// many lists.
+    /// Returns `None` if a list is neither a bitmap nor has groups, if no list has groups, or if
+    /// there are too many lists.
     #[inline(always)]
     pub(in crate::inverted) fn new(steps: Steps<'a>) -> Option<Self> {
         let (&first, others) = steps.keys.split_first()?;

@@ -1,4 +1,4 @@
-//! Queries all of whose lists are bitmaps: the words of all of them at once.
+//! Queries all of whose lists are bitmaps: the words of all bitmaps at once.
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ const LINES: usize = 4;
 /// Words of these lines.
 const STRIP: usize = LINES * LINE;
 
-/// Bitmaps that are looked up once a query; further ones are looked up once a strip.
+/// Bitmaps that are looked up once in a query; further bitmaps are looked up in each strip.
 const HELD: usize = 8;
 
-/// Strips of a part, in which all queries of a batch are counted before the next part: 8 KiB of
-/// each bitmap. The parts of a hundred bitmaps stay in the second-level cache.
+/// Strips of a part: all queries of a batch are counted in a part before the next part. A part is 8
+/// KiB of each bitmap, so the parts of a hundred bitmaps stay in the second-level cache.
 const BATCH_STRIPS: usize = 32;
 
 /// The number of documents in all lists.
@@ -47,9 +47,9 @@ impl<L: Lines> RunOn<L, u32> for CountCommon<'_> {
     }
 }
 
-/// Queries of a batch all of whose lists are bitmaps. They are counted together: the first
-/// documents of all queries, then the next ones, so that a bitmap is in the cache for all queries
-/// of its list.
+/// Queries of a batch all of whose lists are bitmaps. These queries are counted together: the first
+/// documents of all queries, then the next documents, so that a bitmap is in the cache for all
+/// queries of its list.
 #[derive(Debug, Default)]
 pub(in crate::inverted) struct DenseQueries {
     queries: Vec<u32>,
@@ -118,7 +118,7 @@ struct Bitmaps<'a> {
     /// The first bitmaps.
     held: [&'a [u32]; HELD],
     held_len: usize,
-    /// The keys of the others.
+    /// The keys of the other bitmaps.
     others: &'a [u64],
 }
 
@@ -140,7 +140,7 @@ impl<'a> Bitmaps<'a> {
         self.held[0].len().div_ceil(STRIP)
     }
 
-    /// The number of common documents in some strips.
+    /// The number of common documents in a range of strips.
     #[inline(always)]
     fn count<L: Lines>(&self, level: L, strips: Range<usize>) -> u32 {
         let mut counted = LineCount::new(level);
@@ -148,7 +148,8 @@ impl<'a> Bitmaps<'a> {
         counted.total(level)
     }
 
-    /// Gives the common lines of some strips in turn. The last strip of all ends with zeros.
+    /// Gives the common lines of a range of strips in turn. The last strip of a bitmap ends with
+    /// zeros.
     #[inline(always)]
     fn give_lines<L: Lines>(&self, level: L, part: Range<usize>, sink: &mut impl LineSink<L>) {
         let [first, held @ ..] = &self.held;

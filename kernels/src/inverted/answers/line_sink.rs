@@ -1,6 +1,6 @@
-//! Answers of lines: their documents counted or written.
+//! Answers from lines: their documents are counted or written.
 //!
-//! A closure would not be compiled with the instructions of a level, so these are types.
+//! A closure would not be compiled with the instructions of a level, so the sinks are types.
 
 use crate::inverted::levels::{Blocks, LINE, Lines};
 
@@ -32,13 +32,13 @@ impl<L: Lines> LineSink<L> for LineCount<L> {
     }
 }
 
-/// Lines whose documents are held before they are appended.
+/// Number of lines whose documents are held before they are appended.
 const HELD: usize = 4;
 
 /// The documents of lines, appended to a list.
 pub(super) struct LineIds<'a> {
-    /// Documents of some lines, and room for a word. They are not written into `found` at once,
-    /// where all the room had to be cleared first.
+    /// Documents of [`HELD`] lines, and room for a word. The documents are not written into `found`
+    /// directly, since its room would have to be cleared first.
     ids: [u32; HELD * LINE * 32 + 32],
     len: usize,
     found: &'a mut Vec<u32>,

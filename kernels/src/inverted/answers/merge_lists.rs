@@ -6,9 +6,9 @@ use crate::inverted::levels::{BLOCK, Blocks};
 
 /// Gives the ids of `left` that are in `right` to `sink`. Both ascend strictly.
 ///
-/// A block of each list is compared with the other. Then the block that ends with the smaller id
-/// gives way to the next one, both if they end alike, without a branch: any two blocks meet at
-/// most once, so no id is found twice.
+/// A block of one list is compared with a block of the other. Then the block with the smaller last
+/// id gives way to the next block of its list; both do if their last ids are equal. The choice has
+/// no branch. Any two blocks meet at most once, so no id is found twice.
 #[inline(always)]
 pub(super) fn merge<L: Blocks>(level: L, left: &[u32], right: &[u32], sink: &mut impl Sink) {
     let (left_blocks, left_rest) = left.as_chunks::<BLOCK>();
@@ -20,7 +20,7 @@ pub(super) fn merge<L: Blocks>(level: L, left: &[u32], right: &[u32], sink: &mut
         at += usize::from(last <= other_last);
         right_at += usize::from(other_last <= last);
     }
-    // At most one list has blocks left; the rest of the other one meets them.
+    // At most one list has blocks left; the rest of the other list meets these blocks.
     if right_at == right_blocks.len() {
         let rest = right_rest;
         finish_right(level, &left_blocks[at..], left_rest, rest, sink);
@@ -29,7 +29,7 @@ pub(super) fn merge<L: Blocks>(level: L, left: &[u32], right: &[u32], sink: &mut
     }
 }
 
-/// The blocks of `left` and its rest against fewer than a block of ids.
+/// Compares the blocks of `left` and its rest with the rest of `right`, which is less than a block.
 #[inline(always)]
 fn finish_right<L: Blocks>(
     level: L,
@@ -52,7 +52,8 @@ fn finish_right<L: Blocks>(
     }
 }
 
-/// Fewer than a block of ids against the blocks of `right` and its rest.
+/// Compares the rest of `left`, which is less than a block, with the blocks of `right` and its
+/// rest.
 #[inline(always)]
 fn finish_left<L: Blocks>(
     level: L,

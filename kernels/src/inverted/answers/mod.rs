@@ -19,7 +19,7 @@ use super::scratch::Buffers;
 
 /// Answers queries.
 pub(super) trait Answer: Copy {
-    /// Whether a query is counted by the words of its bitmaps, all of its lists.
+    /// Whether a query is counted by the words of its bitmaps: all its lists are bitmaps.
     fn is_dense(self, steps: Steps<'_>) -> bool;
 
     /// The number of documents in all lists.

@@ -5,7 +5,7 @@ use crate::inverted::levels::{BLOCK, Blocks};
 use crate::inverted::segment::{Buckets, List, low};
 use crate::simd::prefetch;
 
-/// Blocks of ids from the fetch of a word of a bitmap to its use.
+/// Number of blocks of ids between the fetch of a word of a bitmap and its use.
 const AHEAD: usize = 2;
 
 /// Gives the ids that are in `list` to `sink`.
@@ -23,7 +23,8 @@ fn probe_bits<L: Blocks>(level: L, ids: &[u32], words: &[u32], sink: &mut impl S
     let (blocks, rest) = ids.as_chunks::<BLOCK>();
     for (at, block) in blocks.iter().enumerate() {
         if let Some(later) = blocks.get(at + AHEAD) {
-            // Ids ascend, so neighbours are often in one line: every fourth is enough.
+            // Ids ascend, so neighbours are often in the same line: a fetch for every fourth id is
+            // enough.
             for id in later.iter().step_by(4) {
                 prefetch(words, (id / 32) as usize);
             }
@@ -31,8 +32,8 @@ fn probe_bits<L: Blocks>(level: L, ids: &[u32], words: &[u32], sink: &mut impl S
         sink.take(level, block, level.test(block, words));
     }
     match ids.last_chunk() {
-        // The last block again, and of it the lanes that are new: a copy of the rest would have to
-        // be read before it is in the cache.
+        // The last block of ids overlaps the previous block, and only its new lanes count: a copy
+        // of the rest would be read before its stores have reached the cache.
         Some(block) if !rest.is_empty() => {
             let new = u32::MAX << (BLOCK - rest.len());
             sink.take(level, block, level.test(block, words) & new);
@@ -64,8 +65,8 @@ fn probe_buckets<L: Blocks>(level: L, ids: &[u32], list: Buckets<'_>, sink: &mut
     }
 }
 
-/// Fetches the halves that ids are compared with. The words of the directory are not fetched: the
-/// processor reads all words of a block at once (fetching them, too, cost 5 to 10 %).
+/// Fetches the halves with which ids are compared. The words of the directory are not fetched: the
+/// processor reads all words of a block at once (a fetch of these words cost 5 to 10 %).
 #[inline(always)]
 pub(in crate::inverted) fn fetch_buckets(ids: &[u32], list: Buckets<'_>) {
     for id in ids {
@@ -90,8 +91,8 @@ fn is_in_bucket<L: Blocks>(level: L, id: u32, list: Buckets<'_>) -> bool {
     block.is_some_and(|block| level.has(block, len, low(id)))
 }
 
-/// As [`is_in_bucket`] for a bucket of more than a block, as lists of text have: the block that
-/// could hold the half is found by a binary search for its last half.
+/// As [`is_in_bucket`], for a bucket of more than a block, which lists of text have: a binary
+/// search over the last halves of blocks finds the block that could hold the half.
 #[inline(always)]
 fn is_in_long_bucket<L: Blocks>(level: L, id: u32, list: Buckets<'_>) -> bool {
     let (blocks, rest) = list.bucket(id).as_chunks::<BLOCK>();
@@ -102,7 +103,7 @@ fn is_in_long_bucket<L: Blocks>(level: L, id: u32, list: Buckets<'_>) -> bool {
     }
 }
 
-/// Searches each id from the place of the one before it on, in steps that double.
+/// Searches each id from the place of the previous id on, in steps that double.
 ///
 /// Source: Bentley, Yao, *An Almost Optimal Algorithm for Unbounded Searching*, 1976.
 #[inline(always)]
@@ -122,8 +123,8 @@ fn gallop(ids: &[u32], list: &[u32], sink: &mut impl Sink) {
     }
 }
 
-/// A block of fewer than [`BLOCK`] ids, the last one repeated, and the mask of the ids that are
-/// there.
+/// A block of fewer than [`BLOCK`] ids in which the last id is repeated, and the mask of the real
+/// ids.
 #[inline(always)]
 pub(super) fn pad(ids: &[u32]) -> ([u32; BLOCK], u32) {
     let mut block = [ids[ids.len() - 1]; BLOCK];

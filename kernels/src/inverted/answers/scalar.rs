@@ -1,5 +1,5 @@
-//! The reference: each id of the shortest list is searched in all others, as by the threads of the
-//! paper (§II).
+//! The reference: each id of the shortest list is searched in all other lists, as the threads of
+//! the paper do (§II).
 
 use super::Answer;
 use crate::inverted::plan::Steps;

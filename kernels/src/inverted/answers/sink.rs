@@ -27,10 +27,10 @@ impl Sink for Counted {
     }
 }
 
-/// Writes hits one after the other.
+/// Writes hits one after another.
 #[derive(Debug)]
 pub(super) struct Kept<'a> {
-    /// Memory for all of them and a block.
+    /// Memory for all hits and a block.
     ids: &'a mut [u32],
     len: usize,
 }
@@ -39,7 +39,7 @@ impl<'a> Kept<'a> {
     /// Memory for at most `len_max` hits.
     #[inline(always)]
     pub(in crate::inverted) fn new(memory: &'a mut Vec<u32>, len_max: usize) -> Self {
-        // Never shorter than before, so that memory is cleared only when it grows.
+        // The memory never shrinks, so that only its growth is cleared.
         if memory.len() < len_max + BLOCK {
             memory.resize(len_max + BLOCK, 0);
         }

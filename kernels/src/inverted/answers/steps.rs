@@ -1,5 +1,5 @@
 //! The steps of a query on the levels with registers: the ids of one list are searched in another
-//! list, and the common ones in the next.
+//! list, and the common ids in the next list.
 
 use super::Answer;
 use super::common_groups::{Grouped, count_common_groups, find_common_groups};
@@ -12,14 +12,14 @@ use crate::inverted::plan::{Steps, len_of};
 use crate::inverted::scratch::Buffers;
 use crate::inverted::segment::{Buckets, List};
 
-/// Lengths of a list, as a multiple of the number of ids, up to which it is merged rather than
-/// probed. A list in halves is decoded for that.
+/// Length of a list, as a multiple of the number of ids, up to which the list is merged rather than
+/// probed. A merge decodes a list in halves.
 pub(in crate::inverted) const MERGE_RATIO: usize = 4;
 
 impl<L: Blocks> Answer for L {
     #[inline(always)]
     fn is_dense(self, steps: Steps<'_>) -> bool {
-        // The first list is a bitmap only if all are.
+        // The first list is a bitmap only if all lists are bitmaps.
         let is_bits = |(first, others): (List<'_>, &[u64])| {
             matches!(first, List::Bits(_)) && !others.is_empty()
         };
@@ -67,7 +67,7 @@ enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The ids of a list, which are written to `buffer` if it is not plain.
+    /// The ids of a list; the ids are written to `buffer` if the list is not plain.
     #[inline(always)]
     fn new<L: Blocks>(level: L, list: List<'a>, buffer: &mut Vec<u32>) -> Self {
         match list {
@@ -132,8 +132,8 @@ fn step<L: Blocks>(
     }
 }
 
-/// Writes the part of a list whose upper halves lie between the first and the last one of `ids`,
-/// and returns its length.
+/// Writes the part of a list whose upper halves lie between the first and the last of `ids`, and
+/// returns its length.
 #[inline(always)]
 fn write_around<L: Blocks>(
     level: L,

@@ -21,7 +21,7 @@ impl Avx2 {
     /// As [`Blocks::test`] for half a block.
     #[inline(always)]
     fn test_half(self, ids: &[u32; 8], words: &[u32]) -> u32 {
-        // Positions are below 2^27, as ids have 32 bits: signed comparisons do.
+        // Positions are below 2^27, as ids have 32 bits: signed comparisons suffice.
         let len = avx2!(self, _mm256_set1_epi32(i32::try_from(words.len()).unwrap_or(i32::MAX)));
         let ids = self.load_u32(ids);
         let positions = avx2!(self, _mm256_srli_epi32::<5>(ids));
@@ -32,7 +32,7 @@ impl Avx2 {
         let words = unsafe {
             _mm256_mask_i32gather_epi32::<4>(zero, words.as_ptr().cast(), positions, valid)
         };
-        // The bit of an id comes to the sign.
+        // The shift moves the bit of an id to the sign.
         let counts = avx2!(self, _mm256_andnot_si256(ids, _mm256_set1_epi32(31)));
         let signs = avx2!(self, _mm256_castsi256_ps(_mm256_sllv_epi32(words, counts)));
         avx2!(self, _mm256_movemask_ps(signs)).cast_unsigned()
@@ -49,7 +49,7 @@ impl Blocks for Avx2 {
         let block: __m256i = unsafe { _mm256_loadu_si256(std::ptr::from_ref(block).cast()) };
         let half = avx2!(self, _mm256_set1_epi16(half.cast_signed()));
         let equal = avx2!(self, _mm256_cmpeq_epi16(block, half));
-        // Two bits a half.
+        // The mask has two bits for each half.
         let bits = avx2!(self, _mm256_movemask_epi8(equal)).cast_unsigned();
         u64::from(bits) & !(u64::MAX << (2 * len)) != 0
     }

@@ -18,7 +18,7 @@ use crate::simd::{Avx512, Base, Extension, Vp2Intersect, avx512};
 /// The number of each lane.
 const LANES: [u32; BLOCK] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The ids of one register that are in another, for each extension.
+/// The ids of one register that are in another register, as a trait of extensions.
 pub(super) trait Common: Copy {
     /// The lanes of `left` whose ids are in `right`.
     fn lanes_in(self, left: __m512i, right: &[u32; BLOCK]) -> __mmask16;
@@ -95,8 +95,8 @@ where
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a bit a lane")]
     fn keep(self, ids: &[u32; BLOCK], hits: u32, kept: &mut [u32; BLOCK]) {
-        // In a register and then stored whole: the compressing store is many times slower on some
-        // processors.
+        // The ids are compressed in a register and stored whole: the compressing store is many
+        // times slower on some processors.
         let ids = self.load_u32(ids);
         self.store_u32(avx512!(self, _mm512_maskz_compress_epi32(hits as __mmask16, ids)), kept);
     }
@@ -125,8 +125,8 @@ where
 fn intersect(left: __m512i, right: __m512i) -> __mmask16 {
     let of_left;
     // SAFETY: a function of its registers; the processor has the instruction, since this function
-    // has its feature. It writes a pair of masks: the one that is named, with an even number, and
-    // the next one.
+    // has its feature. The instruction writes a pair of masks: the named mask, which has an even
+    // number, and the next mask.
     unsafe {
         asm!(
             "vp2intersectd k2, {left}, {right}",

@@ -48,7 +48,7 @@ pub(in crate::inverted) trait Lines: Copy {
     fn total(self, sums: Self::Line) -> u32;
 }
 
-/// Lines as arrays, of which the compiler makes registers of the level if it has some.
+/// Implements lines as arrays; the compiler turns arrays into registers if the level has any.
 macro_rules! arrays {
     ($level:ty) => {
         impl Lines for $level {
@@ -86,7 +86,8 @@ macro_rules! arrays {
                 let (mut line, mut next) = ([0; LINE], 0);
                 for (bit, pair) in line.as_chunks_mut::<2>().0.iter_mut().enumerate() {
                     let is_present = u32::from(present >> bit & 1);
-                    // The remainder changes nothing, and tells the compiler that it is in range.
+                    // The remainder changes nothing, and tells the compiler that the index is in
+                    // range.
                     let source = [packed[next % LINE], packed[(next + 1) % LINE]];
                     *pair = source.map(|word| word & is_present.wrapping_neg());
                     next += 2 * is_present as usize;
@@ -111,7 +112,7 @@ macro_rules! arrays {
 arrays!(Scalar);
 arrays!(Portable);
 
-/// For each set of four pairs that are present: the words that come into the places of the pairs.
+/// For each subset of four pairs that is present: the words that go to the places of the pairs.
 #[cfg(target_arch = "x86_64")]
 static EXPANDED: [[u32; LINE / 2]; 16] = expanded();
 
@@ -255,7 +256,7 @@ mod tests {
     use crate::Isa;
     use crate::simd::{Popcount, RunOn, dispatch};
 
-    /// All that a level does with two lines.
+    /// All operations of a level on two lines.
     struct Both<'a>(&'a [u32; LINE], &'a [u32; LINE], u8);
 
     type Answer = ([u32; LINE], [u32; LINE], u64, u32);

@@ -19,7 +19,7 @@ pub(super) trait Blocks: Lines {
     /// The name of the level.
     const ISA: Isa;
 
-    /// Whether one of the first `len` halves of the block, at most all, is `half`.
+    /// Whether one of the first `len` halves of the block (all if `len` is larger) is `half`.
     fn has(self, block: &[u16; BLOCK], len: usize, half: u16) -> bool;
 
     /// Bit `i`: whether id `i` of `left` is in `right`.
@@ -44,8 +44,8 @@ pub(super) trait Blocks: Lines {
         hits
     }
 
-    /// Writes the ids whose bits are set in `hits` to the front of `kept`, in their order; ids
-    /// past them may be overwritten.
+    /// Writes the ids whose bits are set in `hits` to the front of `kept`, in their order; all
+    /// later ids of `kept` may be overwritten.
     #[inline(always)]
     fn keep(self, ids: &[u32; BLOCK], hits: u32, kept: &mut [u32; BLOCK]) {
         let mut end = 0;
@@ -57,8 +57,8 @@ pub(super) trait Blocks: Lines {
         }
     }
 
-    /// Writes the ids `base + i` of the bits `i` of a word to the front of `ids`; ids past them may
-    /// be overwritten.
+    /// Writes the ids `base + i` of the bits `i` of a word to the front of `ids`; all later ids of
+    /// `ids` may be overwritten.
     #[inline(always)]
     fn ids_of(self, base: u32, mut word: u32, ids: &mut [u32; 32]) {
         let mut end = 0;
@@ -81,7 +81,7 @@ mod tests {
     /// The first id of the last word of a bitmap.
     const LAST_WORD: u32 = u32::MAX - 31;
 
-    /// All that a level does with a block.
+    /// All operations of a level on a block.
     struct All<'a> {
         ids: &'a [u32; BLOCK],
         others: &'a [u32; BLOCK],
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// The level without blocks does it by plain loops.
+    /// The level without blocks runs plain loops.
     impl RunOn<Scalar, Found> for All<'_> {
         fn run_on(self, _: Scalar) -> Found {
             let Self { ids, others, halves, words, hits } = self;

@@ -10,7 +10,8 @@ pub(in crate::inverted) const LINE: usize = 16;
 #[repr(C, align(64))]
 pub(in crate::inverted) struct Line([u32; LINE]);
 
-/// The words of `bytes`; `None` if they are not aligned to words or not a multiple of them.
+/// The words of `bytes`; `None` if the bytes are not aligned to words or are no whole number of
+/// words.
 #[inline]
 pub(in crate::inverted) fn words(bytes: &[u8]) -> Option<&[u32]> {
     // SAFETY: every four bytes are a word.

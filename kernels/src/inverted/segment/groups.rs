@@ -1,5 +1,5 @@
-//! Lists by groups of 64 documents: a summary with a bit a group, and the words of the groups that
-//! are not empty.
+//! Lists by groups of 64 documents: a summary with a bit for each group, and the words of the
+//! groups that are not empty.
 //!
 //! ```text
 //! summary   0 1 1 0 0 0 0 1 ..   a bit a group, 512 groups a line
@@ -19,7 +19,7 @@ use crate::inverted::levels::{LINE, Lines};
 /// The groups of a list.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::inverted) struct Groups<'a> {
-    /// A bit a group, in lines; empty for a bitmap whose groups are not told.
+    /// A bit for each group, in lines; empty for a bitmap without a summary.
     pub(in crate::inverted) summary: &'a [[u32; LINE]],
     pub(super) content: Content<'a>,
 }
@@ -27,13 +27,13 @@ pub(in crate::inverted) struct Groups<'a> {
 /// The documents of groups.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content<'a> {
-    /// Of all groups.
+    /// The words of all groups.
     Bits(&'a [u32]),
-    /// Of the groups that are not empty.
+    /// The words of the groups that are not empty.
     Packed {
-        /// For each 64 groups, the number of groups before that are not empty.
+        /// For each 64 groups, the number of earlier groups that are not empty.
         ranks: &'a [u32],
-        /// Two words a group, and all words of the segment after them.
+        /// Two words for each group, and all later words of the segment.
         packed: &'a [u32],
     },
 }
@@ -69,7 +69,8 @@ impl Groups<'_> {
     }
 }
 
-/// Writes the summary of a list, and of one that is not a bitmap ranks and the words of groups.
+/// Writes the summary of a list, and for a list that is not a bitmap also ranks and the words of
+/// groups.
 pub(in crate::inverted) fn encode_groups(
     words: &mut [u32],
     form: Form,
@@ -89,7 +90,7 @@ pub(in crate::inverted) fn encode_groups(
         if form == Form::Bits {
             continue;
         }
-        // The groups before each 64 of them.
+        // The number of groups before each run of 64 groups.
         let place = (group / 64) as usize;
         if is_new {
             ranks[ranked..=place].fill(groups);

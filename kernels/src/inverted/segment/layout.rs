@@ -11,17 +11,19 @@ pub(in crate::inverted) const ROW: usize = 4;
 /// Words after the last list, so that a block that begins in a list ends in the segment.
 pub(in crate::inverted) const MARGIN: usize = LINE;
 
-/// Documents an id up to which a list is a bitmap: at most eight bytes an id.
+/// Documents for each id up to which a list is a bitmap: at most eight bytes for each id.
 ///
-/// A bit is searched faster than a bucket. Against a limit of 32, queries of real text took 17 to
-/// 22 % less time at shortest lists of 100 to 10,000 ids, and 16 % more memory.
+/// The search of a bit is faster than the search of a bucket. Compared with a limit of 32, queries
+/// of real text took 17 to 22 % less time at shortest lists of 100 to 10,000 ids, and 16 % more
+/// memory.
 const DENSE: u64 = 64;
 
-/// The least average number of ids of a bucket. The next smaller width would have fewer; so buckets
-/// have less than twice as many on average, and most fit a block of 16.
+/// The least average number of ids of a bucket. The next smaller width would have a smaller
+/// average; so buckets have less than twice this number on average, and most buckets fit a block of
+/// 16.
 const FILL: u64 = 6;
 
-/// The logarithm of the widest bucket, inside which a half tells ids apart.
+/// The logarithm of the widest bucket in which halves distinguish ids.
 pub(super) const SHIFT_MAX: u32 = 16;
 
 /// The form of a list.
@@ -36,7 +38,7 @@ pub(in crate::inverted) enum Form {
         /// The logarithm of the width.
         shift: u32,
     },
-    /// A bit a document.
+    /// A bit for each document.
     Bits,
 }
 
@@ -128,7 +130,7 @@ const _: () = assert!(LINE_GROUPS as usize == 32 * LINE, "a bit a group");
 /// Ranks of a line of a summary: one for 64 groups.
 pub(super) const LINE_RANKS: usize = LINE / 2;
 
-/// Half words an id up to which a list has groups: 14 bytes.
+/// Half words for each id up to which a list has groups: 14 bytes.
 ///
 /// A summary and ranks take three bytes for 512 documents, and each group two words. Over text a
 /// posting takes 5.5 bytes with groups, and 3.6 without.
@@ -142,8 +144,8 @@ pub(in crate::inverted) struct ListSize {
 }
 
 impl ListSize {
-    /// The size of a list of these ids, which ascend. Groups of lists that are too short for them
-    /// are not counted.
+    /// The size of a list of these ascending ids. Groups are not counted if the list is too short
+    /// for groups.
     pub(in crate::inverted) fn of(ids: &[u32], documents: u32) -> Self {
         let len = u32::try_from(ids.len()).expect("a document names a term twice");
         let size = Self { len, groups: 0 };
@@ -157,11 +159,11 @@ impl ListSize {
         self.len > 2 && 2 * summary <= GROUPS_MAX * u64::from(self.len)
     }
 
-    /// The size of the list with its groups if it has a form with groups, and else without.
+    /// The size of the list, with its groups if lists of this form and size have groups.
     pub(in crate::inverted) fn with_form(self, form: Form, documents: u32) -> Self {
         let words = form.groups_words(self.groups, documents);
         let is_small = 2 * words <= GROUPS_MAX * u64::from(self.len);
-        // Groups that are nearly all there, or have an id each, are no gain.
+        // Groups are no gain if nearly all are present, or if each has only one id.
         let groups_max = match form {
             Form::Inline => 0,
             Form::Bits => documents.div_ceil(1 << GROUP_SHIFT) / 2,
@@ -171,7 +173,7 @@ impl ListSize {
     }
 }
 
-/// The number of groups that have one of the ids, which ascend.
+/// The number of groups that have an id of this ascending list.
 pub(super) fn count_groups(ids: &[u32]) -> u32 {
     let (mut groups, mut before) = (0, u32::MAX);
     for id in ids {
@@ -228,7 +230,7 @@ impl<'a> Row<'a> {
         ListSize { len: self.0[0], groups: self.0[3] }
     }
 
-    /// `None` if there is no such form.
+    /// The form of the list; `None` if there is no such form.
     #[inline(always)]
     pub(in crate::inverted) fn form(self) -> Option<Form> {
         Form::from_code(self.0[1] & 0xffff)
@@ -247,20 +249,20 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A number as two words, the lower one first.
+/// A number as two words, the lower word first.
 #[expect(clippy::cast_possible_truncation, reason = "the two halves")]
 pub(super) fn split(number: u64) -> [u32; 2] {
     [number as u32, (number >> 32) as u32]
 }
 
-/// The number of two words, the lower one first.
+/// The number of two words, the lower word first.
 #[inline(always)]
 pub(super) fn join([low, high]: [u32; 2]) -> u64 {
     u64::from(low) | u64::from(high) << 32
 }
 
-/// The first words of a segment: documents, terms, and the number of postings as two words. The
-/// others are zero.
+/// The first words of a segment: documents, terms, and the number of postings as two words. All
+/// further words are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inverted) struct Header {
     pub(in crate::inverted) documents: u32,
@@ -276,7 +278,7 @@ impl Header {
         words
     }
 
-    /// `None` if a word that has to be zero is not.
+    /// The header in these words; `None` if a word that has to be zero is not.
     pub(super) fn decode(words: &[u32; HEADER]) -> Option<Self> {
         let [documents, terms, low, high, rest @ ..] = *words;
         let is_padded = rest.iter().all(|&word| word == 0);

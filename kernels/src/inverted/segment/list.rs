@@ -70,15 +70,16 @@ pub(in crate::inverted) fn low(id: u32) -> u16 {
 
 /// Lower halves of ids by buckets of `1 << shift` documents.
 ///
-/// All buckets of the same upper half of an id are neighbours, so their halves ascend strictly
-/// from the first to the last of them.
+/// All buckets of the same upper half of an id are neighbours, so their halves ascend strictly from
+/// the first bucket to the last.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::inverted) struct Buckets<'a> {
-    /// At most 16.
+    /// The binary logarithm of the width of a bucket, at most 16.
     pub(in crate::inverted) shift: u32,
-    /// The begin of the first bucket, zero, and the end of each, as positions in `halves`.
+    /// The begin of the first bucket, which is zero, and the end of each bucket, as positions in
+    /// `halves`.
     pub(in crate::inverted) directory: &'a [u32],
-    /// The halves of the list, and all words of the segment after them.
+    /// The halves of the list, and all later words of the segment.
     pub(in crate::inverted) halves: &'a [u16],
 }
 
@@ -108,10 +109,10 @@ impl<'a> Buckets<'a> {
     }
 
     /// Writes the ids whose upper halves are from `first` to `last` to the front of `memory`, and
-    /// returns their number. Words past them may be overwritten.
+    /// returns their number. Later words of `memory` may be overwritten.
     ///
-    /// A list has an upper half for each 65,536 documents, so most runs are short: each is written
-    /// by whole blocks, of which the next run overwrites the rest.
+    /// A list has an upper half for each 65,536 documents, so most runs are short: each run is
+    /// written by whole blocks, and the next run overwrites the excess of the last block.
     #[inline(always)]
     pub(in crate::inverted) fn write<L: Blocks>(
         self,
@@ -157,7 +158,7 @@ impl<'a> Buckets<'a> {
         }
     }
 
-    /// Each upper half of an id, and the end of its halves. The last end may come twice.
+    /// Each upper half of an id, and the end of its halves. The last end may repeat.
     #[inline(always)]
     fn ends(self) -> impl Iterator<Item = (u32, usize)> {
         let per_half = 1 << (16 - self.shift);

@@ -53,14 +53,14 @@ impl<B: AsRef<[u8]>> Segment<B> {
     ///
     /// # Errors
     ///
-    /// If the bytes are no segment. Everything that queries rely on is checked, so that queries
-    /// never fail on bytes that were accepted. A checksum is not part of the bytes:
-    /// damage that leaves a correct segment is accepted.
+    /// If the bytes are no segment. All properties on which queries rely are checked, so that
+    /// queries never fail on accepted bytes. A checksum is not part of the bytes: damage that
+    /// leaves a correct segment is accepted.
     ///
     /// # Cost
     ///
-    /// Reads the bytes once. The groups of a list are made again and compared: four bytes an id of
-    /// the longest list, and as much memory as its groups take.
+    /// Reads the bytes once. The groups of a list are made anew and compared; that takes four bytes
+    /// for each id of the longest list, and the memory of its groups.
     pub fn new(bytes: B) -> Result<Self, SegmentError> {
         let header = validate(bytes.as_ref())?;
         Ok(Self { bytes, header })

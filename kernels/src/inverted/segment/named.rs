@@ -1,10 +1,9 @@
 //! The lists that the queries of a batch name, as a segment of their own.
 //!
-//! An index that is larger than a device's memory stays on the host, and each batch brings its
-//! lists along. Each of them goes once, however many queries name it: so batches of queries with
-//! the same lists bring fewer bytes. Lists are numbered in the order of
-//! their first use, and written in the layout of a segment, in the form that they have: copies of
-//! words, that need no decoding.
+//! An index that is larger than a device's memory stays on the host, and each batch sends its
+//! lists. A list is sent once, however many queries name it: so batches of queries with the same
+//! lists send fewer bytes. Lists are numbered in the order of their first use, and written in the
+//! layout of a segment and in their present form: the words are copied, not decoded.
 
 use std::mem;
 
@@ -14,17 +13,18 @@ use super::layout::{Form, HEADER, Header, ListSize, MARGIN, ROW, Row};
 use super::view::View;
 use crate::inverted::batch::QueryBatch;
 
-/// The number of a list that is not sent: that of no term.
+/// The number of a list that is not sent: no term has this number.
 const NO_LIST: u32 = u32::MAX;
 
-/// Names the lists of batches; memory is used again by the next one.
+/// Names the lists of batches; each batch uses the memory again.
 ///
 /// # Cost
 ///
 /// 8 bytes for each term of a segment, and 4 for each term of a batch.
 #[derive(Debug, Default)]
 pub struct ListNamer {
-    /// Per term of the segment: the stamp of the last batch that named it, and its number there.
+    /// For each term of the segment the stamp of the last batch that named the term, and its number
+    /// there.
     numbers: Vec<(u32, u32)>,
     stamp: u32,
     /// The terms of the segment by their numbers.
@@ -34,7 +34,7 @@ pub struct ListNamer {
     named: Vec<u32>,
 }
 
-/// The lists that queries name, each once: a segment that is not written yet.
+/// The lists that queries name, without repetition: a segment that is not written yet.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedLists<'a> {
     view: View<'a>,
@@ -54,7 +54,7 @@ struct Size {
 impl Size {
     /// Adds a list; returns its place, from the end of the table on.
     fn push(&mut self, form: Form, len: u32, documents: u32) -> u64 {
-        // A table ends where a line does, so that places count from there.
+        // A table ends at the end of a line, so places count from there.
         let place = form.align(self.words);
         self.words = place + form.words(len, documents);
         self.postings += u64::from(len);
@@ -69,7 +69,7 @@ impl Size {
 }
 
 impl ListNamer {
-    /// Without memory yet.
+    /// A namer without memory yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -81,12 +81,11 @@ impl ListNamer {
     ///
     /// # Cost
     ///
-    /// A look at the row of each term, and at its number: two cache misses where they are far
-    /// apart.
+    /// A look at the row of each term, and at its number: two cache misses if terms are far apart.
     ///
     /// # Panics
     ///
-    /// If the queries ask for some documents only.
+    /// If the queries are restricted to a set of documents.
     ///
     /// # Examples
     ///
@@ -148,7 +147,7 @@ impl ListNamer {
         self.offsets.push(0);
     }
 
-    /// Adds a term of a query, and its list if it is the first one to name it.
+    /// Adds a term of a query, and its list if the batch has not named it before.
     fn push(&mut self, view: View<'_>, term: u32, size: &mut Size) {
         let number = &mut self.numbers[term as usize];
         if mem::replace(&mut number.0, self.stamp) != self.stamp {
@@ -167,7 +166,7 @@ impl<'a> NamedLists<'a> {
         self.terms.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no list.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
@@ -183,14 +182,14 @@ impl<'a> NamedLists<'a> {
     ///
     /// # Panics
     ///
-    /// If it exceeds the address space.
+    /// If the segment exceeds the address space.
     #[must_use]
     pub fn words(&self) -> usize {
         let words = self.size.segment_words(self.terms.len());
         usize::try_from(words).expect("it is a part of a segment in memory")
     }
 
-    /// The number of documents of the segment, and of terms.
+    /// The number of documents of the segment, and the number of its terms.
     pub(crate) fn shape(&self) -> (u32, u32) {
         let terms = u32::try_from(self.terms.len()).expect("at most 2^32 - 1 terms");
         (self.view.documents(), terms)
@@ -204,7 +203,7 @@ impl<'a> NamedLists<'a> {
     ///
     /// # Panics
     ///
-    /// If there is room for other than [`Self::words`] words.
+    /// If there is not room for exactly [`Self::words`] words.
     pub fn write(&self, words: &mut [u32]) {
         let (len, expected) = (words.len(), self.words());
         assert!(len == expected, "room for {len} words, not for {expected}");
@@ -228,7 +227,7 @@ impl<'a> NamedLists<'a> {
             let list = ListSize { len, groups: 0 };
             *row = Row::encode(list, form, header.table_end() + place);
             let [begin, from] = [place, Row(&source).place()].map(narrow);
-            // Words between lists, which align them.
+            // The words between lists align the lists.
             lists[end..begin].fill(0);
             end = narrow(size.words);
             lists[begin..end].copy_from_slice(&self.view.words()[from..from + end - begin]);
@@ -247,7 +246,7 @@ mod tests {
     use crate::Isa;
     use crate::inverted::{BatchScratch, FoundDocuments, SegmentBuilder, SegmentBytes};
 
-    /// Lists of every form, and of no documents.
+    /// Lists of every form, and a list without documents.
     fn segment() -> Segment<SegmentBytes> {
         let mut builder = SegmentBuilder::new();
         for document in 0..70_000_u32 {
@@ -278,7 +277,7 @@ mod tests {
     fn written_lists_answer_as_the_segment() {
         let (segment, mut namer) = (segment(), ListNamer::new());
         let batch = QueryBatch::new(&OFFSETS, &TERMS);
-        // The table of the batch before has other numbers.
+        // The table of the previous batch has other numbers.
         for batch in [QueryBatch::new(&[0, 1], &[3]), batch] {
             let lists = namer.name(&segment, batch, usize::MAX);
             assert_eq!(lists.queries().len(), batch.len());

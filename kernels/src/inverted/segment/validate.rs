@@ -40,7 +40,7 @@ pub enum SegmentError {
         /// The term.
         term: u32,
     },
-    /// The groups of a list are not those of its ids.
+    /// The groups of a list do not fit its ids.
     #[error("invalid groups of term {term}")]
     Groups {
         /// The term.
@@ -56,7 +56,7 @@ pub enum SegmentError {
     },
 }
 
-/// Checks everything that queries rely on. Returns the header.
+/// Checks all properties on which queries rely. Returns the header.
 ///
 /// Lists are in the order of their terms and do not overlap, so that a word is read once.
 pub(super) fn validate(bytes: &[u8]) -> Result<Header, SegmentError> {
@@ -125,8 +125,8 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Whether the groups of a list hold its ids and no others. The list is valid, and lies within
-    /// the words.
+    /// Whether the groups of a list hold exactly its ids. The list is valid, and lies within the
+    /// words.
     fn are_groups(&mut self, view: View<'_>, row: Row<'_>, form: Form) -> bool {
         let (documents, size) = (view.documents(), row.size());
         self.ids.clear();

@@ -9,7 +9,7 @@ use crate::simd::prefetch;
 /// A segment's words, split into its parts.
 ///
 /// Every access is checked against the words, so that a file that is changed under its memory map
-/// gives a wrong answer or a panic, and never a read outside of it.
+/// gives a wrong answer or a panic, and never a read outside of the map.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::inverted) struct View<'a> {
     header: Header,
@@ -19,7 +19,7 @@ pub(in crate::inverted) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The parts of the words with this header; `None` if the table reaches past them.
+    /// The parts of the words with this header; `None` if the table reaches past the words.
     #[inline]
     pub(in crate::inverted) fn new(header: Header, words: &'a [u32]) -> Option<Self> {
         let table = words.get(HEADER..)?.get(..header.terms as usize * ROW)?;
@@ -89,7 +89,7 @@ impl<'a> View<'a> {
     ///
     /// # Panics
     ///
-    /// If they reach past the words.
+    /// If the groups reach past the words.
     #[inline(always)]
     pub(super) fn groups_of(self, row: Row<'a>, form: Form) -> Option<Groups<'a>> {
         let has_groups = row.size().groups > 0;
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
     ///
     /// # Panics
     ///
-    /// If it reaches past the words.
+    /// If the list reaches past the words.
     #[inline(always)]
     pub(super) fn list_of(self, row: Row<'a>, form: Form) -> List<'a> {
         let place = usize::try_from(row.place()).expect("places are within memory");

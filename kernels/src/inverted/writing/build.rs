@@ -1,4 +1,4 @@
-//! Documents into a segment.
+//! The builder of a segment from documents.
 
 use super::encode::{Encoder, SegmentBytes};
 use crate::inverted::segment::ListSize;
@@ -7,9 +7,9 @@ use crate::inverted::segment::ListSize;
 ///
 /// # Cost
 ///
-/// Four bytes a posting and eight a document until [`finish`](Self::finish), which needs four
-/// bytes a posting and sixteen a term more, and the segment itself. It sorts by counting:
-/// O(postings + terms).
+/// Four bytes for each posting and eight for each document until [`finish`](Self::finish). That
+/// call needs four more bytes for each posting and sixteen for each term, and the segment itself.
+/// The builder sorts by counting: O(postings + terms).
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ impl SegmentBuilder {
         Self::default()
     }
 
-    /// Adds the document with the next id, which is returned. Its terms are distinct, in any order.
+    /// Adds a document with the next id, and returns the id. The terms are distinct, in any order.
     ///
     /// # Panics
     ///
@@ -70,11 +70,11 @@ impl SegmentBuilder {
     ///
     /// # Panics
     ///
-    /// If a document has a term twice, or one that is not below `terms`.
+    /// If a document has a term twice, or a term that is not below `terms`.
     #[must_use]
     pub fn finish(self, terms: u32) -> SegmentBytes {
         let documents = self.documents;
-        // The end of each list, and while ids are written the place of the next one.
+        // The end of each list, and while ids are written the place of the next id.
         let mut ends = vec![0_usize; terms as usize];
         for &term in &self.terms {
             assert!(term < terms, "term {term} is not below {terms}");
@@ -93,7 +93,7 @@ impl SegmentBuilder {
         encoder.finish()
     }
 
-    /// The ids by their terms. `places` are the begins of the lists, and become their ends.
+    /// The ids, sorted by their terms. `places` are the begins of the lists, and become their ends.
     fn sort(self, places: &mut [usize]) -> Vec<u32> {
         let mut ids = vec![0; self.terms.len()];
         let mut begin = 0;

@@ -1,4 +1,4 @@
-//! Lists into the words of a segment.
+//! The encoding of lists as the words of a segment.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::memory::prefer_huge_pages;
 pub struct SegmentBytes(Vec<Line>);
 
 impl SegmentBytes {
-    /// The next `len` bytes of a reader, such as those of a file.
+    /// The next `len` bytes of a reader, such as a file.
     ///
     /// # Errors
     ///
@@ -49,8 +49,8 @@ impl SegmentBytes {
     }
 }
 
-/// Lines of zeros. Queries read them here and there, for which huge pages save misses of the
-/// processor's address cache.
+/// Lines of zeros. Queries read scattered lines, and huge pages save misses of the processor's
+/// address cache.
 fn zeroed(lines: usize) -> Vec<Line> {
     let mut memory = Vec::with_capacity(lines);
     prefer_huge_pages(&mut memory);
@@ -71,7 +71,7 @@ impl fmt::Debug for SegmentBytes {
     }
 }
 
-/// Writes lists one after the other to their places.
+/// Writes lists one after another to their places.
 pub(in crate::inverted) struct Encoder {
     lines: Vec<Line>,
     documents: u32,
@@ -79,7 +79,7 @@ pub(in crate::inverted) struct Encoder {
 }
 
 impl Encoder {
-    /// A segment of lists of these sizes, all of them missing.
+    /// A segment of lists of these sizes; no list is written yet.
     ///
     /// # Panics
     ///
@@ -107,7 +107,7 @@ impl Encoder {
     ///
     /// # Panics
     ///
-    /// If it has another length than was announced, or ids do not ascend strictly.
+    /// If the list has another length than its size says, or ids do not ascend strictly.
     pub(in crate::inverted) fn push(&mut self, ids: &[u32]) {
         let term = self.term;
         assert!(ids.is_sorted_by(|left, right| left < right), "a document names term {term} twice");

@@ -1,4 +1,4 @@
-//! Segments whose documents follow each other into one.
+//! The merge of segments whose documents follow each other.
 
 use super::encode::{Encoder, SegmentBytes};
 use crate::inverted::segment::{ListSize, Segment};
@@ -11,25 +11,25 @@ const NONE: u32 = u32::MAX;
 pub struct MergePart<'a, B> {
     /// The segment.
     pub segment: &'a Segment<B>,
-    /// The new number of each of its terms; all of them differ.
+    /// The new number of each term of the segment; all numbers differ.
     pub terms: &'a [u32],
 }
 
-/// Merges segments, which may number their terms differently, to one of terms below `terms`. The
-/// documents of a segment follow the documents of the segments before it.
+/// Merges segments, which may number their terms differently, to one segment of terms below
+/// `terms`. The documents of a segment follow the documents of all earlier segments.
 ///
-/// The result has the bytes that a builder makes of all documents.
+/// The result has the bytes that a builder makes from all documents.
 ///
 /// # Cost
 ///
-/// Reads each list once, long ones twice, and writes it once; no list is sorted. Memory: the
-/// result, four bytes a term for each part and three more, and twice the longest list, four bytes
-/// an id.
+/// Reads each short list once and each long list twice, and writes each list once; no list is
+/// sorted. Memory: the result, four bytes for each term times the number of parts plus three, and
+/// twice the longest list at four bytes for each id.
 ///
 /// # Panics
 ///
-/// If a part has not a new number for each of its terms, one is not below `terms`, two of one part
-/// are equal, or there are more than `u32::MAX` documents.
+/// If a part has not a new number for each of its terms, a number is not below `terms`, two numbers
+/// of one part are equal, or there are more than `u32::MAX` documents.
 ///
 /// # Examples
 ///
@@ -59,7 +59,7 @@ pub fn merge<B: AsRef<[u8]>>(parts: &[MergePart<'_, B>], terms: u32) -> SegmentB
     let mut lens = vec![0; terms as usize];
     for part in parts {
         for (term, &new) in (0..).zip(part.terms) {
-            // At most the documents of all parts.
+            // The sum is at most the number of documents of all parts.
             lens[new as usize] += part.segment.list_len(term);
         }
     }
@@ -77,7 +77,7 @@ pub fn merge<B: AsRef<[u8]>>(parts: &[MergePart<'_, B>], terms: u32) -> SegmentB
         }
     };
     let mut ids = Vec::new();
-    // Lists that may have groups are decoded twice: the first time to count those.
+    // Lists that may have groups are decoded twice: the first time to count their groups.
     let mut size_of = |(term, len)| {
         let size = ListSize { len, groups: 0 };
         if !size.may_have_groups(documents) {

@@ -1,7 +1,7 @@
-//! Documents and segments into the words of a segment.
+//! The ways from documents and segments to the words of a segment.
 //!
 //! `build` gathers documents into lists, `encode` writes lists in the form that is the smallest for
-//! their density, and `merge_segments` makes one segment of several.
+//! their density, and `merge_segments` makes one segment from several.
 
 mod build;
 mod encode;

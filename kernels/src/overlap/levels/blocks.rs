@@ -1,8 +1,8 @@
 //! The overlap by blocks of tokens, written once over [`BlockIntersect`].
 //!
-//! A register of the candidate's tokens meets a block of the probe's; then the block that ends
-//! with the smaller token gives way to the next one, both if they end alike. Any two blocks meet
-//! once, so no token is counted twice:
+//! A register of the candidate's tokens meets a block of the probe's tokens. Then the side with the
+//! smaller last token takes its next tokens; both sides do if their last tokens are equal. Any two
+//! blocks meet at most once, so no token is counted twice:
 //!
 //! ```text
 //! probe        3  5  8 11 | 12 17 20 21 | ..      a block
@@ -10,21 +10,21 @@
 //!              11 < 14: the probe goes on
 //! ```
 //!
-//! If few tokens can be in one set only, there is no need to see which block gives way: the
-//! positions of a common token in the two sets differ by few. Sets of a few registers are then
-//! compared by [diagonals](super::diagonals). In longer ones, each block of the probe is compared
-//! with a fixed window:
+//! If few tokens can be in one set only, the loop need not decide which side goes on: the positions
+//! of a common token in the two sets differ by few. Sets of a few registers are then compared by
+//! [diagonals](super::diagonals). In longer sets, each block of the probe is compared with a fixed
+//! window:
 //!
 //! ```text
 //! probe        3  5  8 11 | 12 17 20 21     needed: 7, so 1 and 2 tokens are unmatched
 //! candidate    3  5  8  9  12 14 17 20 21   first block: 0 to 3 + 2; second: 4 - 1 to 7 + 2
 //! ```
 //!
-//! If the sets have fewer in common, the window may miss some, and they are rejected either way.
-//! A step does not wait for the one before it, as that of a merge does.
+//! If the sets have fewer tokens in common, the window may miss some of these tokens, but the pair
+//! is rejected in any case. A step does not wait for the previous step, as a step of a merge does.
 //!
-//! A register may reach into the sets after the candidate; their lanes are masked. Only a
-//! candidate at the very end of the tokens finishes on the reference.
+//! A register may reach into the sets after the candidate; the lanes of these sets are masked. Only
+//! a candidate at the very end of the tokens finishes on the reference.
 
 use super::{Intersect, REJECTED};
 use crate::overlap::pairs::{Alone, Pair};
@@ -37,11 +37,11 @@ pub(super) trait BlockIntersect: Copy {
     /// The maximum number of tokens of the probe in a block.
     const BLOCK: usize;
 
-    /// The number of the first `valid` tokens of a window of `WINDOW` registers that are in a
-    /// block, which is not empty. Both ascend strictly.
+    /// The number of tokens, among the first `valid` tokens of a window of `WINDOW` registers, that
+    /// are in a block. The block is not empty, and both ascend strictly.
     fn common<const WINDOW: usize>(self, block: &[u32], window: &[u32], valid: usize) -> u32;
 
-    /// The overlap of a pair by [diagonals](super::diagonals); `None` if blocks have to do.
+    /// The overlap of a pair by [diagonals](super::diagonals); `None` if the pair needs blocks.
     fn on_diagonals<const EXACT: bool>(
         self,
         pair: Pair<'_>,
@@ -60,7 +60,7 @@ impl<B: BlockIntersect> Intersect for B {
         }
         // The tokens of the candidate that a block can share, from the beginning of its window.
         let width = (B::BLOCK + alone.probe + alone.candidate).min(pair.candidate_len);
-        // The last window begins before `needed`, and has to lie within the tokens.
+        // The last window begins before `needed`, and must lie within the tokens.
         let room = pair.candidate_on.len();
         if width <= B::LANES && needed + B::LANES <= room {
             in_windows::<B, 1>(self, pair, needed, alone.probe)
@@ -77,8 +77,8 @@ impl<B: BlockIntersect> Intersect for B {
             // Most candidates fit a register, and most matches are near the beginning of the
             // probe: two comparisons, without the loop of the merge.
             Some(register) if pair.candidate_len <= B::LANES && probe_at <= 2 * B::BLOCK => {
-                // Tokens of the probe from the match on are greater than all of the candidate's
-                // here, so whole blocks find no other ones.
+                // Tokens of the probe from the match on are greater than all candidate tokens here,
+                // so whole blocks find no further common token.
                 is_in_first_block(self, pair.probe(), register, pair.candidate_len)
                     || (probe_at > B::BLOCK
                         && is_in_first_block(
@@ -107,9 +107,9 @@ fn is_in_first_block<B: BlockIntersect>(
     level.common::<1>(&probe[..probe.len().min(B::BLOCK)], register, valid) > 0
 }
 
-/// The overlap if it suffices: `needed` tokens more than are counted, of which each is at most
-/// `probe_alone` positions further on in the probe than in the candidate. A window of `WINDOW`
-/// registers holds all that a block can share.
+/// The overlap of a pair that needs `needed` more common tokens, if it suffices. A common token is
+/// at most `probe_alone` positions further on in the probe than in the candidate, and a window of
+/// `WINDOW` registers holds all tokens that a block can share.
 #[inline(always)]
 fn in_windows<B: BlockIntersect, const WINDOW: usize>(
     level: B,
@@ -123,7 +123,7 @@ fn in_windows<B: BlockIntersect, const WINDOW: usize>(
         if common as usize + rest.len() < needed {
             return REJECTED;
         }
-        // Nothing here depends on the comparison of the step before, so steps overlap in the
+        // No value here depends on the comparison of the previous step, so steps overlap in the
         // processor.
         let begin = at.saturating_sub(probe_alone);
         let window = &pair.candidate_on[begin..][..WINDOW * B::LANES];

@@ -1,8 +1,8 @@
 //! Blocks on the registers of any level: a register of the candidate is compared with each token
 //! of the block.
 //!
-//! Broadcasting from memory leaves the shuffle port to the comparisons; rotating a register, the
-//! usual form, needs it for both.
+//! A broadcast from memory leaves the shuffle port to the comparisons; a rotation of a register,
+//! the usual form, occupies that port too.
 
 use super::blocks::BlockIntersect;
 use super::diagonals;
@@ -11,7 +11,7 @@ use crate::simd::{Lanes, Simd};
 
 impl<S: Simd> BlockIntersect for S {
     const LANES: usize = <S::U32 as Lanes>::COUNT;
-    /// Larger blocks compare more and step less.
+    /// Larger blocks compare more tokens in fewer steps.
     const BLOCK: usize = if Self::LANES < 8 { Self::LANES } else { 8 };
 
     #[inline(always)]
@@ -19,7 +19,7 @@ impl<S: Simd> BlockIntersect for S {
         if block.len() == Self::BLOCK {
             compare::<S, WINDOW>(self, |at| block[at], window, valid)
         } else {
-            // A token that stands twice is found once: the loop is the same for short blocks.
+            // A repeated token is found once, so short blocks take the same loop.
             let last = block.len() - 1;
             compare::<S, WINDOW>(self, |at| block[at.min(last)], window, valid)
         }
@@ -36,8 +36,8 @@ impl<S: Simd> BlockIntersect for S {
     }
 }
 
-/// The number of the first `valid` tokens of a window that are among the tokens of a block, which
-/// may stand there twice.
+/// The number of tokens, among the first `valid` tokens of a window, that are in a block. A token
+/// of the block may repeat.
 #[inline(always)]
 fn compare<S: Simd, const WINDOW: usize>(
     simd: S,

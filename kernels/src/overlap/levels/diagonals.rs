@@ -1,9 +1,9 @@
 //! The overlap of two sets of about the same tokens, by diagonals.
 //!
-//! Two sets that must have `needed` more tokens in common have few that only one of them has. So
-//! the positions of a common token in the two sets differ by no more than that. Registers hold the
-//! first `needed` tokens of one set, and are compared with as many of the other one, loaded from
-//! each position in turn:
+//! Two sets that must have `needed` more tokens in common have few tokens that are in one set only,
+//! and the positions of a common token in the two sets differ by no more than that number.
+//! Registers hold the first `needed` tokens of one set, and are compared with as many tokens of the
+//! other set, loaded from each position in turn:
 //!
 //! ```text
 //! probe        3  5  8 11 12 17 20 │ 21 30     needed: 7, so 2 and 1 tokens are alone
@@ -11,15 +11,16 @@
 //!                 5  8  9 11 12 20   21                                     by 1: 11 12
 //! ```
 //!
-//! Exchanging the two sets finds the tokens that are further on in the probe. Few tokens follow the
-//! first `needed` ones of both sets; a comparison of blocks finds the common ones among them.
+//! The exchange of the two sets finds the tokens that are further on in the probe. Few tokens
+//! follow the first `needed` tokens of both sets; a comparison of blocks finds the common tokens
+//! among these.
 //!
-//! Steps neither wait for each other nor branch on what they find, and a diagonal costs a
-//! comparison a register: sets of 43 tokens with a similarity of 80 % take a third of the
-//! comparisons of blocks.
+//! Steps neither wait for each other nor branch on their result, and a diagonal costs a comparison
+//! for each register: sets of 43 tokens with a similarity of 80 % take a third of the comparisons
+//! of blocks.
 //!
-//! The first `needed` tokens of one set meet tokens of the other one only, on each diagonal. Lanes
-//! past them may hold tokens of the next sets, and are masked.
+//! On each diagonal the first `needed` tokens of one set meet only tokens of the other set. Later
+//! lanes may hold tokens of the next sets, and are masked.
 
 use super::REJECTED;
 use super::blocks::BlockIntersect;
@@ -60,8 +61,8 @@ pub(super) fn overlap<S: Simd, const EXACT: bool>(
     Some(if (common as usize) < needed { REJECTED } else { pair.overlap + common })
 }
 
-/// The number of common tokens of which one is among the first `needed` tokens of its set, which
-/// fill `REGISTERS` registers.
+/// The number of common tokens that are among the first `needed` tokens of at least one set; these
+/// tokens fill `REGISTERS` registers.
 #[inline(always)]
 fn common_of_first<S: Simd, const REGISTERS: usize>(
     simd: S,
@@ -73,12 +74,13 @@ fn common_of_first<S: Simd, const REGISTERS: usize>(
     let probe = &pair.probe_on[..width + alone.probe];
     let candidate = &pair.candidate_on[..width + alone.candidate];
     let common = on_diagonals::<S, REGISTERS>(simd, probe, candidate, needed);
-    // Those at the same position are counted already.
+    // Common tokens at the same position are counted already, so the diagonals begin at 1.
     common + on_diagonals::<S, REGISTERS>(simd, candidate, &probe[1..], needed)
 }
 
-/// The number of the first `valid` tokens of `fixed` that are in `moving` at the same position or
-/// further on. There are as many diagonals as windows of `REGISTERS` registers in `moving`.
+/// The number of tokens, among the first `valid` tokens of `fixed`, that are in `moving` at the
+/// same position or further on. There are as many diagonals as windows of `REGISTERS` registers in
+/// `moving`.
 #[inline(always)]
 fn on_diagonals<S: Simd, const REGISTERS: usize>(
     simd: S,
@@ -108,7 +110,7 @@ fn on_diagonals<S: Simd, const REGISTERS: usize>(
     count
 }
 
-/// The number of common tokens past the first `needed` ones of both sets.
+/// The number of common tokens past the first `needed` tokens of both sets.
 #[inline(always)]
 fn common_of_rest<S: Simd>(simd: S, pair: Pair<'_>, needed: usize, alone: Alone) -> u32 {
     let register = &pair.candidate_on[needed..][..S::U32::COUNT];

@@ -4,7 +4,7 @@ use super::{Intersect, REJECTED};
 use crate::overlap::pairs::Pair;
 use crate::simd::Scalar;
 
-/// A merge, one token a step.
+/// A merge, token by token.
 impl Intersect for Scalar {
     #[inline(always)]
     fn overlap<const EXACT: bool>(self, pair: Pair<'_>) -> u32 {
@@ -20,7 +20,8 @@ impl Intersect for Scalar {
             let (Some(left), Some(right)) = (probe.first(), candidate.first()) else {
                 return overlap;
             };
-            // Three comparisons and no branch: which side goes on cannot be foretold.
+            // A step has three comparisons and no branch, since the processor cannot predict which
+            // side goes on.
             overlap += u32::from(left == right);
             let (left_goes_on, right_goes_on) = (left <= right, right <= left);
             probe = &probe[usize::from(left_goes_on)..];

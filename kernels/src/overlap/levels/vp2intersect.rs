@@ -29,14 +29,14 @@ impl BlockIntersect for Avx512<Vp2Intersect> {
         common
     }
 
-    /// None: an instruction for each block is faster.
+    /// Always `None`: an instruction for each block is faster.
     #[inline(always)]
     fn on_diagonals<const EXACT: bool>(self, _: Pair<'_>, _: usize, _: Alone) -> Option<u32> {
         None
     }
 }
 
-/// The tokens of a block, with the last one repeated in the lanes past it.
+/// The tokens of a block, with the last token repeated in the further lanes.
 #[inline(always)]
 fn load_block(simd: Avx512<Vp2Intersect>, block: &[u32]) -> __m512i {
     if let Ok(block) = block.try_into() {
@@ -55,8 +55,8 @@ fn load_block(simd: Avx512<Vp2Intersect>, block: &[u32]) -> __m512i {
 fn intersect(block: __m512i, register: __m512i) -> __mmask16 {
     let of_register;
     // SAFETY: a function of its registers; the processor has the instruction, since this function
-    // has its feature. It writes a pair of masks: the one that is named, with an even number, and
-    // the next one.
+    // has its feature. The instruction writes a pair of masks: the named mask, which has an even
+    // number, and the next mask.
     unsafe {
         asm!(
             "vp2intersectd k2, {register}, {block}",

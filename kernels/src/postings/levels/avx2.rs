@@ -23,7 +23,7 @@ impl BlockTest for Avx2 {
         let mut left = valid & passed;
         if WORDS > 0 {
             for quarter in 0..BLOCK / 4 {
-                // Population counts are expensive here, and most quarters are out already.
+                // Population counts are expensive here, and most quarters have no posting left.
                 if left >> (4 * quarter) & 0xf != 0 {
                     left &= !(are_different(self, block, quarter, sought) << (4 * quarter));
                 }
@@ -34,12 +34,12 @@ impl BlockTest for Avx2 {
 
     #[inline(always)]
     fn compress(self, bits: u32, from: &Line, to: &mut Line) {
-        // There is no compression here; few postings pass, so that bit by bit does.
+        // AVX2 has no compression; few postings pass, so a loop over the bits suffices.
         Scalar.compress(bits, from, to);
     }
 }
 
-/// The postings of eight whose size, position and token before are right, as bits.
+/// The postings, of eight, whose size, position and previous token pass, as bits.
 #[inline(always)]
 fn have_right_places<const WORDS: usize>(
     simd: Avx2,
@@ -53,7 +53,7 @@ fn have_right_places<const WORDS: usize>(
     let is_large = avx2!(simd, _mm256_cmpeq_epi32(_mm256_max_epu32(places, place_min), places));
     let positions = avx2!(simd, _mm256_and_si256(places, _mm256_set1_epi32(0xffff)));
     let position_max = avx2!(simd, _mm256_set1_epi32(sought.position_max.cast_signed()));
-    // Signed, as both are below 2^31.
+    // The comparison is signed, as both numbers are below 2^31.
     let is_far = avx2!(simd, _mm256_cmpgt_epi32(positions, position_max));
     let before = avx2!(simd, _mm256_set1_epi32(sought.before.cast_signed()));
     let is_known = avx2!(simd, _mm256_cmpeq_epi32(simd.load_u32(befores), before));
@@ -62,7 +62,7 @@ fn have_right_places<const WORDS: usize>(
     avx2!(simd, _mm256_movemask_ps(passed)).cast_unsigned()
 }
 
-/// The postings of four whose signatures differ in too many bits, as bits.
+/// The postings, of four, whose signatures differ in too many bits, as bits.
 #[inline(always)]
 fn are_different<const WORDS: usize>(
     simd: Avx2,

@@ -15,8 +15,8 @@ use crate::simd::{Avx512, Extension, avx512};
 impl<E: Extension> BlockTest for Avx512<E> {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], _: u32, sought: &Sought<WORDS>) -> u32 {
-        // Each comparison is done in the lanes that are left, which costs nothing; so there is no
-        // branch, not even when none is left.
+        // Each comparison is masked by the lanes that remain, at no cost; so there is no branch,
+        // not even when no lane remains.
         let near: __mmask16 = if WORDS == 0 { u16::MAX } else { are_near(self, block, sought) };
         let places = self.load_u32(&block[PLACES]);
         let place_min = avx512!(self, _mm512_set1_epi32(sought.place_min.cast_signed()));
@@ -33,8 +33,8 @@ impl<E: Extension> BlockTest for Avx512<E> {
     #[expect(clippy::cast_possible_truncation, reason = "there are sixteen bits")]
     fn compress(self, bits: u32, from: &Line, to: &mut Line) {
         let from = self.load_u32(from);
-        // In a register and then stored whole: the compressing store is many times slower on some
-        // processors.
+        // The numbers are compressed in a register and stored whole: the compressing store is many
+        // times slower on some processors.
         let front = avx512!(self, _mm512_maskz_compress_epi32(bits as u16, from));
         self.store_u32(front, to);
     }

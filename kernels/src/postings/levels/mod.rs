@@ -12,9 +12,9 @@ pub const BLOCK: usize = 16;
 
 /// One field of a block, or half a word of its signatures.
 ///
-/// A block is a line of places, one of tokens before, one of sets, and for each word of a
-/// signature two: the words of the first eight postings, then of the other eight, the low half
-/// first.
+/// A block is a line of places, a line of previous tokens, a line of sets, and for each word of a
+/// signature two lines: the words of the first eight postings, then the words of the last eight,
+/// each with its low half first.
 pub(super) type Line = [u32; BLOCK];
 
 pub(super) const PLACES: usize = 0;
@@ -30,12 +30,12 @@ pub(super) const fn lines_per_block(words: usize) -> usize {
 /// The bounds and the probe that all postings of a block are tested by.
 #[derive(Clone, Copy)]
 pub(super) struct Sought<const WORDS: usize> {
-    /// The minimum place: sets before it are too small.
+    /// The minimum place: sets with a smaller place are too small.
     pub(super) place_min: u32,
     /// The maximum position, below 2^31.
     pub(super) position_max: u32,
-    /// The token before the common one in the probe: sets that have it too were found in its
-    /// list.
+    /// The token before the common token in the probe: sets that have this token too were found in
+    /// its list.
     pub(super) before: u32,
     /// The signature of the probe.
     pub(super) signature: [u64; WORDS],
@@ -49,8 +49,8 @@ pub(super) trait BlockTest: Copy {
     /// unspecified.
     fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32;
 
-    /// Writes the numbers with a bit to the front of `to`, in their order; numbers past them may
-    /// be overwritten.
+    /// Writes the numbers with a bit to the front of `to`, in their order; all later numbers of
+    /// `to` may be overwritten.
     fn compress(self, bits: u32, from: &Line, to: &mut Line);
 }
 
@@ -58,7 +58,7 @@ pub(super) trait BlockTest: Copy {
 impl BlockTest for Scalar {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {
-        // Sets that are too small come first.
+        // Sets that are too small are first in a block.
         let too_small = block[PLACES].iter().take_while(|place| **place < sought.place_min).count();
         let (mut left, mut passed) = (valid >> too_small << too_small, 0);
         while left != 0 {
@@ -86,7 +86,7 @@ impl BlockTest for Scalar {
     fn compress(self, bits: u32, from: &Line, to: &mut Line) {
         let (mut left, mut written) = (bits, 0);
         while left != 0 {
-            // The remainders change nothing, as there are sixteen bits at most; they tell the
+            // The remainders change nothing, as there are at most sixteen bits, and tell the
             // compiler that the indices are in range.
             to[written % BLOCK] = from[left.trailing_zeros() as usize % BLOCK];
             left &= left - 1;
@@ -95,8 +95,8 @@ impl BlockTest for Scalar {
     }
 }
 
-/// The reference: a default x86-64 build has a population count neither of vectors nor of words,
-/// and nothing of 128 bits makes up for that.
+/// The level takes the reference: a default x86-64 build has no population count, neither of
+/// vectors nor of words, and no 128-bit instruction makes up for it.
 impl BlockTest for Portable {
     #[inline(always)]
     fn test<const WORDS: usize>(self, block: &[Line], valid: u32, sought: &Sought<WORDS>) -> u32 {

@@ -21,7 +21,7 @@ impl<K: CellKey> Find<K> for Avx512 {
     fn find(self, places: Places<'_, K>, keys: &[K; GROUP]) -> Sums<GROUP> {
         match K::group(keys) {
             KeyGroup::U32(keys) => find_u32(self, &places, keys),
-            // Gathering numbers of 64 bits takes longer.
+            // A gather of 64-bit numbers takes longer than single loads.
             KeyGroup::U64(_) => find_each(places, keys),
             KeyGroup::Words(keys) => find_words(self, &places, keys),
         }
@@ -37,7 +37,8 @@ fn find_u32<K>(level: Avx512, places: &Places<'_, K>, keys: &[u32; GROUP]) -> Su
     let mut sums = Sums([0; GROUP]);
     for (keys, sums) in keys.as_chunks().0.iter().zip(sums.0.as_chunks_mut().0) {
         let keys = level.load_u32(keys);
-        // The upper halves of 64 bits: of even lanes to be moved, of odd ones in their place.
+        // The upper halves of 64-bit products: even lanes are shifted to their place, odd lanes are
+        // in place.
         let even = avx512!(level, _mm512_srli_epi64::<32>(_mm512_mul_epu32(keys, low)));
         let odd = avx512!(level, _mm512_mul_epu32(_mm512_srli_epi64::<32>(keys), low));
         let carry = avx512!(level, _mm512_mask_blend_epi32(0xaaaa, even, odd));
@@ -57,7 +58,7 @@ fn find_u32<K>(level: Avx512, places: &Places<'_, K>, keys: &[u32; GROUP]) -> Su
 fn find_words<K>(level: Avx512, places: &Places<'_, K>, keys: &[[u64; 2]; GROUP]) -> Sums<GROUP> {
     let [first, last] = places.hash.wide();
     let multipliers = [all_u64(level, first), all_u64(level, last)];
-    // Of other keys, and of the keys of the cells.
+    // The sums of other keys, and the sums of the keys of the cells.
     let mut choices = [Sums([0; GROUP]), Sums([0; GROUP])];
     let [Sums(others), Sums(owns)] = &mut choices;
     let sums = others.as_chunks_mut().0.iter_mut().zip(owns.as_chunks_mut().0);
@@ -80,7 +81,8 @@ fn find_words<K>(level: Avx512, places: &Places<'_, K>, keys: &[[u64; 2]; GROUP]
         let key = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
         let differing = avx512!(level, _mm_xor_si128(found, key));
         let is_own = avx512!(level, _mm_testz_si128(differing, differing)) == 1;
-        // Read by index: of a choice between registers, compilers make a branch here.
+        // The choice is read by index: compilers turn a choice between registers into a branch
+        // here.
         *sum = choices[usize::from(is_own)].0[position];
     }
     sums

@@ -9,13 +9,13 @@ pub const LANES: usize = 1 << LANES_LOG;
 
 pub(super) const LANES_LOG: u32 = 2;
 
-/// One cell: 24 bytes for `u32`, 32 for `u64`, 40 for two words.
+/// One cell: 24 bytes for a key of `u32`, 32 for `u64`, 40 for two words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Cell<C> {
     /// The key of the cell.
     pub key: C,
-    /// The sum of its key, and then one for each lane of all other keys.
+    /// The sum of the key of the cell, and then for each lane the sum of all other keys.
     pub sums: [i32; 1 + LANES],
 }
 
@@ -38,7 +38,7 @@ pub fn place_of(hash: CodeHash, shift: u32, key: impl CellKey) -> usize {
 }
 
 impl<K> Cell<K> {
-    /// The number of words of 32 bits of a cell, and of those before its sums.
+    /// The number of 32-bit words of a cell, and of the words before its sums.
     #[expect(clippy::cast_possible_truncation, reason = "at most ten")]
     pub(super) const WORDS: u32 = (size_of::<Self>() / size_of::<i32>()) as u32;
     pub(super) const WORDS_OF_KEY: usize = offset_of!(Self, sums) / size_of::<i32>();

@@ -1,4 +1,4 @@
-//! A hash function of keys that changes from table to table.
+//! A keyed hash function: each table draws its own.
 //!
 //! ```text
 //! key ──► * wide, upper half ──► y ^ (y >> 9) ──► * narrow, upper bits ──► place
@@ -14,35 +14,34 @@
 //!
 //! For two different keys that were chosen without knowledge of the multipliers, all odd and
 //! drawn at random, multiply-shift to 2^l values collides with a probability of at most 2 / 2^l.
-//! For two words and l = 32 that needs a proof: each word is combined with its upper half, a
-//! bijection, so that two words that differ do so below bit 32. Let 2^t, t < 32, be the largest
-//! power of two that divides both differences, and let the first one be an odd multiple of it. Its
-//! product is each odd multiple of 2^t with the same probability; so, whatever the other product
-//! is, the sum is each of the 2^(63 - t) multiples of one parity, of which at most 2^(32 - t) are
-//! less than 2^32 away from 0.
+//! For two words and l = 32 this bound needs a proof: each word is combined with its upper half, a
+//! bijection, so that two different words differ below bit 32. Let 2^t, t < 32, be the largest
+//! power of two that divides both differences, and let the first difference be an odd multiple of
+//! 2^t. The product of the first difference is each odd multiple of 2^t with the same probability;
+//! so, whatever the second product is, the sum is each of the 2^(63 - t) multiples of one parity,
+//! and at most 2^(32 - t) of these are less than 2^32 away from 0.
 //!
 //! The first step has 2^32 values, the shift by 9 is a bijection, and the second step has m
 //! places: **two different keys share a place with a probability of at most 2 / m + 2 / 2^32**.
-//! So of any n keys, a key shares its place with 2 n / m + 2 n / 2^32 others in
-//! expectation, and work that grows with the pairs of a place grows with n, not with n^2, while n
-//! is at most m.
+//! So among n keys, a key shares its place with 2 n / m + 2 n / 2^32 other keys in expectation, and
+//! work that grows with the pairs of a place grows with n, not with n^2, while n is at most m.
 //!
-//! One multiplication has the same bound, but it turns an arithmetic progression of keys into
-//! one of places, and for some percent of the multipliers that one comes back to the same places
-//! after few steps: counting consecutive integers would be slow in some runs. The bijection
-//! breaks the progression (`progressions_spread` below).
+//! One multiplication has the same bound, but it turns an arithmetic progression of keys into a
+//! progression of places, and for some percent of the multipliers this progression returns to the
+//! same places after few steps: counting consecutive integers would be slow in some runs. The
+//! bijection breaks the progression (`progressions_spread` below).
 //!
-//! The bound is about the multipliers, not about the seed that they are made of: with the seed,
-//! keys that collide can be chosen.
+//! The bound is about the multipliers, not about the seed from which they are made: a person who
+//! knows the seed can choose keys that collide.
 
 use std::fmt;
 use std::fmt::Debug;
 
-/// Of 8 to 17, it spreads multiples of high powers of 2 best, of which the first step leaves few
-/// bits.
+/// Among 8 to 17, this shift best spreads multiples of high powers of 2, of which the first step
+/// leaves few bits.
 pub(super) const SHIFT: u32 = 9;
 
-/// Keys whose sums are found together, and whose refusals are a word.
+/// Number of keys whose sums are found together, and whose refusals fill a word.
 pub const GROUP: usize = 64;
 
 /// Key of a cell: an integer, or two words.
@@ -87,7 +86,8 @@ impl CellKey for u32 {
         u64::from(self).wrapping_mul(first)
     }
 
-    /// Two products of 32-bit numbers: in vectors they take half the time of one of 64 bits.
+    /// Computes two products of 32-bit numbers: with vector instructions these take half the time
+    /// of one 64-bit product.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a number")]
     fn upper(self, [first, _]: [u64; 2]) -> u32 {
@@ -129,7 +129,7 @@ impl CellKey for [u64; 2] {
 
 /// A member of the family, fixed by its multipliers.
 ///
-/// Key 0 has the hash 0. The multipliers are not shown.
+/// Key 0 has the hash 0. `Debug` does not show the multipliers.
 ///
 /// # Examples
 ///
@@ -202,7 +202,7 @@ impl CodeHash {
     }
 
     /// An integer that has another place than 0 in every table of at least 2 places: the first
-    /// one whose hash is in the upper half.
+    /// integer whose hash is in the upper half.
     #[must_use]
     pub fn upper_code(self) -> u8 {
         self.upper_code
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// Two words that differ in the same bits, in one of them, or in high bits alone.
+    /// Two words that differ in the same bits, in one word only, or in high bits only.
     #[test]
     fn two_words_spread() {
         let words = |i: u64| {

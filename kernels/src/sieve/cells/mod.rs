@@ -1,5 +1,5 @@
-//! Cells for the items that the sieve misses: counts keys in a direct-mapped table, as long as
-//! their sums are below a limit.
+//! Cells for the items that the sieve misses: a direct-mapped table counts keys as long as their
+//! sums are below a limit.
 //!
 //! ```text
 //! key ──hash──► place = 4 cell + lane        cell { key │ own │ others[4] }
@@ -7,16 +7,16 @@
 //!                                             otherwise:     others[lane] + 1
 //! ```
 //!
-//! A cell has the key that it belongs to and five sums: one for that key, four for all other keys
-//! that hash to it, by their lanes. A key costs as much memory as a sum or more, and the keys
-//! without a cell are many more than those with one: four sums share a key. The sum to grow is
-//! chosen by an index and not by a branch, so the only branch is the limit, which is rarely
+//! A cell belongs to a key and has five sums: one for that key, and one for each of the four lanes
+//! of all other keys that hash to the cell. A key costs at least as much memory as a sum, and many
+//! more keys lack a cell than have one: therefore four sums share a key. An index, not a branch,
+//! chooses the sum that grows, so the only branch is the test of the limit, which is rarely
 //! reached.
 //!
-//! A group of keys is counted in two loops. The first one finds the sum of each key: it reads the
-//! keys of cells and writes none of them, so that no read waits for a write before it. The second
-//! one adds. In one loop they take 1.3 times as long. (Scattering the sums of several items, with
-//! the conflicts found first, costs more than the items one by one.)
+//! A group of keys is counted in two loops. The first loop finds the sum of each key: it reads the
+//! keys of cells and writes no cell, so that no read waits for an earlier write. The second loop
+//! adds. A single loop for both takes 1.3 times as long. (A scatter of the sums of several items,
+//! after a search for conflicts, costs more than single additions.)
 
 #![expect(unsafe_code, reason = "the index of a sum is in range by construction")]
 
@@ -34,8 +34,8 @@ use super::ahead::{WEIGHTS_AHEAD_BYTES, fetch_after_lines};
 use crate::Isa;
 use crate::simd::{Base, RunOn, bits_of, dispatch};
 
-/// The distance in bytes at which keys are prefetched. Twice of it is slower for keys of 64 bits,
-/// half of it for keys of two words.
+/// The distance in bytes at which keys are prefetched. Twice the distance is slower for keys of 64
+/// bits, half the distance for keys of two words.
 const AHEAD_BYTES: usize = 2048;
 
 /// The most cells, of up to 10 words.
@@ -46,10 +46,10 @@ const CELLS_MAX: usize = 1 << 27;
 pub struct Cells<'a, K> {
     /// The hash that finds the place of a key.
     pub hash: CodeHash,
-    /// 2 to 2^27 cells, a power of two. No sum is `i32::MAX`, and one may start below 0, to count
+    /// 2 to 2^27 cells, a power of two. No sum is `i32::MAX`; a sum may start below 0, to count
     /// further.
     pub cells: &'a mut [Cell<K>],
-    /// No sum grows above it.
+    /// No sum grows above this limit.
     pub limit: i32,
     /// Sums of other keys count weights in units of 2^`scale`, rounded up; 0 to 63.
     pub scale: u32,
@@ -66,8 +66,8 @@ impl<K> Cells<'_, K> {
     }
 }
 
-/// Adds 1 for each key to the sum of its cell that it belongs to, unless that is at the limit;
-/// `refused` gets the keys that were not counted, a bit each.
+/// Adds 1 for each key to its sum in its cell, unless the sum is at the limit; `refused` gets a bit
+/// for each key that was not counted.
 ///
 /// ```text
 /// for key:  cell, lane = hash(key);  sum = own if cell.key == key else others[lane]
@@ -100,8 +100,8 @@ impl<K> Cells<'_, K> {
 ///
 /// # Cost
 ///
-/// Two multiplications in vectors, three for two words; a comparison, and a read and a write of one
-/// cell an item.
+/// An item costs two vector multiplications (three for two words), a comparison, and a read and a
+/// write of one cell.
 ///
 /// # Panics
 ///
@@ -111,8 +111,8 @@ pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &m
     dispatch::<Base, _>(isa, call);
 }
 
-/// Adds the weight of each key to the sum of its cell that it belongs to, unless that would pass
-/// the limit; `refused` gets the keys that were not counted, a bit each.
+/// Adds the weight of each key to its sum in its cell, unless the sum would pass the limit;
+/// `refused` gets a bit for each key that was not counted.
 ///
 /// ```text
 /// for key, weight:  cell, lane = hash(key)
@@ -143,8 +143,8 @@ pub fn absorb<K: CellKey>(isa: Isa, cells: Cells<'_, K>, keys: &[K], refused: &m
 ///
 /// # Cost
 ///
-/// A fifth more than [`absorb`] with a `scale` of 0, and twice as much otherwise or with weights of
-/// 2^62 and more.
+/// A fifth more than [`absorb`] with a `scale` of 0; twice as much with another `scale` or with
+/// weights of 2^62 and more.
 ///
 /// # Panics
 ///
@@ -168,13 +168,13 @@ trait Added: Copy {
     type Few<const N: usize>: Few;
     /// The numbers for the keys from `begin` on.
     fn few<const N: usize>(self, begin: usize) -> Self::Few<N>;
-    /// Prefetches what comes after the numbers of the group from `begin` on.
+    /// Prefetches the numbers after the group from `begin` on.
     fn fetch_after_lines(self, begin: usize);
 }
 
-/// Numbers of as many keys as a constant says, so that finding one checks no bound.
+/// Numbers of a constant number of keys, so that a look-up checks no bound.
 trait Few: Copy {
-    /// The number for the key at `position`, if the cell `is_own` or not.
+    /// The number for the key at `position`; `is_own` says whether the cell belongs to the key.
     fn at(self, position: usize, is_own: bool) -> i64;
 }
 
@@ -204,7 +204,7 @@ impl Few for Ones {
 /// Weights below this limit can be added to a sum of 32 bits without overflow.
 const SMALL_END: u64 = 1 << 62;
 
-/// The weight of the key, in all sums. Below [`SMALL_END`].
+/// The weight of the key, in all sums. All weights are below [`SMALL_END`].
 #[derive(Clone, Copy)]
 struct Small<W>(W);
 
@@ -229,15 +229,15 @@ impl<const N: usize> Few for Small<&[u64; N]> {
     }
 }
 
-/// More than any sum has room for, so that larger weights need not be told apart.
+/// More than any sum has room for, so that larger weights need not be distinguished.
 const ADDED_MAX: u64 = 1 << 33;
 
 /// The weight of the key in units of 2^scale, rounded up.
 #[derive(Clone, Copy)]
 struct Units<'a, W> {
     weights: W,
-    /// Scale of other keys, and of the key of the cell. In memory, so that reading one of them
-    /// is no branch.
+    /// The scale of other keys, and of the key of the cell. Both are in memory, so that the choice
+    /// needs no branch.
     scales: &'a [u32; 2],
 }
 
@@ -271,7 +271,7 @@ fn few<const N: usize>(weights: &[u64], begin: usize) -> &[u64; N] {
     weights[begin..].first_chunk().expect("as many weights as keys")
 }
 
-/// The arguments of [`absorb`], checked; with what is added for each key.
+/// The checked arguments of [`absorb`], with the numbers that are added for each key.
 struct Absorb<'a, K, A> {
     cells: Cells<'a, K>,
     /// 32 - log2(places).
@@ -281,7 +281,7 @@ struct Absorb<'a, K, A> {
     refused: &'a mut [u64],
 }
 
-/// The arguments of [`absorb_weighted`], checked.
+/// The checked arguments of [`absorb_weighted`].
 struct AbsorbWeighted<'a, K>(Absorb<'a, K, &'a [u64]>);
 
 impl<'a, K, A> Absorb<'a, K, A> {
@@ -292,14 +292,14 @@ impl<'a, K, A> Absorb<'a, K, A> {
         Self { cells, shift, keys, added, refused }
     }
 
-    /// The same with other numbers.
+    /// The same arguments with other numbers.
     fn adding<B>(self, added: B) -> Absorb<'a, K, B> {
         let Self { cells, shift, keys, refused, .. } = self;
         Absorb { cells, shift, keys, added, refused }
     }
 }
 
-/// Sums counted in a turn of the loop over them.
+/// Number of sums that a turn of the loop counts.
 const UNROLLED: usize = 4;
 
 impl<K: CellKey, A: Added> Absorb<'_, K, A> {
@@ -326,8 +326,8 @@ impl<K: CellKey, A: Added> Absorb<'_, K, A> {
         Places { hash: self.cells.hash, shift: self.shift, cells: self.cells.cells }
     }
 
-    /// Counts the keys from `begin` on in their `sums`; returns a bit for each that would pass the
-    /// limit.
+    /// Counts the keys from `begin` on in their `sums`; returns a bit for each key whose sum would
+    /// pass the limit.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "a sum is at most the limit")]
     fn count<const N: usize>(&mut self, sums: &Sums<N>, begin: usize) -> u64 {
@@ -388,8 +388,8 @@ mod tests {
         seed: u64,
     }
 
-    /// Counts `keys` in cells that belong to the `owners`, beside a table that finds a place by
-    /// division and not by shifting, and adds integers that do not overflow.
+    /// Counts `keys` in cells that belong to the `owners`, and in a second table that finds a place
+    /// by division and not by shifting, and adds integers that do not overflow.
     fn check<K: CellKey>(
         shape: Shape,
         owners: &[K],

@@ -1,12 +1,12 @@
-//! The sum of its cell that each key of a group belongs to.
+//! Finds for each key of a group the sum that counts the key.
 //!
 //! ```text
 //! key ──hash──► place ──► cell, lane        own, if the cell has the key; otherwise others[lane]
 //! ```
 //!
-//! The places of a group are computed in a loop that compiles to vectors on the levels that
-//! multiply in them, and cells are read one by one. AVX-512 has code of its own for keys of 32
-//! bits, which it gathers from the cells, and for keys of two words.
+//! A loop computes the places of a group; it compiles to vector instructions on the levels whose
+//! vectors can multiply. Cells are read one by one. AVX-512 has code of its own for keys of 32
+//! bits, which are gathered from the cells, and for keys of two words.
 
 #![expect(unsafe_code, reason = "the index of a cell is in range by construction")]
 
@@ -18,12 +18,12 @@ use super::hash::{CellKey, CodeHash, GROUP};
 use crate::simd::Avx2;
 use crate::simd::{Portable, Scalar, prefetch_at};
 
-/// The table that sums of keys are found in.
+/// The table in which the sums of keys are found.
 pub(super) struct Places<'a, K> {
     pub(super) hash: CodeHash,
     /// 32 - log2(places).
     pub(super) shift: u32,
-    /// A power of two.
+    /// The cells; their number is a power of two.
     pub(super) cells: &'a [Cell<K>],
 }
 
@@ -47,8 +47,8 @@ impl<K: CellKey> Find<K> for Portable {}
 #[cfg(target_arch = "x86_64")]
 impl<K: CellKey> Find<K> for Avx2 {}
 
-/// A table up to this size is read without prefetching its cells, which costs up to a fifth;
-/// beyond, it saves as much.
+/// A table up to this size is read without prefetching its cells: for small tables the prefetch
+/// costs up to a fifth, for larger tables it saves as much.
 const NEAR_BYTES: usize = 1 << 20;
 
 /// As [`Find::find`], for keys one by one.
@@ -58,7 +58,8 @@ pub(super) fn find_each<K: CellKey, const N: usize>(
     keys: &[K; N],
 ) -> Sums<N> {
     let words = places.cells.as_ptr().cast::<u32>();
-    // Firsts are the first words of cells. By index, so that the loop becomes vectors.
+    // `firsts` are the first words of cells. The loop goes by index, so that the compiler
+    // vectorizes it.
     let (mut firsts, mut others) = (Sums([0; N]), Sums([0; N]));
     let (firsts, others) = (&mut firsts.0, &mut others.0);
     for position in 0..N {
@@ -75,7 +76,7 @@ pub(super) fn find_each<K: CellKey, const N: usize>(
         // the number of places, a power of two, has zeros: it is below that, and its cell is below
         // the number of cells. A cell begins with its key.
         let is_own = unsafe { *cell } == keys[position];
-        // No branch: whether the key matches cannot be foretold.
+        // There is no branch, since the processor cannot predict whether the key matches.
         select_unpredictable(is_own, firsts[position], others[position])
     }))
 }

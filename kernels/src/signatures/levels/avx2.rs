@@ -1,4 +1,4 @@
-//! Lanes on the 256-bit registers of AVX2, four each.
+//! Lanes on the 256-bit registers of AVX2, four lanes in a register.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 

@@ -1,4 +1,4 @@
-//! Lanes on the 512-bit registers of AVX-512, eight each.
+//! Lanes on the 512-bit registers of AVX-512, eight lanes in a register.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 

@@ -22,7 +22,8 @@ pub(super) trait DistanceTest: Copy {
     ) -> u32;
 }
 
-/// Lane by lane: a default x86-64 build has a population count neither of vectors nor of words.
+/// The level goes lane by lane: a default x86-64 build has no population count, neither of vectors
+/// nor of words.
 impl DistanceTest for Portable {
     #[inline(always)]
     fn fewer<const WORDS: usize>(

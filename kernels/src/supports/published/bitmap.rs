@@ -1,8 +1,8 @@
-//! Bitmaps: a bit a transaction for each item; the support is the population count of the bits
-//! that two items have in common.
+//! Bitmaps: an item has a bit for each transaction; the support of a pair is the population count
+//! of the bits that both items have.
 //!
 //! Source: Fang, Lu, Xiao, He, Luo, *Frequent Itemset Mining on Graphics Processors*, DaMoN 2009,
-//! which the paper of the BatMap compares itself with.
+//! with which the paper of the BatMap compares its layout.
 
 use std::ops::Range;
 
@@ -14,8 +14,7 @@ use crate::supports::answer::{FoundPairs, Pair};
 use crate::supports::rows::Rows;
 use crate::supports::sliced::{BitRow, COLUMNS};
 
-/// Rows of bits of a strip: 8 KiB of a row and 4 times that of its columns stay in the first-level
-/// cache.
+/// Rows of bits of a strip: 8 KiB of a row and 32 KiB of its columns stay in the first-level cache.
 const STRIP: usize = 128;
 
 /// At most [`COLUMNS`] items as bitmaps.
@@ -49,7 +48,7 @@ impl BitmapColumns {
     ///
     /// # Cost
     ///
-    /// `transactions / 8` bytes a column, and as many for a row.
+    /// `transactions / 8` bytes for each column, and as many for a row.
     ///
     /// # Panics
     ///
@@ -62,7 +61,7 @@ impl BitmapColumns {
         this
     }
 
-    /// As [`new`](Self::new), in the memory of this one.
+    /// As [`new`](Self::new), in the memory of these columns.
     ///
     /// # Panics
     ///
@@ -121,7 +120,7 @@ impl BitmapColumns {
             for (left, &support) in (self.columns.start..).zip(&supports[..before]) {
                 found.offer(Pair { left, right: row.number, support });
             }
-            // Words of the list alone: a row of a sparse item is not cleared as a whole.
+            // Only words of the list are cleared: a sparse item has few of them.
             clear_bits(&mut self.own, row.list);
         }
         rows.end.max(rows.start)

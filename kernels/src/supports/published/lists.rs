@@ -42,7 +42,7 @@ impl ListColumns {
     ///
     /// # Shapes
     ///
-    /// `lists`: tid lists of all items, or [pairs](Rows::pairs) of them.
+    /// `lists`: tid lists of all items, or [pairs](Rows::pairs) of items.
     ///
     /// # Cost
     ///

@@ -1,4 +1,4 @@
-//! Layouts of papers and textbooks, which no plan chooses by itself: a program names them, and
+//! Layouts of papers and textbooks. No plan chooses these layouts: a program names them, and
 //! measurements compare with them.
 
 mod bitmap;

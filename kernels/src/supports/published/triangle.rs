@@ -12,7 +12,7 @@ use crate::supports::transactions::Transactions;
 /// Counters of a strip of rows, which stay in the second-level cache: 1 MiB.
 const COUNTERS: usize = 1 << 18;
 
-/// Pairs of all items of a range, by counters of all pairs of some rows.
+/// Pairs of all items of a range, by counters of all pairs of a strip of rows.
 ///
 /// # Examples
 ///
@@ -54,7 +54,7 @@ impl TriangleRows {
     }
 
     /// As [`SparseRows::count`](crate::supports::SparseRows::count), but a call ends after the
-    /// strip of rows with which `found` is full: about 262,000 pairs.
+    /// strip of rows that fills `found`: a strip has about 262,000 pairs.
     ///
     /// # Cost
     ///
@@ -117,8 +117,8 @@ impl TriangleRows {
 /// Number of counters of the rows before `row`: row `r` has `r` rounded up to whole groups.
 fn counters_before(row: u32) -> usize {
     let row = row as usize;
-    // Rows come in runs of one rounded length: the first has one row, of no counter, the others
-    // as many as a group has counters.
+    // Rows form runs of equal rounded length: the first run has one row without counters, and every
+    // later run has as many rows as a group has counters.
     let (runs, rest) = (row.saturating_sub(1) / GROUP, row.saturating_sub(1) % GROUP);
     GROUP * (GROUP * runs * (runs + 1) / 2 + rest * (runs + 1))
 }

@@ -1,4 +1,4 @@
-//! A row of 512 bits, one a column, as a trait that each level implements.
+//! A row of 512 bits, one for each column, as a trait that each level implements.
 
 use crate::simd::{Portable, Scalar};
 
@@ -32,7 +32,7 @@ pub(super) trait BitLanes: Copy {
     fn is_zero(self, bits: Self::Bits) -> bool;
 }
 
-/// Word by word, for the levels without registers of their own for it.
+/// Implements the trait word by word, for the levels without registers for a row.
 macro_rules! words {
     ($level:ty) => {
         impl BitLanes for $level {
@@ -172,7 +172,7 @@ mod x86 {
         fn add3(self, a: Self::Bits, b: Self::Bits, c: Self::Bits) -> (Self::Bits, Self::Bits) {
             let either = self.xor(a, b);
             let (both, third) = (self.and(a, b), self.and(either, c));
-            // No column has a bit in both, so that exclusive or is or.
+            // No column has a bit in both carries, so exclusive or acts as or.
             (self.xor(both, third), self.xor(either, c))
         }
 

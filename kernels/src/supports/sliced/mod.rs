@@ -16,10 +16,11 @@ use crate::Isa;
 use crate::sets::Sets;
 use crate::simd::{Base, RunOn, dispatch};
 
-/// Transactions whose rows, 512 KiB, stay in the second-level cache while their bits are set.
+/// Number of transactions whose rows, 512 KiB, stay in the second-level cache while their bits are
+/// set.
 const STRIP: u32 = 8192;
 
-/// At most [`COLUMNS`] items, as the columns of a matrix of bits with a row a transaction.
+/// At most [`COLUMNS`] items, as the columns of a matrix of bits with a row for each transaction.
 ///
 /// # Examples
 ///
@@ -47,7 +48,7 @@ impl SlicedColumns {
     ///
     /// # Cost
     ///
-    /// 64 bytes a transaction; sets a bit for each transaction of each item.
+    /// 64 bytes for each transaction; the call sets a bit for each transaction of each item.
     ///
     /// # Panics
     ///
@@ -60,7 +61,7 @@ impl SlicedColumns {
         this
     }
 
-    /// As [`new`](Self::new), in the memory of this one.
+    /// As [`new`](Self::new), in the memory of these columns.
     ///
     /// # Panics
     ///
@@ -72,7 +73,7 @@ impl SlicedColumns {
         let mut rest: Vec<&[u32]> =
             columns.clone().map(|column| lists.set(column as usize)).collect();
         for begin in (0..transactions).step_by(STRIP as usize) {
-            // Strip by strip: all columns meet the rows while these are in the cache.
+            // All columns set their bits in a strip of rows while the strip is in the cache.
             let end = transactions.min(begin.saturating_add(STRIP));
             self.rows.resize(end as usize, BitRow::default());
             for (column, list) in rest.iter_mut().enumerate() {
@@ -89,7 +90,7 @@ impl SlicedColumns {
             rest.iter().all(|list| list.is_empty()),
             "a transaction is not below {transactions}"
         );
-        // It stays without bits.
+        // The last row stays without bits: it fills up groups of rows.
         self.rows.push(BitRow::default());
         self.columns = columns;
     }
@@ -149,7 +150,7 @@ impl<L: BitLanes> RunOn<L, u32> for CountRows<'_> {
             }
             let row = lists.row(next);
             let before = row.before(columns.start, columns.len());
-            // No support is larger than that of the item.
+            // No pair has a larger support than the item of the row.
             if before == 0 || (row.list.len() as u64) < u64::from(found.least()) {
                 continue;
             }

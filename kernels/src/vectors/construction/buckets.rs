@@ -32,7 +32,7 @@ pub(super) struct SortedRows {
     buckets: Part<u16>,
     /// The rows of the range in each bucket.
     counts: Vec<u32>,
-    /// The extent of the rows, if no survey has found it before.
+    /// The extent of the rows, unless a survey has found it before.
     extent: Option<Extent>,
 }
 

@@ -8,13 +8,13 @@ use crate::memory::Part;
 use crate::vectors::filters::Principal;
 use crate::vectors::rows::Vectors;
 
-/// Mapped rows, with their number of coordinates, which take the place of the input; none in few
+/// Mapped rows, which take the place of the input, and their number of coordinates; none in few
 /// dimensions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coordinates(Option<(Arc<Vec<f32>>, usize)>);
 
 impl Coordinates {
-    /// The coordinates of all rows, and how far rounding moved a row at most.
+    /// The coordinates of all rows, and the greatest distance by which rounding moved a row.
     pub(super) fn of(principal: &Principal, mapped: Vec<(Part<f32>, f64)>) -> (Self, f64) {
         let greatest = mapped.iter().fold(0.0, |greatest: f64, &(_, moved)| greatest.max(moved));
         let rows = Part::join(mapped.into_iter().map(|(rows, _)| rows).collect());
@@ -48,7 +48,7 @@ impl Mapping {
         })
     }
 
-    /// Returns the mapped rows, and how far rounding moved one at most.
+    /// Returns the mapped rows, and the greatest distance by which rounding moved a row.
     pub(super) fn run(self, isa: Isa, vectors: Vectors<'_>) -> (Part<f32>, f64) {
         let Self { rows, principal, mut mapped } = self;
         let moved = principal.map(isa, vectors.part(rows).values(), &mut mapped);

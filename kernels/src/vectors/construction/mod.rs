@@ -1,4 +1,4 @@
-//! The construction of a directory in rounds of tasks, which threads do side by side.
+//! The construction of a directory in rounds of tasks that threads run in parallel.
 //!
 //! A directory is made in up to five steps. A step is a round: the construction makes the tasks of
 //! the round, each task runs on any thread in any order, and the construction takes all tasks of
@@ -29,29 +29,29 @@
 //!
 //! # Who owns what?
 //!
-//! Between rounds the construction owns all data. What all tasks of a round read is shared and not
-//! changed while the round lasts: the rows, the tree or the grid, and the places of points. What a
-//! task writes is a [`Part`] of one vector. The part goes to the thread with the task and comes
-//! back in the reply, and after the last round the parts are joined, which copies nothing. So no
+//! Between rounds the construction owns all data. All tasks of a round share the data that they
+//! read (the rows, the tree or the grid, and the places of points), and no task changes this data
+//! during the round. A task writes a [`Part`] of one vector. The part goes to the thread with the
+//! task and returns in the reply; after the last round the parts are joined without a copy. So no
 //! step waits for a lock, and no step has to prove that it is the last user of shared data.
 //!
 //! # Cases
 //!
-//! - **One thread.** [`Construction::round`] makes one task a round. The directory is the same, bit
-//!   for bit, for any number of tasks: tasks divide rows and buckets at places that no result
+//! - **One thread.** [`Construction::round`] makes one task for a round. The directory is the same,
+//!   bit for bit, for any number of tasks: tasks divide rows and buckets at places that no result
 //!   depends on.
 //! - **Strips do not fit.** Points of up to three dimensions begin with strips (see `strips`),
-//!   because the order of strips is faster. A strip with more points than a grid allows shows after
-//!   sort; windows of leaves that are too long show after order. In both cases the next step is to
-//!   plant a tree, and the work on strips is lost.
+//!   because the order of strips is faster. The sort step shows a strip with more points than a
+//!   grid allows; the order step shows windows of leaves that are too long. In both cases the next
+//!   step is to plant a tree, and the work on strips is lost.
 //! - **Mapped points.** Only the order task knows the coordinates of mapped points, so the task
 //!   makes their stored form at once. Points that are not mapped get the stored form in a round of
 //!   its own, because then the caller can drop the input first
 //!   ([`Construction::needs_vectors`]): the ordered points are a copy of the input, and the two
 //!   copies and the stored form are never in memory at the same time.
 //! - **No rows.** Tasks have empty ranges, and the directory has no levels.
-//! - **A construction that is left** in the middle of a round is dropped. Tasks that are under way
-//!   finish and drop their parts; the last part frees the memory.
+//! - **A construction is dropped in the middle of a round.** Tasks that are under way finish and
+//!   drop their parts; the last part frees the memory.
 
 mod buckets;
 mod coordinates;
@@ -77,7 +77,7 @@ use crate::memory::Part;
 
 pub use self::task::BuildTask;
 
-/// Tasks of a round for each of several threads, so that all end at about the same time.
+/// Tasks of a round for each of several threads, so that all threads end at about the same time.
 const TASKS_A_THREAD: usize = 2;
 
 const HAS_TASKS: &str = "a round has tasks";
@@ -111,8 +111,8 @@ pub struct Construction {
     epsilon: Epsilon,
     form: fn(&Extent, f64) -> Form,
     step: Step,
-    /// The map of the coordinates, and a bound of the distance that rounding moved a point by; none
-    /// before rows are mapped.
+    /// The map of the coordinates, and a bound on the distance by which rounding moved a point;
+    /// none before rows are mapped.
     map: Option<(Arc<Principal>, f64)>,
     coordinates: Coordinates,
     /// The share of pairs that pass the filter of the map, if it is known.
@@ -160,8 +160,8 @@ impl Construction {
         Self::new(isa, other.dims, len, other.epsilon).with_map(map)
     }
 
-    /// As [`Self::new`], for a directory that is only joined with itself: points of few dimensions
-    /// are ordered faster then.
+    /// As [`Self::new`], for a directory that is only joined with itself: an order in strips is
+    /// faster for points of few dimensions.
     ///
     /// # Panics
     ///
@@ -173,13 +173,13 @@ impl Construction {
         Self { step: if has_strips { Step::Survey } else { construction.step }, ..construction }
     }
 
-    /// With this map, or none.
+    /// The construction with this map, or without a map.
     pub(super) fn with_map(self, map: Option<Principal>) -> Self {
         let step = map.map_or(Step::Plant, |principal| Step::Map(Arc::new(principal)));
         Self { step, ..self }
     }
 
-    /// With this choice of a form for an extent and a reach.
+    /// The construction with this choice of a form for an extent and a reach.
     #[cfg(test)]
     pub(super) fn with_form(self, form: fn(&Extent, f64) -> Form) -> Self {
         Self { form, ..self }
@@ -196,26 +196,28 @@ impl Construction {
         }
     }
 
-    /// Whether a later round decides how a directory filters, and [`Self::algorithm`] is not known.
+    /// Whether the next round decides how a directory filters, so that [`Self::algorithm`] is not
+    /// known yet.
     #[must_use]
     pub fn is_choosing(&self) -> bool {
         matches!(self.step, Step::Choose)
     }
 
-    /// The faster way to join these vectors, many of them, by what their sample has told.
+    /// The faster way to join these vectors, if they are many, judged by their sample.
     #[must_use]
     pub fn algorithm(&self) -> Algorithm {
         Algorithm::of_share(self.share)
     }
 
-    /// Whether tasks of this round or a later one read the vectors; otherwise these may be dropped.
+    /// Whether tasks of this round or a later round read the vectors; otherwise the vectors may be
+    /// dropped.
     #[must_use]
     pub fn needs_vectors(&self) -> bool {
         !matches!(self.step, Step::Store(..))
     }
 
-    /// The tasks of the next round, for `threads` threads. To be called once before each call of
-    /// [`Self::complete`].
+    /// The tasks of the next round, for `threads` threads. The caller calls this method once before
+    /// each call of [`Self::complete`].
     #[must_use]
     pub fn round(&mut self, threads: usize) -> Vec<BuildTask> {
         let pieces = if threads > 1 { threads * TASKS_A_THREAD } else { 1 };
@@ -314,8 +316,8 @@ impl Directory {
         Construction::new(isa, vectors.dims(), vectors.len(), epsilon).run(vectors)
     }
 
-    /// As [`Self::new`], for points that are only joined with themselves: points of few dimensions
-    /// are ordered faster then.
+    /// As [`Self::new`], for points that are only joined with themselves: an order in strips is
+    /// faster for points of few dimensions.
     ///
     /// # Panics
     ///

@@ -1,5 +1,4 @@
-//! The steps that bring points into their order, store the form that filters compare, and put the
-//! directory together.
+//! The steps that order points, store the form that filters compare, and assemble the directory.
 
 use std::mem::take;
 use std::ops::Range;
@@ -26,7 +25,7 @@ pub(super) struct Ordering {
     tiles: Part<Line>,
 }
 
-/// Stores the points of a range of buckets, which are in order.
+/// Stores the ordered points of a range of buckets.
 #[derive(Debug)]
 pub(super) struct Storing {
     frame: Arc<Directory>,
@@ -39,7 +38,7 @@ pub(super) struct Storing {
 pub(super) struct OrderedRun {
     order: Part<u32>,
     rows: Part<f32>,
-    /// The first leaf of each bucket, from the first one of the run.
+    /// The first leaf of each bucket, counted from the first leaf of the run.
     firsts: Vec<u32>,
     /// The stored form, from the step that stores the points.
     stored: Option<Stored>,
@@ -47,12 +46,12 @@ pub(super) struct OrderedRun {
     bounds: Vec<Bounds>,
 }
 
-/// The stored form of the points of some buckets.
+/// The stored form of the points of a range of buckets.
 #[derive(Debug)]
 struct Stored {
     tiles: Part<Line>,
     is_exact: bool,
-    /// Boxes of leaves, and the corners of the nodes over them; none of strips.
+    /// Boxes of leaves, and the corners of the nodes over leaves; none for strips.
     boxes: Option<(Level, Corners)>,
 }
 
@@ -65,7 +64,7 @@ pub(super) struct Points {
 }
 
 impl Ordering {
-    /// Up to `pieces` ranges of buckets, each with about as many points.
+    /// Up to `pieces` ranges of buckets with about equal numbers of points.
     pub(super) fn all(places: &Arc<Places>, pieces: usize) -> impl Iterator<Item = Self> {
         let Places { frame, buckets, counts, grid } = &**places;
         let mut runs: Vec<(Range<usize>, usize)> = Vec::with_capacity(pieces);
@@ -196,7 +195,8 @@ impl Points {
     ) -> Directory {
         let (mut orders, mut rows, mut tiles) = (Vec::new(), Vec::new(), Vec::new());
         let mut boxes: Option<(Level, Corners)> = None;
-        // Tasks share the frame, which has no points; the last one has left it.
+        // Tasks share the frame, which has no points; no task holds it any more, so nothing is
+        // copied.
         let mut directory = Arc::unwrap_or_clone(frame);
         for run in self.runs {
             orders.push(run.order);

@@ -24,7 +24,7 @@ pub struct BuildTask {
 /// The work of a task, for each step.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// For a join by this distance.
+    /// The choice for a join by this distance.
     Choose(f64),
     Map(Mapping),
     Survey(Range<usize>),
@@ -42,7 +42,7 @@ pub(super) enum Reply {
     Surveyed(Extent),
     Planted(Tree),
     Sorted(SortedRows),
-    /// Of steps that order and that store.
+    /// The reply of the steps order and store.
     Ordered(Box<OrderedRun>),
 }
 
@@ -51,9 +51,9 @@ impl BuildTask {
         Self { isa, coordinates: coordinates.clone(), work: Some(work), reply: None }
     }
 
-    /// Does the task for `vectors`, which are the same for all tasks, or none when the construction
-    /// [needs](super::Construction::needs_vectors) them no more. A task that has been run does
-    /// nothing.
+    /// Runs the task for `vectors`: the same vectors for all tasks, or no vectors once the
+    /// construction does not [need](super::Construction::needs_vectors) them. A task that has been
+    /// run does nothing.
     ///
     /// # Panics
     ///
@@ -80,7 +80,7 @@ impl BuildTask {
     }
 }
 
-/// The replies of all tasks of a round, of which `pick` takes the result of the round's step.
+/// The results of all tasks of a round; `pick` takes the result of the round's step from a reply.
 ///
 /// # Panics
 ///

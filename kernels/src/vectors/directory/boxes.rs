@@ -1,4 +1,4 @@
-//! Boxes of points, up to sixteen a node.
+//! Boxes of points, up to sixteen in a node.
 
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
@@ -6,7 +6,7 @@ use crate::vectors::filters::{Form, Limits};
 use crate::vectors::levels::{LANES, Line, halves};
 use crate::vectors::rows::by_dims;
 
-/// The least and greatest coordinates of some sets of points, as rows.
+/// The least and greatest coordinates of several sets of points, as rows.
 #[derive(Debug)]
 pub(in crate::vectors) struct Corners {
     dims: usize,
@@ -17,9 +17,9 @@ pub(in crate::vectors) struct Corners {
 /// The nodes of one level of a directory: the boxes of up to sixteen consecutive children each.
 #[derive(Clone, Debug)]
 pub(in crate::vectors) struct Level {
-    /// The first child of each node, and the number of children of all.
+    /// The first child of each node, and the number of all children.
     pub(in crate::vectors) firsts: Vec<u32>,
-    /// For each node the least stored coordinates of its children, then the greatest ones.
+    /// For each node the least stored coordinates of its children, then the greatest.
     pub(in crate::vectors) lines: Vec<Line>,
     /// For each node the lanes that have a child.
     pub(in crate::vectors) lanes: Vec<u16>,
@@ -36,7 +36,8 @@ impl Corners {
         corners
     }
 
-    /// The corners of nodes, of which each has the children from its first one to the next one's.
+    /// The corners of nodes; the children of a node begin at its first child and end before the
+    /// first child of the next node.
     pub(in crate::vectors) fn over(&self, firsts: &[u32]) -> Self {
         let mut corners = Self::new(self.dims, firsts.len() - 1);
         let dims = self.dims;
@@ -84,7 +85,7 @@ fn find_corners<const D: usize>(call: FindCorners<'_>) {
     let corners = low.chunks_exact_mut(dims).zip(high.chunks_exact_mut(dims));
     for (rows, (low, high)) in call.rows.chunks_exact(LANES * dims).zip(corners) {
         for row in rows.chunks_exact(dims) {
-            // Comparisons that vectors have; no coordinate is a NaN.
+            // These comparisons are vector instructions; no coordinate is a NaN.
             for dim in 0..dims {
                 low[dim] = if row[dim] < low[dim] { row[dim] } else { low[dim] };
                 high[dim] = if row[dim] > high[dim] { row[dim] } else { high[dim] };
@@ -167,7 +168,7 @@ impl Form {
     }
 
     /// The square of twice the distance within which points are known to join, in stored units,
-    /// and a little more.
+    /// with a small margin.
     fn diagonal_max(&self, limits: Limits) -> f64 {
         4.001
             * match self {

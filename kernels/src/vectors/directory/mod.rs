@@ -25,20 +25,21 @@ pub(super) const PART_LEAVES: usize = 16;
 
 /// An immutable block of points that is joined with itself and with other blocks, by one epsilon.
 ///
-/// It owns its points, in an order of its own; a [`Join`](super::Join) names them by their rows.
+/// A directory owns its points, in an order of its own; a [`Join`](super::Join) names points by
+/// their rows.
 ///
 /// # Cost
 ///
-/// About 120 ns a point of 8 dimensions to build, and 4 us of 384. Memory for each point: 4 B a
-/// dimension for coordinates, 2 B a dimension (4 B if epsilon is small against the extent, and at
-/// most 32 dimensions) in the form that filters compare, an eighth of that for boxes, and 4 B for
-/// its row; 10 B more while it is built.
+/// The construction takes about 120 ns for a point of 8 dimensions, and 4 us for a point of 384.
+/// Memory for each point: 4 B a dimension for coordinates, 2 B a dimension (4 B if epsilon is small
+/// against the extent, and at most 32 dimensions) in the form that filters compare, an eighth of
+/// that for boxes, and 4 B for its row; 10 B more during the construction.
 #[derive(Clone, Debug)]
 pub struct Directory {
     pub(super) dims: usize,
     pub(super) epsilon: Epsilon,
-    /// The map from points to the coordinates that filters compare, if these differ, and a bound of
-    /// the distance that it moved a point by.
+    /// The map from points to the coordinates that filters compare, if the two differ, and a bound
+    /// on the distance by which rounding moved a point.
     pub(super) map: Option<(Principal, f64)>,
     /// Coordinates that filters compare, their form, and its words.
     pub(super) filter_dims: usize,
@@ -60,14 +61,14 @@ pub struct Directory {
     pub(super) tiles: Vec<Line>,
     /// Boxes: over leaves first, one node last.
     pub(super) levels: Vec<Level>,
-    /// Strips in place of boxes, if there are some.
+    /// Strips, if the directory has strips in place of boxes.
     pub(super) strips: Option<Strips>,
 }
 
 impl Directory {
     /// Maximum number of points.
     pub const POINTS_MAX: usize = 1 << 27;
-    /// Maximum number of dimensions: that of all vectors.
+    /// Maximum number of dimensions: the maximum of all vectors.
     pub const DIMS_MAX: usize = Vectors::DIMS_MAX;
 
     /// A directory without points, whose form is chosen for a reach.
@@ -110,7 +111,8 @@ impl Directory {
         (self.len, self.order, self.rows, self.buckets) = (len, order, rows, buckets);
     }
 
-    /// Sets the boxes of leaves, and adds those over them, level by level, until there is one node.
+    /// Sets the boxes of leaves, and adds the boxes over them, level by level, until there is one
+    /// node.
     pub(super) fn add_levels(&mut self, isa: Isa, leaves: Level, mut corners: Corners) {
         let limits = self.limits(0.0);
         // A bucket is one node of the second level; above, sixteen nodes are one.
@@ -194,8 +196,8 @@ impl Directory {
     }
 }
 
-/// A bound of the distance of a mapped point of a directory and the exact map of a point that it
-/// joins with.
+/// A bound on the distance of a mapped point of a directory to the exact map of a partner of the
+/// point.
 fn reach(map: Option<&(Principal, f64)>, epsilon: Epsilon) -> f64 {
     match map {
         Some((principal, moved)) => principal.reach(epsilon.reach()) + moved,
@@ -215,7 +217,8 @@ fn points_before(buckets: &[u32], order: &[u32]) -> Vec<u32> {
     before
 }
 
-/// The first leaf of each group of sixteen leaves, or of the rest of a bucket, and their number.
+/// The first leaf of each group of sixteen leaves (fewer at the end of a bucket), and the number of
+/// leaves.
 pub(super) fn firsts_of_groups(buckets: &[u32], leaves: u32) -> Vec<u32> {
     let ends = buckets.iter().copied().skip(1).chain([leaves]);
     let groups = buckets.iter().zip(ends).flat_map(|(&first, end)| (first..end).step_by(LANES));

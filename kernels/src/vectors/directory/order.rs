@@ -6,10 +6,10 @@
 //!                    kd order of a bucket, in the cache, and rows moved ◄───┘
 //! ```
 //!
-//! A bucket has at most [`BUCKET_MAX`] points, and splits inside of it are exact, so that all its
-//! leaves but the last are full. Any order is correct; a bad one only costs time. So keys of
-//! splits are coordinates in 15 bits of the extent of a node, and the extent is that of a sample.
-//! Buckets are independent of each other: a run of them is what one thread orders.
+//! A bucket has at most [`BUCKET_MAX`] points, and splits inside a bucket are exact, so that all
+//! its leaves but the last are full. Any order is correct; a bad order only costs time. So the keys
+//! of splits are coordinates in 15 bits of the extent of a node, and the extent is the extent of a
+//! sample. Buckets are independent of each other: one thread orders a run of buckets.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::vectors::rows::{Vectors, by_dims};
 
 /// Maximum points of a bucket, a power of two.
 pub(super) const BUCKET_MAX: usize = 4096;
-/// Points of a node whose extent is taken.
+/// Number of points of a node whose extent is taken.
 const EXTENT_POINTS: usize = 32;
 /// Bits of the number of a point in a bucket or a sample.
 const INDEX_BITS: u32 = 16;
@@ -33,13 +33,13 @@ const SCATTERED: usize = 1024;
 /// The row of a position that has no point.
 pub(in crate::vectors) const NO_ROW: u32 = u32::MAX;
 
-/// Consecutive buckets, whose points are to be brought into kd order. Buckets begin at multiples
-/// of sixteen; positions between them repeat the last point.
+/// Consecutive buckets whose points are to be brought into kd order. Buckets begin at multiples of
+/// sixteen; positions after the points of a bucket repeat its last point.
 pub(in crate::vectors) struct Run<'a> {
     /// All rows, and the bucket of each.
     pub(in crate::vectors) vectors: Vectors<'a>,
     pub(in crate::vectors) buckets: &'a [u16],
-    /// The first bucket of the run, and the number of points of each of them.
+    /// The first bucket of the run, and the number of points of each bucket.
     pub(in crate::vectors) first: u16,
     pub(in crate::vectors) counts: &'a [u32],
     /// The row in the input of each position, or [`NO_ROW`].
@@ -54,8 +54,8 @@ pub(in crate::vectors) fn positions_of(count: u32) -> usize {
 }
 
 impl Run<'_> {
-    /// Brings the points of all buckets into order. Returns the first leaf of each bucket, from the
-    /// first one of the run; a bucket that was too large is several now.
+    /// Brings the points of all buckets into order. Returns the first leaf of each bucket, counted
+    /// from the first leaf of the run; a bucket that was too large is now several buckets.
     pub(in crate::vectors) fn order(self, isa: Isa) -> Vec<u32> {
         let Run { vectors, buckets, first, counts, order, rows } = self;
         let dims = vectors.dims();
@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 }
 
-/// Moves rows of a run into their buckets, of which `ends` are the ends so far.
+/// Moves rows of a run into their buckets; `ends` are the ends of the buckets so far.
 struct Scatter<'a> {
     vectors: Vectors<'a>,
     buckets: &'a [u16],
@@ -116,7 +116,7 @@ fn scatter<const D: usize>(call: Scatter<'_>) {
     let mut chosen = [0; SCATTERED];
     let blocks = buckets.chunks(SCATTERED).zip(vectors.values().chunks(SCATTERED * dims));
     for (begin, (buckets, values)) in (0..).step_by(SCATTERED).zip(blocks) {
-        // Chosen without a branch, which could not be foreseen.
+        // Rows are chosen without a branch, since the processor could not predict it.
         let mut len = 0;
         for (at, bucket) in buckets.iter().enumerate() {
             chosen[len] = at;
@@ -131,7 +131,7 @@ fn scatter<const D: usize>(call: Scatter<'_>) {
     }
 }
 
-/// Splits a bucket that is too large, exactly, until the parts are not.
+/// Splits a bucket that is too large, exactly, until no part is too large.
 fn split_large(dims: usize, order: &mut [u32], rows: &mut [f32]) {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is the number of a point")]
     let point = |key: u64| key as u32 as usize;
@@ -150,7 +150,7 @@ fn split_large(dims: usize, order: &mut [u32], rows: &mut [f32]) {
         }
         for key in keys.iter_mut() {
             let bits = rows[point(*key) * dims + dim].to_bits();
-            // As a number whose order is that of the float.
+            // The bits become a number that sorts as the float does.
             let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
             *key = *key & u64::from(u32::MAX) | u64::from(ordered) << 32;
         }
@@ -204,7 +204,7 @@ fn order_bucket<const D: usize>(level: impl Filter, call: OrderBucket<'_>) {
 
 /// Memory for the order of a bucket.
 pub(super) struct Scratch {
-    /// The number of a point, and above it a coordinate.
+    /// The number of a point in the low bits, and a coordinate in the high bits.
     pub(super) keys: Vec<u32>,
     /// For partitions.
     others: Vec<u32>,
@@ -235,8 +235,8 @@ impl Scratch {
         self.others.resize(len + 4 * LANES, 0);
     }
 
-    /// Reorders the points of a range so that the ones before `middle` are the smaller ones in the
-    /// widest dimension, which is returned; none if all are equal.
+    /// Reorders the points of a range so that points before `middle` are the smaller ones in the
+    /// widest dimension. Returns that dimension, or none if all points are equal.
     #[inline(always)]
     pub(super) fn split<const D: usize>(
         &mut self,
@@ -257,7 +257,7 @@ impl Scratch {
             high.fill(f32::MIN);
             widen(low, high, rows, points());
         } else {
-            // In registers, as there are few dimensions.
+            // A few dimensions stay in registers.
             let (mut lows, mut highs) = ([f32::MAX; D], [f32::MIN; D]);
             widen(&mut lows, &mut highs, rows, points());
             low.copy_from_slice(&lows);
@@ -271,7 +271,7 @@ impl Scratch {
         if side == 0.0 {
             return None;
         }
-        // Halves, as the extent of float32 may exceed its greatest number.
+        // Coordinates are halved, as the extent of float32 may exceed the greatest float32.
         let (low, scale) = (low[dim] * 0.5, 32_767.0 / side);
         let (lines, rest) = keys.as_chunks_mut();
         for line in lines {
@@ -317,7 +317,7 @@ fn set_values(keys: &mut [u32; LANES], values: &[f32; LANES], low: f32, scale: f
     const WHOLE: f32 = 8_388_608.0;
     for lane in 0..LANES {
         let value = (values[lane] * 0.5 - low) * scale;
-        // Comparisons that vectors have, and that make no number zero.
+        // These comparisons are vector instructions, and turn a NaN into zero.
         let value = if value > 0.0 { value } else { 0.0 };
         let value = if value < 32_767.0 { value } else { 32_767.0 };
         let number = (value + WHOLE).to_bits() & 0x7fff;

@@ -7,8 +7,8 @@ const RANKED_MAX: usize = 64;
 /// Numbers that a pivot is chosen from.
 const SAMPLES: usize = 15;
 
-/// Reorders distinct numbers below 2^31 so that the `rank` smallest ones come first. `scratch` has
-/// room for a line more than there are numbers.
+/// Reorders distinct numbers below 2^31 so that the `rank` smallest numbers are first. `scratch`
+/// has room for the numbers and one more line.
 #[inline(always)]
 pub(super) fn select<L: Filter>(
     level: L,
@@ -19,8 +19,8 @@ pub(super) fn select<L: Filter>(
     while numbers.len() > RANKED_MAX {
         let pivot = pivot(numbers, rank);
         let below = partition(level, numbers, pivot, scratch);
-        // The pivot is one of the numbers, so the upper part is never empty; the lower one is if
-        // the pivot is the smallest, and then the next pivot is above it.
+        // The pivot is one of the numbers, so the upper part is never empty; the lower part is
+        // empty if the pivot is the smallest number, and then the next pivot is greater.
         if below == rank {
             return;
         }
@@ -42,7 +42,7 @@ pub(super) fn select<L: Filter>(
     sort(level, numbers, scratch);
 }
 
-/// One of the numbers, about as large as the one of this rank.
+/// One of the numbers, about as large as the number of this rank.
 fn pivot(numbers: &[u32], rank: usize) -> u32 {
     let step = (numbers.len() - 1) / (SAMPLES - 1);
     let mut samples: [u32; SAMPLES] = std::array::from_fn(|index| numbers[index * step]);
@@ -58,7 +58,7 @@ fn partition<L: Filter>(level: L, numbers: &mut [u32], pivot: u32, scratch: &mut
     while at + LANES <= numbers.len() {
         let line: [u32; LANES] = *numbers[at..].first_chunk().expect("a line is left");
         let hits = level.below(&line, pivot);
-        // What is written here has been read.
+        // The overwritten numbers have been read.
         let front = numbers[below..].first_chunk_mut().expect("at most what was read");
         level.compress(&line, hits, front);
         let back = scratch[rest..].first_chunk_mut().expect("a line more than there are numbers");

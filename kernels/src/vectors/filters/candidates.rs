@@ -10,15 +10,15 @@ use crate::vectors::epsilon::{Epsilon, square};
 use crate::vectors::levels::{Filter, LANES};
 use crate::vectors::sink::{Pair, Side, Sink};
 
-/// Candidates whose points are fetched ahead: they are not in the order of memory.
+/// Number of candidates whose points are fetched ahead: candidates are not in the order of memory.
 const AHEAD: usize = 8;
 
 /// The points of one side, in the order in which filters compare them.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::vectors) struct Points<'a> {
-    /// Their coordinates.
+    /// The coordinates of the points.
     pub(in crate::vectors) rows: &'a [f32],
-    /// The row of each point in the order of the input; empty if that is the order.
+    /// The row of each point in the input; empty if the points are in the order of the input.
     pub(in crate::vectors) order: &'a [u32],
 }
 
@@ -29,7 +29,7 @@ impl<'a> Points<'a> {
         &self.rows[position as usize * dims..][..dims]
     }
 
-    /// Its row in the input.
+    /// The row of a point in the input.
     #[inline(always)]
     fn place(self, position: u32) -> u32 {
         if self.order.is_empty() { position } else { self.order[position as usize] }
@@ -43,9 +43,9 @@ pub(in crate::vectors) struct Sides<'a> {
     pub(in crate::vectors) epsilon: Epsilon,
     /// The side whose points are looked up.
     pub(in crate::vectors) probe: Points<'a>,
-    /// The side in which they are looked up.
+    /// The side in which these points are looked up.
     pub(in crate::vectors) build: Points<'a>,
-    /// Whether both are the same points, or which side `probe` is.
+    /// Whether both sides are the same points, or else which side `probe` is.
     pub(in crate::vectors) kind: Kind,
 }
 
@@ -56,15 +56,15 @@ pub(in crate::vectors) enum Kind {
     Within,
     /// Points with themselves, each pair from both of its points.
     Each,
-    /// Two sides, of which the left one is looked up.
+    /// Two sides; left points are looked up.
     Between,
-    /// Two sides, of which the right one is looked up.
+    /// Two sides; right points are looked up.
     Swapped,
 }
 
 impl Kind {
-    /// Whether points are looked up in all that they may join with, so that a sink may have enough
-    /// pairs of one.
+    /// Whether the lookup of a point finds all its pairs, so that a sink may have enough pairs of
+    /// the point.
     pub(in crate::vectors) fn may_stop(self) -> bool {
         matches!(self, Self::Each | Self::Swapped)
     }
@@ -78,8 +78,8 @@ impl Sides<'_> {
     }
 }
 
-/// Pairs that passed the filters, as positions. Both lists have room for [`LANES`] more than are
-/// written.
+/// Pairs that passed the filters, as positions. Both lists have room for [`LANES`] more positions
+/// than are written.
 #[derive(Clone, Debug, Default)]
 pub(in crate::vectors) struct Candidates {
     probes: Vec<u32>,
@@ -87,7 +87,8 @@ pub(in crate::vectors) struct Candidates {
     len: usize,
     /// The first pair that is not decided yet.
     next: usize,
-    /// Points all of whose pairs with the points of some leaves join, and the number of these.
+    /// Points that join with all points of a range of leaves, with the range and its number of
+    /// points.
     all: Vec<(u32, Range<u32>, u32)>,
 }
 
@@ -98,7 +99,7 @@ impl Candidates {
         self.all.clear();
     }
 
-    /// Room for `more` pairs after the ones of now.
+    /// Makes room for `more` pairs after the current pairs.
     pub(in crate::vectors) fn reserve(&mut self, more: usize) {
         let room = self.len + more + LANES;
         if self.probes.len() < room {
@@ -145,7 +146,8 @@ impl Candidates {
         self.len += hits.count_ones() as usize;
     }
 
-    /// Adds a point all of whose pairs with the points of some leaves join, and their number.
+    /// Adds a point that joins with all points of a range of leaves, and the number of these
+    /// points.
     pub(in crate::vectors) fn add_all(&mut self, probe: u32, leaves: Range<u32>, points: u32) {
         self.all.push((probe, leaves, points));
     }
@@ -215,7 +217,8 @@ impl<L> RunOn<L, usize> for Sift<'_> {
     }
 }
 
-/// Whether the square of a distance may be at most the limit. Sums only grow, so it ends early.
+/// Whether the square of a distance may be at most the limit. Sums only grow, so the loop ends
+/// early.
 #[inline(always)]
 fn is_within(left: &[f32], right: &[f32], limit: f32) -> bool {
     const STRETCH: usize = 8;

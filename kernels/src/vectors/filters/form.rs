@@ -1,12 +1,13 @@
 //! Forms of the coordinates that filters compare, and the bounds that make filters safe.
 //!
-//! A filter compares a sum of squares of stored coordinates with a limit. It may pass too many
-//! pairs, but never lose one that joins. Let `D` be the dimensions, `R` = [`Epsilon::reach`], at
-//! least the real distance of every pair that joins, and `|x - y|` the real distance.
+//! A filter compares a sum of squares of stored coordinates with a limit. A filter may pass too
+//! many pairs, but must not lose a pair that joins. Let `D` be the dimensions, `R` =
+//! [`Epsilon::reach`], at least the real distance of every pair that joins, and `|x - y|` the real
+//! distance.
 //!
 //! **Short.** `q(x) = round((x - low) * scale)`, a whole number for each dimension, from float64.
 //! The difference and the product are rounded, each by a part of 2^-53 of a number below 2^15, so
-//! rounding to a whole number included, `q(x)` is off by less than `1/2 + 2^-36`. By the triangle
+//! `q(x)`, with its rounding to a whole number, is off by less than `1/2 + 2^-36`. By the triangle
 //! inequality
 //!
 //! ```text
@@ -19,9 +20,9 @@
 //!
 //! **Float.** `t(x) = x * 2^k` in float32, with `k` such that `|t(x)| <= 2^55`: differences, squares
 //! and sums are finite. The product is exact unless it is subnormal, else off by at most 2^-150.
-//! With `u = 2^-24` each difference, square and sum is off by a part of `u`, and each square by
-//! 2^-150 besides, if it underflows. Sums in any order, and fused ones, have fewer roundings. So
-//! the computed sum `S` of squares fulfils
+//! With `u = 2^-24` each difference, square and sum is off by a part of `u`, and a square that
+//! underflows by 2^-150 in addition. Sums in any order, and fused operations, have no more
+//! roundings. So the computed sum `S` of squares fulfils
 //!
 //! ```text
 //! S <= (2^k |x - y| + sqrt(D) 2^-149)^2 * (1 + u)^(D + 3) + D * 2^-149
@@ -31,20 +32,22 @@
 //! with the inverse factor and both small terms subtracted.
 //!
 //! **Bent floats.** Where one coordinate is 2^115 times epsilon or more, as a mark of missing data
-//! is, a `k` that fits it makes all squares of near points underflow, and the filter passes
-//! everything. So `k` follows epsilon: with `R < 2^e`, `2^(k + e) = 2^-60`. Numbers beyond
-//! `b = 2^(25 + e)` are *bent*: their bits beyond those of `b` are shifted right until the greatest
-//! one fits, which is monotone and keeps numbers distinct but for up to four neighbours. No pair is
-//! lost: below, at and beyond `b`, distinct float32 are at least `2^-24 b = 2^(e + 1)` apart if one
-//! of them is at least `b`. So they do not join, and a bent coordinate of a pair that joins is
-//! equal in both points. For the same reason, no point with a bent coordinate seems to be within
-//! epsilon of a box without one; pairs of boxes with bent coordinates are never known to join.
+//! may be, a `k` that fits this coordinate makes all squares of near points underflow, and the
+//! filter passes every pair. So `k` follows epsilon: with `R < 2^e`, `2^(k + e) = 2^-60`. Numbers
+//! beyond `b = 2^(25 + e)` are *bent*: their bits beyond the bits of `b` are shifted right until
+//! the greatest number fits. This map is monotone and keeps numbers distinct but for up to four
+//! neighbours. No pair is lost: two distinct float32 of which at least one is `b` or more are at
+//! least `2^-24 b = 2^(e + 1)` apart. So points that differ in such a coordinate do not join, and a
+//! bent coordinate of a pair that joins is equal in both points. For the same reason, no point with
+//! a bent coordinate seems to be within epsilon of a box without one; pairs of boxes with bent
+//! coordinates are never known to join.
 //!
-//! **Boxes.** A box has the least and greatest stored coordinates of its points. The distance of a
-//! stored point to a box is at most that to each stored point in it, for each dimension: the same
-//! limits hold, and rounding is monotone. **Clamping.** A point that is not of the block may be
-//! outside of the box of all its points. It is moved to the border first, which increases no
-//! distance to a point inside; it is not *exact* then: whether all pairs join cannot be told.
+//! **Boxes.** A box has the least and greatest stored coordinates of its points. In each dimension,
+//! the distance of a stored point to a box is at most its distance to any stored point in the box:
+//! the same limits hold, and rounding is monotone. **Clamping.** A point from another block may be
+//! outside of the box of all points of this block. Such a point is moved to the border first, and
+//! its distance to no point inside grows. The point is then not *exact*: a filter cannot tell
+//! whether all its pairs join.
 //!
 //! The limits themselves are computed in float64 with a relative error below 2^-48 and widened by
 //! 2^-40. `tests/counterexamples.rs` searches for pairs that break them.
@@ -63,21 +66,23 @@ const _: () = {
     let rounded = DIAGONAL_MAX + 8.0;
     assert!(SHORT_DIMS_MAX <= 64 && rounded * rounded < 2_147_483_647.0, "sums overflow");
 };
-/// Units of rounding that epsilon must exceed for [`Form::Short`], for each root of a dimension.
-/// Below, points that are farther apart pass the filter in numbers.
+/// Units of rounding that epsilon must exceed for [`Form::Short`], times the root of the
+/// dimensions. Below that, many points that are farther apart pass the filter.
 const SHORT_EPSILON_MIN: f64 = 3.0;
 /// Exponent of the largest coordinate of [`Form::Float`].
 const FLOAT_EXPONENT: i32 = 55;
-/// Exponent of the reach of epsilon in [`Form::Float`], at least: its square is far above what
-/// underflows.
+/// Least exponent of the reach of epsilon in [`Form::Float`]: its square is far above numbers that
+/// underflow.
 const REACH_EXPONENT_MIN: i32 = -60;
-/// Exponent of the first bent number, from that of the reach of epsilon.
+/// Exponent of the first bent number, relative to the exponent of the reach of epsilon.
 const BENT_FROM: i32 = 25;
-/// Less than half of the least distance of two float32. Only equal ones join by a smaller epsilon.
+/// Less than half of the least distance of two float32. By a smaller epsilon only equal points
+/// join.
 const LEAST_REACH: f64 = 1.0 / (1_u128 << 127) as f64 / (1_u64 << 23) as f64;
 /// Least difference of [`Form::Float`] whose square is not zero.
 const FLOAT_DIFFERENCE_MIN: f64 = 1.0 / (1_u128 << 74) as f64;
-/// Units that the rounding of two points moves them, for each root of a dimension.
+/// Units by which the rounding of two points changes their distance, times the root of the
+/// dimensions.
 const SHORT_MOVED: f64 = 1.0 + 1.0 / (1_u64 << 30) as f64;
 /// Relative widening of limits.
 const WIDER: f64 = 1.0 + 1.0 / (1_u64 << 40) as f64;
@@ -98,7 +103,7 @@ pub(in crate::vectors) enum Form {
     Float {
         /// The power of two that coordinates are multiplied by.
         scale: f64,
-        /// How greater numbers become smaller, if some have to.
+        /// The map of great numbers to smaller ones, if the extent needs it.
         bend: Option<Bend>,
     },
 }
@@ -108,7 +113,7 @@ pub(in crate::vectors) enum Form {
 pub(in crate::vectors) struct Bend {
     /// The border, in stored units.
     border: f64,
-    /// Bits by which the bits of numbers beyond those of the border are shifted.
+    /// Number of places by which the bits beyond the bits of the border are shifted.
     shift: u32,
 }
 
@@ -126,9 +131,10 @@ impl Bend {
 /// [`Form::Float`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::vectors) struct Limits {
-    /// No sum of a pair that joins is above.
+    /// No sum of a pair that joins is above this limit.
     pub(in crate::vectors) within: u32,
-    /// All pairs of exact points whose sum is not above join. Negative if there are none.
+    /// All pairs of exact points whose sum is not above this limit join. Negative if no sum proves
+    /// that.
     pub(in crate::vectors) inside: u32,
 }
 
@@ -145,7 +151,7 @@ impl Extent {
         dispatch::<Base, _>(isa, FindExtent(vectors))
     }
 
-    /// The extent of the rows of both.
+    /// The extent of the rows of both extents.
     pub(in crate::vectors) fn wider(mut self, other: &Self) -> Self {
         self.low.iter_mut().zip(&other.low).for_each(|(low, &other)| *low = low.min(other));
         self.high.iter_mut().zip(&other.high).for_each(|(high, &other)| *high = high.max(other));
@@ -172,7 +178,7 @@ impl<L> RunOn<L, Extent> for FindExtent<'_> {
 fn find_extent<const D: usize>(vectors: Vectors<'_>) -> Extent {
     let dims = if D == 0 { vectors.dims() } else { D };
     let mut extent = Extent { low: vec![f32::MAX; dims], high: vec![f32::MIN; dims] };
-    // Several rows at a time, so that vectors are full even where dimensions are few.
+    // Several rows are taken at a time, so that registers are full even where dimensions are few.
     let group = if D == 0 { dims } else { D * LANES };
     let groups = vectors.values().chunks_exact(group);
     let rest = groups.remainder();
@@ -196,7 +202,7 @@ fn find_extent<const D: usize>(vectors: Vectors<'_>) -> Extent {
 }
 
 impl Form {
-    /// The smaller form if epsilon is large against the extent, else the exact one.
+    /// The smaller form if epsilon is large against the extent, else the exact form.
     pub(in crate::vectors) fn choose(extent: &Extent, reach: f64) -> Self {
         let dims = extent.low.len();
         if dims <= SHORT_DIMS_MAX {
@@ -220,7 +226,8 @@ impl Form {
         Self::Short { low, top, scale }
     }
 
-    /// Floats for the points of an extent, of which those at a distance of at most `reach` join.
+    /// Floats for the points of an extent, where points at a distance of more than `reach` do not
+    /// join.
     pub(in crate::vectors) fn float(extent: &Extent, reach: f64) -> Self {
         let values = extent.low.iter().chain(&extent.high);
         let largest = values.fold(0.0_f32, |largest, value| value.abs().max(largest)).into();
@@ -248,8 +255,8 @@ impl Form {
     }
 
     /// Limits for pairs with a real distance of at most `reach`. Pairs with a distance of at most
-    /// `core` are known to join. The upper limit holds for all points, the lower one for exact
-    /// ones.
+    /// `core` are known to join. The upper limit holds for all points, the lower limit for exact
+    /// points.
     #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
     pub(in crate::vectors) fn limits(&self, dims: usize, reach: f64, core: f64) -> Limits {
         let dims_root = root(dims);
@@ -275,7 +282,7 @@ impl Form {
                 let inside = if inside > 0.0 {
                     (inside as f32).next_down()
                 } else if tiny * scale >= FLOAT_DIFFERENCE_MIN {
-                    // A sum is zero only of equal points.
+                    // A sum is zero only for equal points.
                     0.0
                 } else {
                     -1.0
@@ -288,8 +295,8 @@ impl Form {
         }
     }
 
-    /// Whether a box may be known to be within epsilon of a point: no coordinate of its greatest
-    /// and least ones is bent.
+    /// Whether a filter may find that a box is within epsilon of a point: neither a least nor a
+    /// greatest coordinate of the box is bent.
     pub(in crate::vectors) fn is_straight(&self, low: &[Line], high: &[Line], lane: usize) -> bool {
         let Self::Float { bend: Some(bend), .. } = self else { return true };
         let is_bent = |line: &Line| f64::from(f32::from_bits(line.0[lane])).abs() >= bend.border;
@@ -297,7 +304,7 @@ impl Form {
     }
 
     /// Writes rows into the lanes of consecutive lines, `words` lines for sixteen rows; lanes past
-    /// the last row repeat it. Returns whether all rows are exact, which clamped ones are not.
+    /// the last row repeat it. Returns whether all rows are exact: clamped rows are not.
     pub(in crate::vectors) fn store(
         &self,
         isa: Isa,
@@ -326,7 +333,7 @@ impl<L> RunOn<L, bool> for Store<'_> {
     }
 }
 
-/// A coordinate of sixteen rows; the last row is repeated if there are fewer.
+/// A coordinate of sixteen rows; the last row is repeated if there are fewer than sixteen.
 #[inline(always)]
 fn column(rows: &[f32], dims: usize, dim: usize) -> [f64; LANES] {
     let last = rows.len() - dims;

@@ -1,8 +1,8 @@
 //! Filters that drop pairs before they are decided, and the decision.
 //!
-//! `form` has the stored coordinates and the limits of their filters, `principal` few coordinates
-//! for many dimensions, and `candidates` sifts what is left and decides it in float64. Each file
-//! has the proof that its filter loses no pair.
+//! `form` has the stored coordinates and the limits of their filters, `principal` maps many
+//! dimensions to few coordinates, and `candidates` sifts the remaining pairs and decides them in
+//! float64. Each file has the proof that its filter loses no pair.
 
 mod candidates;
 mod form;

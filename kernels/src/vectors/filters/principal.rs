@@ -1,4 +1,4 @@
-//! Few coordinates for many dimensions: principal components, and the norm of the rest.
+//! Few coordinates for many dimensions: principal components, and the norm of the residual.
 //!
 //! A point `x` is mapped to `k + 1` numbers that a directory orders and filters by:
 //!
@@ -6,33 +6,34 @@
 //! z = (y - centre) * 2^e       p = V z, k numbers         t = |z - V^T p|, one number
 //! ```
 //!
-//! `y` is `x` with each coordinate moved into a range about the median of its dimension, which
-//! stretches no distance. Rounding, below, is relative to the greatest `|z|`, so that without the
-//! range one mark of missing data, such as 3.4e38, would leave nothing of all other points. The
-//! range is 2^7 times the spread of the values of the widest dimension, counted so that outliers
-//! do not tell it until three of four values are some: few other points are moved.
+//! `y` is `x` with each coordinate clamped to a range about the median of its dimension; clamping
+//! stretches no distance. Rounding, below, is relative to the greatest `|z|`: without the range one
+//! mark of missing data, such as 3.4e38, would round all other points to zero. The range is 2^7
+//! times the spread of the values of the widest dimension. Outliers do not change this spread until
+//! three of four values are outliers, so few other points are clamped.
 //!
-//! The rows of `V` are the components of a sample, by subspace iteration from a fixed start. They
-//! need not be exact, only measured: let `h` be at least the norm of `V V^T - I`, in float64. Rows
-//! that are zero, because there is no more variance, are left out of both.
+//! The rows of `V` are the components of a sample, by subspace iteration from a fixed start. The
+//! components need not be exact, only measured: let `h` be at least the norm of `V V^T - I`, in
+//! float64. Rows that are zero, because there is no more variance, are left out of `V` and `I`.
 //!
-//! **The map stretches no distance by more than `sqrt(1 + h + h^2)`**, in real numbers. It is
-//! linear in `z` but for the norm, which stretches nothing, so the square of the stretch is at
-//! most the greatest eigenvalue of `P + (I - P)^2` with `P = V^T V`. Those of `P` are 0 and numbers
-//! `l` with `|l - 1| <= h`, and `l + (1 - l)^2 <= 1 + h + h^2`, and 1 for 0.
+//! **The map stretches no distance by more than `sqrt(1 + h + h^2)`**, in real numbers. The map is
+//! linear in `z` but for the norm, which stretches no distance, so the square of the stretch is at
+//! most the greatest eigenvalue of `P + (I - P)^2` with `P = V^T V`. The eigenvalues of `P` are 0
+//! and numbers `l` with `|l - 1| <= h`. An eigenvalue `l` of `P` gives `l + (1 - l)^2 <= 1 + h +
+//! h^2`, and the eigenvalue 0 gives 1.
 //!
 //! **Rounding moves the map of a point by at most `3 u |z| (m + k + 4) (sqrt(k) + 1)`**, with
-//! `u = 2^-24` and `m` = dimensions / 16 + 5, if `h` <= 1/100. A product and sums of sixteen lanes,
-//! and of these, are off by at most `m` roundings of the sum of absolute products, so with the
-//! rounding of `z`, `p` is off by at most `e = u |z| (1.03 m sqrt(k) + 1.1)`. The rest begins with
-//! `z` and loses `k` products: it is off by at most `1.01 (k + 2) u` parts of `|z| + |V| |p|`, by
-//! that of `z`, and by `1.1 e`; its norm and the rounding of that by `2 u |z|` more. The sum of
-//! both is below the bound. Numbers that underflow add
-//! at most 2^-140.
+//! `u = 2^-24` and `m` = dimensions / 16 + 5, if `h` <= 1/100. The products, the sums in sixteen
+//! lanes and the sum of the lanes are off by at most `m` roundings of the sum of absolute products,
+//! so with the rounding of `z`, `p` is off by at most `e = u |z| (1.03 m sqrt(k) + 1.1)`. The
+//! residual begins with `z` and loses `k` products: it is off by at most `1.01 (k + 2) u` parts of
+//! `|z| + |V| |p|`, by the rounding of `z`, and by `1.1 e`; its norm and the rounding of the norm
+//! are off by `2 u |z|` more. The sum of the errors of `p` and of the norm is below the bound.
+//! Numbers that underflow add at most 2^-140.
 //!
 //! So with the greatest `|z|`, points at a real distance of at most `R` have maps at a distance of
-//! at most `sqrt(1 + h + h^2) 2^e R` and twice the bound, and a directory with that reach loses
-//! none.
+//! at most `sqrt(1 + h + h^2) 2^e R` plus twice the bound, and a directory with that reach loses no
+//! pair.
 
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
@@ -43,16 +44,18 @@ use crate::vectors::rows::Vectors;
 const SAMPLE_MAX: usize = 2048;
 /// Rows of the sample that tell the ranges of the dimensions.
 const RANGE_ROWS: usize = 256;
-/// Half of the width of a range, in the spread of values.
+/// Half of the width of a range, as a multiple of the spread of values.
 const RANGE_WIDTH: f64 = 128.0;
-/// Numbers of components: with the norm of the rest, all words of a directory are used.
+/// Numbers of components: with the norm of the residual, all words of a directory are used.
 const COMPONENTS: [usize; 3] = [7, 15, 31];
-/// Candidates of a point, counted at both points of a pair, up to which the fewest components are
-/// the cheapest, and from which on the most are. Measured with 384 dimensions: eight components
-/// more take 2 us a point, sixteen more 5 us, and a candidate 0.1 us.
+/// Candidates of a point, counted at both points of a pair: up to the first number the fewest
+/// components are cheapest, from the second number on the most components. Measured with 384
+/// dimensions: eight more components take 2 us for a point, sixteen more 5 us, and a candidate
+/// takes 0.1 us.
 const CANDIDATES_FEW: f64 = 40.0;
 const CANDIDATES_MANY: f64 = 100.0;
-/// Rows of a sample of which one tells the share of pairs that pass the most components.
+/// Step through the rows of a sample that estimate the share of pairs that pass the most
+/// components.
 const SHARE_STEP: usize = 4;
 /// Points with which each point of a sample is compared.
 const COMPARED: usize = 64;
@@ -65,9 +68,9 @@ const DEVIATION_MAX: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub(in crate::vectors) struct Principal {
     dims: usize,
-    /// The power of two that coordinates are multiplied by, so that they are below one.
+    /// The power of two that makes all coordinates less than one.
     scale: f32,
-    /// The range of each dimension, and the mean in it.
+    /// The range of each dimension, and the mean of the values in the range.
     low: Vec<f32>,
     high: Vec<f32>,
     centre: Vec<f32>,
@@ -80,8 +83,8 @@ pub(in crate::vectors) struct Principal {
 }
 
 impl Principal {
-    /// A map for a join by this distance, and the share of pairs that pass its filter. The fewer
-    /// components, the cheaper is the map, and the more pairs pass, which a sample tells.
+    /// A map for a join by this distance, and the share of pairs that pass its filter. With fewer
+    /// components the map is cheaper and more pairs pass; a sample estimates how many.
     pub(in crate::vectors) fn choose(isa: Isa, vectors: Vectors<'_>, reach: f64) -> (Self, f64) {
         let [few, some, many] = COMPONENTS;
         let mut principal = Self::of(isa, vectors, reach, some);
@@ -102,7 +105,7 @@ impl Principal {
         (principal, of_many)
     }
 
-    /// The maps of a sample, of which every `step`-th row is taken.
+    /// The maps of every `step`-th row of a sample.
     fn mapped_sample(&self, isa: Isa, vectors: Vectors<'_>, step: usize) -> Vec<f32> {
         let rows: Vec<f32> = sample(vectors).step_by(step).flatten().copied().collect();
         let mut mapped = vec![0.0; rows.len() / vectors.dims() * self.coordinates()];
@@ -155,7 +158,7 @@ impl Principal {
     fn place(&self, row: &[f32], point: &mut [f32]) {
         let range = self.low.iter().zip(&self.high).zip(&self.centre);
         for ((place, &value), ((&low, &high), &centre)) in point.iter_mut().zip(row).zip(range) {
-            // Comparisons that vectors have.
+            // These comparisons are vector instructions.
             let value = if value > low { value } else { low };
             let value = if value < high { value } else { high };
             *place = (value - centre) * self.scale;
@@ -167,7 +170,7 @@ impl Principal {
         self.axes.len() / self.stride + 1
     }
 
-    /// Maps rows; returns a bound of the distance that rounding moved each of them by.
+    /// Maps rows; returns a bound on the distance by which rounding moved each row.
     pub(in crate::vectors) fn map(&self, isa: Isa, rows: &[f32], mapped: &mut [f32]) -> f64 {
         let norm = dispatch::<Base, _>(isa, Map { principal: self, rows, mapped });
         let components = (self.coordinates() - 1) as f64;
@@ -198,7 +201,7 @@ fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f6
     let (mut pairs, mut within) = (0_u32, 0_u32);
     for (at, left) in points.iter().enumerate() {
         for step in 1..=COMPARED {
-            // Steps of odd length, far from neighbours, which may be alike.
+            // Steps have an odd length and lead far from neighbours, since neighbours may be alike.
             let right = points[(at + step * 31) % points.len()];
             let squares =
                 left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2));
@@ -209,11 +212,11 @@ fn share_within(mapped: &[f32], coordinates: usize, components: usize, reach: f6
     f64::from(within) / f64::from(pairs.max(1))
 }
 
-/// The range of each dimension that coordinates are moved into.
+/// The range of each dimension to which coordinates are clamped.
 struct Range {
     low: Vec<f32>,
     high: Vec<f32>,
-    /// A power of two, by which all differences in a range are below one.
+    /// A power of two that makes all differences in a range less than one.
     scale: f32,
 }
 
@@ -232,7 +235,8 @@ impl Range {
             let distance = |value: f32| (f64::from(value) - f64::from(median)).abs();
             let mut distances: Vec<f64> = values.into_iter().map(distance).collect();
             spread = spread.max(quarter(&mut distances));
-            // One of each dimension, for points most of whose coordinates are alike.
+            // Each dimension adds one distance that is not zero, for points whose coordinates are
+            // mostly alike.
             apart.extend(distances.into_iter().filter(|&distance| distance > 0.0).take(1));
             medians.push(median);
         }
@@ -283,7 +287,8 @@ fn start(components: usize, dims: usize, stride: usize) -> Vec<f32> {
     axes
 }
 
-/// The products of a vector with `N` others: each waits for its own sums.
+/// The products of a vector with `N` others: each product has its own sums, so no product waits for
+/// another.
 #[inline(always)]
 fn dots<const N: usize>(axes: &[f32], stride: usize, point: &[f32]) -> [f32; N] {
     let mut sums = [[0.0_f32; LANES]; N];
@@ -358,7 +363,7 @@ impl<L> RunOn<L> for Iterate<'_> {
     }
 }
 
-/// Makes directions orthonormal, and those without a length of their own zero.
+/// Makes directions orthonormal; a direction that depends on earlier directions becomes zero.
 #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
 fn orthonormalize(axes: &mut [f32], stride: usize) {
     for at in 0..axes.len() / stride {
@@ -366,7 +371,7 @@ fn orthonormalize(axes: &mut [f32], stride: usize) {
         let axis = &mut rest[..stride];
         let mut values: Vec<f64> = axis.iter().copied().map(f64::from).collect();
         let before_norm = values.iter().map(|value| value * value).sum::<f64>().sqrt();
-        // Once more, as the first time leaves what rounding made.
+        // A second pass removes the rounding errors of the first.
         for _ in 0..2 {
             for other in before.chunks_exact(stride) {
                 let pairs = values.iter().zip(other);

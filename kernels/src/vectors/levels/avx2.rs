@@ -139,7 +139,7 @@ impl Sixteen<Short> for Avx2 {
         each(
             #[inline(always)]
             |index| {
-                // At most one of the two differences is above zero, where the other saturates.
+                // At most one of the two differences is above zero; the other saturates at zero.
                 let below = avx2!(self, _mm256_subs_epu16(low[index], point[index]));
                 let above = avx2!(self, _mm256_subs_epu16(point[index], high[index]));
                 add_squares(self, sums[index], avx2!(self, _mm256_or_si256(below, above)))

@@ -16,8 +16,8 @@ use crate::simd::{Avx512, avx512};
 /// The number of each lane.
 const NUMBERS: Line = Line([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
 
-/// Adds to each 32-bit lane the squares of its two 16-bit numbers. In one instruction with VNNI,
-/// which the compiler splits again.
+/// Adds to each 32-bit lane the squares of its two 16-bit numbers. VNNI has one instruction for
+/// both steps, but the compiler splits it again.
 #[inline(always)]
 fn add_squares(level: Avx512, sums: __m512i, numbers: __m512i) -> __m512i {
     avx512!(level, _mm512_add_epi32(sums, _mm512_madd_epi16(numbers, numbers)))
@@ -35,8 +35,8 @@ impl Filter for Avx512 {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "sixteen bits")]
     fn keep<const SHIFT: u32>(self, first: u32, hits: u32, kept: &mut [u32; LANES]) {
-        // In a register and then stored whole: the compressing store is many times slower on some
-        // processors.
+        // The numbers are compressed in a register and stored whole: the compressing store is many
+        // times slower on some processors.
         let first = avx512!(self, _mm512_set1_epi32(first.cast_signed()));
         let numbers = avx512!(self, _mm512_slli_epi32::<SHIFT>(load(self, &NUMBERS)));
         let numbers = avx512!(self, _mm512_add_epi32(first, numbers));
@@ -94,7 +94,7 @@ impl Sixteen<Short> for Avx512 {
 
     #[inline(always)]
     fn add_gaps(self, sums: __m512i, point: __m512i, low: __m512i, high: __m512i) -> __m512i {
-        // At most one of the two differences is above zero, where the other saturates.
+        // At most one of the two differences is above zero; the other saturates at zero.
         let below = avx512!(self, _mm512_subs_epu16(low, point));
         let above = avx512!(self, _mm512_subs_epu16(point, high));
         add_squares(self, sums, avx512!(self, _mm512_or_si512(below, above)))

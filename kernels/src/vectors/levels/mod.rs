@@ -1,7 +1,8 @@
 //! Sixteen points in registers, as a trait that each level implements for each form.
 //!
-//! Points are filtered in one of two forms, both of 32-bit words: [`Short`], two dimensions a word
-//! in whole numbers, and [`Float`], one dimension a word. Sixteen points are a [`Line`] a word.
+//! Points are filtered in one of two forms of 32-bit words: [`Short`] has two dimensions in a word,
+//! as whole numbers, and [`Float`] has one dimension in a word. Sixteen points have a [`Line`] for
+//! each word.
 
 #![expect(unsafe_code, reason = "a line is plain")]
 
@@ -25,15 +26,15 @@ pub(super) struct Line(pub(super) [u32; LANES]);
 // SAFETY: sixteen numbers of 32 bits, without padding.
 unsafe impl Plain for Line {}
 
-/// Two coordinates a word, each in 0 to 32,767. Sums of squares are whole numbers below 2^31.
+/// A word has two coordinates, each from 0 to 32,767. Sums of squares are whole numbers below 2^31.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short;
 
-/// One float32 a word, below 2^56. Sums of squares are finite.
+/// A word is a float32 below 2^56. Sums of squares are finite.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Float;
 
-/// A number of points, leaves or nodes, of which there are fewer than 2^32.
+/// A number of points, leaves or nodes as a `u32`: all are fewer than 2^32.
 #[inline(always)]
 pub(super) fn as_u32(number: usize) -> u32 {
     u32::try_from(number).expect("fewer than 2^32 points")
@@ -94,7 +95,7 @@ pub(super) trait Sixteen<F>: Copy {
 /// A level that filters points in both forms.
 pub(super) trait Filter: Sixteen<Short> + Sixteen<Float> {
     /// Writes the numbers `first + (i << SHIFT)` of the bits `i` of `hits` to the front of `kept`,
-    /// in their order; numbers past them may be overwritten.
+    /// in their order; all later numbers of `kept` may be overwritten.
     #[inline(always)]
     fn keep<const SHIFT: u32>(self, first: u32, hits: u32, kept: &mut [u32; LANES]) {
         let (mut hits, mut end) = (hits, 0);
@@ -112,8 +113,8 @@ pub(super) trait Filter: Sixteen<Short> + Sixteen<Float> {
         (0..LANES).fold(0, |hits, lane| hits | u32::from(numbers[lane] < pivot) << lane)
     }
 
-    /// Writes the numbers of the bits of `hits` to the front of `kept`, in their order; numbers
-    /// past them may be overwritten.
+    /// Writes the numbers of the bits of `hits` to the front of `kept`, in their order; all later
+    /// numbers of `kept` may be overwritten.
     #[inline(always)]
     fn compress(self, numbers: &[u32; LANES], hits: u32, kept: &mut [u32; LANES]) {
         let mut end = 0;

@@ -1,4 +1,4 @@
-//! Sums of sixteen points in plain Rust, one after the other: the reference of the levels.
+//! Sums of sixteen points in plain Rust, point after point: the reference of the levels.
 
 use super::{Filter, Float, LANES, Line, Short, Sixteen, halves};
 use crate::simd::Scalar;

@@ -5,7 +5,7 @@ use crate::vectors::directory::Level;
 use crate::vectors::filters::{Candidates, Form};
 use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen};
 
-/// Tests between the one that is done and the one whose lines are fetched.
+/// Number of tests between the current test and the test whose lines are fetched.
 const AHEAD: usize = 16;
 
 /// Bits of the number of a point in its part.
@@ -14,11 +14,11 @@ pub(super) const POINT_MASK: u32 = (1 << POINT_BITS) - 1;
 
 /// Tests that are done at once.
 pub(super) const BATCH: usize = 256;
-/// A power of two that less than a batch of tests and the children of a batch do not exceed.
+/// A power of two that is at least an incomplete batch of tests plus all children of a batch.
 const KEPT_MAX: usize = 1 << 13;
 const _: () = assert!(BATCH + BATCH * LANES <= KEPT_MAX);
 
-/// Room for tests, and for a line more.
+/// Room for tests, and for one more line.
 #[derive(Clone, Debug)]
 pub(super) struct Kept(pub(super) Box<[u32; KEPT_MAX + LANES]>);
 
@@ -31,12 +31,13 @@ impl Kept {
 /// The points of a part, which are looked up.
 #[derive(Clone, Copy)]
 pub(super) struct Probes<'a> {
-    /// Their stored coordinates, in sixteen leaves.
+    /// The stored coordinates of the points, in sixteen leaves.
     pub(super) tiles: &'a [Line],
     pub(super) words: usize,
-    /// The position of the first one.
+    /// The position of the first point.
     pub(super) first: u32,
-    /// Whether they are points of the directory, and only pairs with later positions are wanted.
+    /// Whether the points are points of the directory, and only pairs with later positions are
+    /// wanted.
     pub(super) is_within: bool,
 }
 
@@ -46,15 +47,16 @@ pub(super) struct TestBoxes<'a> {
     pub(super) form: &'a Form,
     pub(super) limit: u32,
     pub(super) level: &'a Level,
-    /// The child of a point of the directory, of which and after which children are kept: a first
-    /// child and the binary logarithm of its points, for `first + (point >> bits)`.
+    /// For points of the directory, the child that holds a point: this child and later children are
+    /// kept. The pair is a first child and the binary logarithm of the points of a child, for
+    /// `first + (point >> bits)`.
     pub(super) own: Option<(u32, u32)>,
     pub(super) probes: Probes<'a>,
     pub(super) tests: &'a [u32],
-    /// They are written from `begin` on.
+    /// New tests are written from `begin` on.
     pub(super) kept: &'a mut Kept,
     pub(super) begin: usize,
-    /// Whether the boxes are many and come in no order, so that they are fetched ahead.
+    /// Whether there are many boxes in no order, so that they are fetched ahead.
     pub(super) is_far: bool,
     /// The limit of sums below which pairs join, and the points and children whose pairs all join,
     /// for which no tests are kept.
@@ -71,8 +73,8 @@ pub(super) struct TestPoints<'a> {
     pub(super) candidates: &'a mut Candidates,
 }
 
-/// Prefetches the lines of the node of a later test: the points of another directory come in no
-/// order of this one.
+/// Prefetches the lines of the node of a later test: the order of the points of another directory
+/// says nothing about the order of nodes here.
 #[inline(always)]
 fn prefetch_node(lines: &[Line], of_node: usize, tests: &[u32], at: usize) {
     if let Some(ahead) = tests.get(at + AHEAD) {
@@ -120,7 +122,8 @@ impl<L: Filter> RunOn<L> for TestPoints<'_> {
 impl TestBoxes<'_> {
     #[inline(always)]
     fn run<L: Filter + Sixteen<F>, F, const W: usize>(self, level: L) -> usize {
-        // A loop of its own without what it does not need: its instructions are what a test costs.
+        // Each case has a loop of its own without the instructions of other cases: a test costs
+        // only its instructions.
         match (self.own.is_some(), self.inside.is_some()) {
             (false, false) => self.run_as::<L, F, W, false, false>(level),
             (true, false) => self.run_as::<L, F, W, true, false>(level),
@@ -155,8 +158,8 @@ impl TestBoxes<'_> {
                 let high = Sixteen::<F>::load(level, &high[word]);
                 sums = Sixteen::<F>::add_gaps(level, sums, point, low, high);
             }
-            // Children of other nodes are cut off, and those before the own one are left to their
-            // points.
+            // Children of other nodes are cut off. Children before the own child are skipped, since
+            // their own points find these pairs.
             let first = firsts[node];
             let mut hits = Sixteen::<F>::at_most(level, sums, limit) & u32::from(lanes[node]);
             if OWN {
@@ -165,8 +168,8 @@ impl TestBoxes<'_> {
             }
             if INSIDE && let Some((inside, all)) = &mut inside {
                 let small = u32::from(nodes.small[node]) & hits;
-                // A point of a child is not its own partner. A child before the first one wraps to
-                // a number above all lanes.
+                // A point is no partner of itself, so its own child does not join as a whole. An
+                // own child before the first child wraps to a number above all lanes.
                 let own = own_first + (point >> own_bits);
                 let own = u32::from(self.own.is_some()) << own.wrapping_sub(first).min(16);
                 let small = small & !own;
@@ -187,8 +190,8 @@ impl TestBoxes<'_> {
                     }
                 }
             }
-            // Less than a batch and what a batch adds: the remainder changes nothing, and tells the
-            // compiler that there is room.
+            // The index is less than a batch plus the additions of a batch: the remainder changes
+            // nothing, and tells the compiler that there is room.
             let kept = kept.0[(self.begin + len) % KEPT_MAX..].first_chunk_mut();
             let kept = kept.expect("there is room for a line");
             level.keep::<POINT_BITS>(first << POINT_BITS | point, hits, kept);

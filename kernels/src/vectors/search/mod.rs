@@ -12,7 +12,7 @@ use super::strips::sweep::{self, Sweep, TestLeaves};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Candidates after which they are decided.
+/// Number of collected candidates from which on they are decided.
 const CANDIDATES_MIN: usize = 2048;
 
 /// Tests to be done: `node << POINT_BITS | point`, with the number of the point in its part.
@@ -24,11 +24,11 @@ struct Tests {
 
 impl Tests {
     fn new() -> Self {
-        // Batches are added only while there is less than one.
+        // A batch of tests is added only while the list has less than a batch.
         Self { tests: Kept::new(), len: 0 }
     }
 
-    /// Keeps those tests of the next batch whose point is needed.
+    /// Keeps the tests of the next batch whose point is needed.
     fn retain(&mut self, is_needed: impl Fn(u32) -> bool) {
         let begin = self.len.saturating_sub(BATCH);
         let mut kept = begin;
@@ -40,7 +40,7 @@ impl Tests {
         self.len = kept;
     }
 
-    /// Takes a batch off.
+    /// Removes a batch from the end of the list and returns it.
     fn take(&mut self) -> &[u32] {
         let begin = self.len.saturating_sub(BATCH);
         let batch = &self.tests.0[begin..self.len];
@@ -49,7 +49,7 @@ impl Tests {
     }
 }
 
-/// A join of a directory with itself, or of two.
+/// A join of a directory with itself, or of two directories.
 ///
 /// # Examples
 ///
@@ -84,20 +84,20 @@ pub struct Search {
     part: usize,
     /// The points of the part in the form of the directory that is searched.
     tiles: Vec<Line>,
-    /// Whether filters know all of them exactly.
+    /// Whether filters know the points of the part exactly.
     is_exact: bool,
-    /// Limits for them.
+    /// Limits for the points of the part.
     limits: Limits,
-    /// Their coordinates, if they are mapped.
+    /// The mapped coordinates of the points, if the directory maps points.
     mapped: Vec<f32>,
     /// Tests to be done: with the points of leaves, then with the boxes of each level.
     stages: Vec<Tests>,
-    /// The node of the part at each level, if it is one of the directory.
+    /// The node of the part at each level, if the part is of the searched directory.
     nodes: Vec<u32>,
     /// The place in strips.
     sweep: Sweep,
     candidates: Candidates,
-    /// Points and children of the last tests whose pairs all join.
+    /// Points and children of the last batch whose pairs all join.
     all: Vec<(u32, u32)>,
 }
 
@@ -109,18 +109,19 @@ impl<'a> Join<'a> {
     }
 
     /// The pairs of points of one directory, each from both of its points, for a sink that needs
-    /// [some](Sink::STOPS) pairs of each.
+    /// only [some](Sink::STOPS) pairs of each point.
     ///
     /// # Panics
     ///
-    /// If the directory was made to be joined with itself only: its points are not looked up.
+    /// If the directory was made to be joined with itself only: strips cannot look up single
+    /// points.
     #[must_use]
     pub fn each(directory: &'a Directory) -> Self {
         assert!(directory.strips.is_none(), "a directory for pairs of its own points");
         Self { probe: directory, build: directory, kind: Kind::Each }
     }
 
-    /// As [`Self::between`], for a sink that needs [some](Sink::STOPS) pairs of each point of
+    /// As [`Self::between`], for a sink that needs only [some](Sink::STOPS) pairs of each point of
     /// `right`.
     ///
     /// # Panics
@@ -136,8 +137,8 @@ impl<'a> Join<'a> {
     ///
     /// # Panics
     ///
-    /// If they differ in their dimensions or in epsilon, or one was made to be joined with itself
-    /// only.
+    /// If the directories differ in their dimensions or in epsilon, or one was made to be joined
+    /// with itself only.
     #[must_use]
     pub fn between(left: &'a Directory, right: &'a Directory) -> Self {
         check_two(left, right);
@@ -209,7 +210,7 @@ impl<'a> Join<'a> {
         }
         root.len = points;
         if kind == Kind::Each {
-            // Its own leaf has a partner of most points that have many.
+            // The own leaf comes first: a point with many partners has most likely a partner there.
             let leaf = |point: u32| (as_u32(positions.start) + point) / as_u32(LANES);
             let own = &mut search.stages[0];
             for (test, point) in own.tests.0[..points].iter_mut().zip(0..) {
@@ -219,12 +220,12 @@ impl<'a> Join<'a> {
         }
     }
 
-    /// Goes on with the part that was begun in `search`, until it is finished, which it returns, or
-    /// the sink is full.
+    /// Continues the part that was begun in `search` until it is finished or the sink is full;
+    /// returns whether the part is finished.
     ///
     /// # Panics
     ///
-    /// If `isa` is not available. It may also if the part was begun by another join.
+    /// If `isa` is not available. The call may also panic if another join began the part.
     pub fn advance<S: Sink>(self, isa: Isa, search: &mut Search, sink: &mut S) -> bool {
         let sides = Sides {
             dims: self.build.dims,
@@ -250,7 +251,7 @@ impl<'a> Join<'a> {
         false
     }
 
-    /// Tests a batch; returns whether there was one.
+    /// Tests a batch; returns whether there was a batch.
     fn test<S: Sink>(
         self,
         isa: Isa,
@@ -271,7 +272,7 @@ impl<'a> Join<'a> {
         true
     }
 
-    /// Tests a batch of leaves with leaves of strips; returns whether there was one.
+    /// Tests a batch of leaves with leaves of strips; returns whether there was a batch.
     fn test_leaves(self, isa: Isa, search: &mut Search, strips: &Strips) -> bool {
         let has_tests = search.sweep.fill(strips);
         search.candidates.reserve(sweep::CANDIDATES);
@@ -359,7 +360,7 @@ fn check_two(left: &Directory, right: &Directory) {
 }
 
 impl Search {
-    /// The stage to go on with: the lowest one that has a batch, else the highest one that has
+    /// The next stage: the lowest stage that has a full batch, or else the highest stage that has
     /// tests.
     fn stage(&self) -> Option<usize> {
         let full = self.stages.iter().position(|stage| stage.len >= BATCH);

@@ -1,11 +1,11 @@
-//! The order of points in strips: a pass that moves them, and one over each strip.
+//! The order of points in strips: a pass that moves points to strips, and a pass over each strip.
 //!
 //! ```text
 //! rows ─► sixteen points of each strip ─► strips ─► cells of a strip ─► order, coordinates,
 //!         in the cache, moved when full             counted             stored form, bounds
 //! ```
 //!
-//! Points are moved a line at a time, since one by one each of them goes to another page.
+//! Points are moved a line at a time, since successive points go to different pages.
 
 use std::mem::replace;
 
@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 1024;
 /// Points of consecutive strips in their order.
 #[derive(Debug)]
 pub(in crate::vectors) struct Filed {
-    /// The first leaf of each strip, from the first one of the run.
+    /// The first leaf of each strip, counted from the first leaf of the run.
     pub(in crate::vectors) firsts: Vec<u32>,
     /// The bounds of each leaf.
     pub(in crate::vectors) bounds: Vec<Bounds>,
@@ -44,7 +44,7 @@ struct Scratch {
     ends: Vec<u32>,
 }
 
-/// Orders the points of a run of strips, in the stored form of `frame` too.
+/// Orders the points of a run of strips, and writes them in the stored form of `frame` too.
 pub(in crate::vectors) fn file(
     isa: Isa,
     grid: &Grid,
@@ -80,7 +80,7 @@ pub(in crate::vectors) fn file(
     filed
 }
 
-/// Moves the rows of a run to their strips, of which `ends` are the ends so far.
+/// Moves the rows of a run to their strips; `ends` are the ends of the strips so far.
 struct Scatter<'a, 'b> {
     run: Run<'a>,
     ends: &'b mut [usize],
@@ -129,7 +129,7 @@ fn scatter<const D: usize>(level: impl Filter, call: Scatter<'_, '_>) {
             if lane == LANES - 1 {
                 order[*end - LANES..*end].copy_from_slice(&waiting[strip]);
                 rows[(*end - LANES) * dims..*end * dims].copy_from_slice(points);
-                // The lines that the next points of the strip go to.
+                // The next points of the strip go to these lines.
                 prefetch(order, *end);
                 (0..dims).for_each(|line| prefetch(rows, *end * dims + line * LANES));
             }
@@ -144,10 +144,11 @@ fn scatter<const D: usize>(level: impl Filter, call: Scatter<'_, '_>) {
     }
 }
 
-/// Orders the points of a strip, which are in any order.
+/// Orders the points of a strip; the points arrive in any order.
 struct FileStrip<'a> {
     grid: &'a Grid,
-    /// Points of the strip, at least one. Positions after them repeat the last one.
+    /// Number of points of the strip, at least one. Positions after these points repeat the last
+    /// point.
     count: usize,
     order: &'a mut [u32],
     rows: &'a mut [f32],
@@ -187,8 +188,8 @@ fn file_strip<const D: usize>(call: FileStrip<'_>) {
 }
 
 impl Scratch {
-    /// Finds the cells of the points, about one a point, and where those of each cell begin. Points
-    /// of one cell have any order.
+    /// Finds the cell of each point (about as many cells as points) and the first position of each
+    /// cell. Points of the same cell have any order.
     #[inline(always)]
     fn find_cells<const D: usize>(&mut self, dims: usize, along: usize) {
         let dims = if D == 0 { dims } else { D };
@@ -214,7 +215,8 @@ impl Scratch {
     }
 }
 
-/// Widens lanes to other numbers, by comparisons that vectors have.
+/// Widens the interval of each lane to include a number, by comparisons that vector instructions
+/// have.
 #[inline(always)]
 fn widen(lows: &mut [f32; LANES], highs: &mut [f32; LANES], line: &[f32; LANES]) {
     for lane in 0..LANES {

@@ -1,8 +1,8 @@
 //! The grid of strips: cuts of the widest dimensions, and the strip of each point.
 //!
-//! Strips are such that sixteen points of one, a leaf, are about as long as the strip is high, and
-//! that none is lower than epsilon reaches. The proof that pairs are in strips beside each other is
-//! in [`strips`](super).
+//! The height of strips is such that a leaf (sixteen points of a strip) is about as long as the
+//! strip is high, and that no strip is lower than the reach of epsilon. [`strips`](super) proves
+//! that pairs are in the same strip or in adjacent strips.
 
 use crate::Isa;
 use crate::simd::{Base, RunOn, dispatch};
@@ -12,13 +12,13 @@ use crate::vectors::rows::{Vectors, by_dims};
 
 /// Points of a strip, on average, at least.
 const STRIP_POINTS_MIN: usize = 128;
-/// Maximum points of a strip. More are not ordered in the cache.
+/// Maximum points of a strip. More points do not fit the cache, in which a strip is ordered.
 pub(in crate::vectors) const STRIP_POINTS_MAX: u32 = 1 << 17;
-/// Maximum number of strips: a pass over the points writes to all of them.
+/// Maximum number of strips: a pass over the points writes to all strips.
 const STRIPS_MAX: usize = 1 << 12;
 /// Height of a strip, at least, in the reach of epsilon.
 const HEIGHT_MIN: f64 = 1.0 + 1.0 / (1_u64 << 20) as f64;
-/// A strip and those after it that are beside it.
+/// Number of strips of a search: a strip, and the adjacent strips after it.
 pub(super) const NEIGHBOURS: usize = 5;
 
 /// A dimension that is cut.
@@ -78,7 +78,7 @@ impl Grid {
         let mut dims: Vec<usize> = (0..extent.low.len()).collect();
         dims.sort_by(|&one, &other| side(other).total_cmp(&side(one)));
         let most = (len / STRIP_POINTS_MIN).clamp(1, STRIPS_MAX) as f64;
-        // The edge of a leaf that is a cube, and of strips that are not too many.
+        // The edge of a leaf that is a cube, unless that makes too many strips.
         let leaves = len.div_ceil(LANES) as f64;
         let volume = dims.iter().map(|&dim| side(dim)).product::<f64>();
         let edge = (volume / leaves).powf(1.0 / dims.len() as f64);
@@ -101,7 +101,7 @@ impl Grid {
         self.along
     }
 
-    /// The dimensions that are cut; the same one twice if there is one.
+    /// The dimensions that are cut; the same dimension twice if only one is cut.
     pub(super) fn across(&self) -> [usize; 2] {
         self.axes.map(|axis| axis.dim)
     }
@@ -141,7 +141,7 @@ impl Grid {
         counts.iter().all(|&count| count <= STRIP_POINTS_MAX)
     }
 
-    /// The strip and the ones after it that are beside it.
+    /// The strip and the adjacent strips after it.
     pub(super) fn neighbours(&self, strip: u32) -> [Option<u32>; NEIGHBOURS] {
         let [rows, columns] = self.axes.map(|axis| axis.strips);
         let (row, column) = (strip / columns, strip % columns);

@@ -15,10 +15,11 @@ use crate::vectors::levels::{Filter, Float, LANES, Line, Short, Sixteen, as_u32}
 
 /// Tests that are done at once.
 const TESTS: usize = 64;
-/// Pairs of points of all of them.
+/// Pairs of points of these tests.
 pub(in crate::vectors) const CANDIDATES: usize = TESTS * LANES * LANES;
 
-/// A test of the points of a leaf with those of another one, or with later ones of the same.
+/// A test of the points of a leaf with the points of another leaf, or with later points of the same
+/// leaf.
 #[derive(Clone, Copy, Debug)]
 struct Test {
     probe: u32,
@@ -31,18 +32,18 @@ struct Test {
 /// The place of a search in the windows of the leaves of a part.
 #[derive(Clone, Debug, Default)]
 pub(in crate::vectors) struct Sweep {
-    /// Leaves that are left.
+    /// Leaves whose windows have not begun.
     leaves: Range<u32>,
-    /// The strip of the leaf of now, and those beside it.
+    /// The strip of the current leaf, and its adjacent strips.
     beside: Beside,
     leaf: u32,
-    /// The rest of the windows of the leaf.
+    /// The parts of the windows of the leaf that are not tested yet.
     windows: [Range<u32>; NEIGHBOURS],
     tests: Vec<Test>,
 }
 
 impl Sweep {
-    /// Begins with some leaves.
+    /// Begins the search of a range of leaves.
     pub(in crate::vectors) fn begin(&mut self, strips: &Strips, leaves: Range<u32>) {
         self.leaf = leaves.start;
         self.beside = strips.beside(strips.strip_of(self.leaf));
@@ -50,7 +51,7 @@ impl Sweep {
         self.windows = Default::default();
     }
 
-    /// Fills the list of tests; returns whether there are some.
+    /// Fills the list of tests; returns whether it has any.
     pub(in crate::vectors) fn fill(&mut self, strips: &Strips) -> bool {
         self.tests.clear();
         loop {
@@ -110,7 +111,7 @@ impl TestLeaves<'_> {
             let (own, lines) = (&leaves[probe as usize], &leaves[build as usize]);
             let mut found = [0; LANES];
             let mut any = 0;
-            // Later points of the same leaf, or all points of another one.
+            // Later points of the same leaf, or all points of another leaf.
             let mut kept = if probe == build { u32::MAX << 1 } else { u32::MAX };
             let step = u32::from(probe == build);
             for (lane, found) in found.iter_mut().enumerate() {

@@ -51,9 +51,10 @@ mod tests {
             assert!(catch_unwind(|| panic!("of others")).is_err());
             return;
         }
-        let name = "source::read::guard::tests::only_a_panic_of_a_decoder_is_not_printed";
+        let (_, module) = module_path!().split_once("::").expect("a module of the crate");
+        let name = format!("{module}::only_a_panic_of_a_decoder_is_not_printed");
         let mut this = Command::new(env::current_exe().unwrap());
-        let run = this.args(["--exact", name, "--nocapture"]).env(PANICS, "1").output().unwrap();
+        let run = this.args(["--exact", &name, "--nocapture"]).env(PANICS, "1").output().unwrap();
         let printed = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{printed}");
         assert!(printed.contains("of others"), "{printed}");
