@@ -20,7 +20,7 @@
 //! flight returns the slot with the answer, so that no code can touch or free a buffer that the
 //! device still uses. [`Flights`] has several slots and takes the flights in order. All buffers
 //! come from a [`Memory`] with a byte budget. The buffers of slots are made once and reused; only
-//! inputs that several chunks share, such as [`DeviceSets`], need new ones.
+//! inputs that several chunks share, such as [`DeviceSets`], need new buffers.
 //!
 //! None of these types knows a primitive. A primitive implements [`Primitive`]: its kernels by
 //! name, its buffers, the arguments of a launch, and how an answer is read. [`chunk_sum`] is the

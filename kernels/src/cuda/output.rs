@@ -138,6 +138,7 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         let room = self.matches.len();
         // The counter of matches exceeds the room when matches found no room.
         let all = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
+        // Places from the cut on are counted, but not written: their units found no room.
         let cut = self.counters.host()[CUT].checked_sub(1);
         let cut = cut.map_or(room, |cut| usize::try_from(cut).map_or(room, |cut| cut.min(room)));
         let matches = all.min(cut);

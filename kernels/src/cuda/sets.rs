@@ -29,7 +29,7 @@ impl DeviceSets {
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the sets do not fit, or the driver fails.
     pub fn upload(memory: &Arc<Memory>, sets: &SetStore) -> Result<Arc<Self>, DeviceError> {
         Self::upload_signed(memory, sets, Isa::Scalar, 0)
     }
@@ -43,7 +43,7 @@ impl DeviceSets {
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the sets and signatures do not fit, or the driver fails.
     ///
     /// # Panics
     ///

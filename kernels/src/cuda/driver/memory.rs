@@ -131,7 +131,7 @@ impl Memory {
     }
 }
 
-/// The size of a buffer; the driver refuses empty ones.
+/// The size of a buffer, at least a byte: the driver refuses empty buffers.
 fn bytes_of<T>(len: usize) -> usize {
     len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space").max(1)
 }

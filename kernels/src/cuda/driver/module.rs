@@ -195,7 +195,7 @@ impl Functions {
             allow_shared(*handle, launch)?;
         }
         // SAFETY: the function lives as long as its module, the stream is borrowed, and the
-        // caller has promised the rest.
+        // caller has promised all further conditions.
         let launched = unsafe {
             result::launch_kernel(
                 *handle,

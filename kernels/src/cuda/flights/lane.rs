@@ -91,7 +91,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn copy_in(
         &self,
         lane: &Lane,
@@ -104,7 +104,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn kernel(
         &self,
         lane: &Lane,
@@ -118,7 +118,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn copy_out(
         &self,
         lane: &Lane,
@@ -133,7 +133,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn landing(
         &self,
         lane: &Lane,

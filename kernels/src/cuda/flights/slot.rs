@@ -118,6 +118,7 @@ impl<P: Primitive> Slot<P> {
 
     /// Waits for the last step and takes the answer.
     pub(super) fn land(&mut self, kept: &P::Kept, lane: &Lane) -> Result<(), DeviceError> {
+        // The times are read before the landing, whose copies mark the same events again.
         self.timeline.wait()?;
         self.landed.times = self.timeline.times()?;
         let mut landing = Landing::new(lane, &self.timeline);

@@ -84,7 +84,7 @@ impl Policy {
     ///
     /// # Panics
     ///
-    /// If it is zero, or exceeds the shared memory of a block.
+    /// If the room is zero, or exceeds the shared memory of a block.
     #[must_use]
     pub fn with_tokens_max(self, tokens_max: u32) -> Self {
         let most = SHARED_BYTES_MAX / 8 - WARP;

@@ -217,6 +217,7 @@ impl BitRows {
             && wanted.transactions <= limits.transactions
             && wanted.tids <= limits.tids;
         assert!(fits, "{wanted:?} exceed {limits:?}");
+        // There are no items until all lists have been sent: a load that fails leaves no rows.
         (self.items, self.transactions) = (0, lists.transactions());
         let sending = Sending { store: &self.store, copy: lane.to_device(), lists, kernels };
         sending.begin()?;

@@ -314,6 +314,8 @@ impl VectorJoin {
         let tiles = TileQuestion { bytes, candidates, output };
         let (device, strips) = (step.device(), self.strips);
         let count = u32::try_from(self.units.filled()).expect("within the slot's limits");
+        // Strips write candidates, which a second kernel decides; blocks of pairs, which follow the
+        // strips in the units, are decided at once.
         if strips > 0 {
             step.clear(&self.candidate_counters)?;
             let units = UnitsArgument { units: self.units.pointer(), count: strips };
