@@ -11,10 +11,7 @@
 //!
 //! | form | notices |
 //! |---|---|
-//! | all | results that depend on the order of threads ([`Order`]), barriers that not all threads
-//! reach, masks that name absent lanes, shuffles from outside of a mask, work for which no call has
-//! waited (streams are as late as they may be), reads of shared or device memory that no code has
-//! written (it holds rubbish) |
+//! | all | results that depend on the order of threads ([`Order`]), barriers that not all threads reach, masks that name absent lanes, shuffles from outside of a mask, work for which no call has waited (streams are as late as they may be), reads of shared or device memory that no code has written (it holds rubbish) |
 //! | [`Form::Address`] | accesses outside of shared or device memory, and to memory that was freed |
 //! | [`Form::Race`] | accesses to the same bytes that no barrier orders |
 //!

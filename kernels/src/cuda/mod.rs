@@ -29,9 +29,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `driver` | the probe, devices, failures (`error`), buffers with their budgets (`memory`), streams and events (`stream`), images and the functions in them (`module`), the speed of plain copies (`bandwidth`) |
-//! | `flights` | the code that all primitives share: the contract of a primitive (`primitive`), its
-//! `kernels`, the buffers of a chunk (`slot`), a chunk under way (`flight`), the streams and times
-//! of a pipeline of chunks (`lane`), copies and launches for a primitive (`steps`) |
+//! | `flights` | the code that all primitives share: the contract of a primitive (`primitive`), its `kernels`, the buffers of a chunk (`slot`), a chunk under way (`flight`), the streams and times of a pipeline of chunks (`lane`), copies and launches for a primitive (`steps`) |
 //! | `mirrored`, `output` | a buffer on both sides of the bus; answers of unknown number in a buffer of fixed room |
 //! | `grid` | the cut of a launch into blocks |
 //! | `sets` | sets in a device's memory |

@@ -4,9 +4,10 @@
 //! Sets of a stream arrive in any order of size, so a list cannot be sorted by size, as the lists
 //! of [`postings`](crate::postings) are. A posting therefore holds all the data of its tests:
 //!
-//! * *Length*: the set must be neither too small nor too large. * *Signature*: bit `h` is the
-//! parity of the set's tokens that are hashed to `h` ([`sign`](crate::sets::sign)). Two signatures
-//! differ in at most as many bits as tokens are in one set only.
+//! * *Length*: the set must be neither too small nor too large.
+//! * *Signature*: bit `h` is the parity of the set's tokens that are hashed to `h`
+//!   ([`sign`](crate::sets::sign)). Two signatures differ in at most as many bits as tokens are in
+//!   one set only.
 //!
 //! Almost no posting passes, so the processor predicts the branch, and a posting costs a load, a
 //! population count and two comparisons; AVX-512 tests eight postings at a time. Lists are

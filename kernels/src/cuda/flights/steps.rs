@@ -6,14 +6,15 @@
 //! be freed nor touched until the work is done. This list is the whole argument:
 //!
 //! * Only [`Slot`](super::slot::Slot) makes a step, while a [`Flight`](super::flight::Flight) owns
-//! the slot. The flight releases the slot only when the device does not use it any more: after the
-//! last step, or after all streams are idle. The same holds for all further data that a flight
-//! keeps. * A primitive gets its buffers as `&self` in each step, so that it can neither free nor
-//! replace a buffer that an earlier step has queued. * Each step waits for the previous step, so
-//! that no two steps use a buffer at the same time. * The contract of
-//! [`Primitive`](super::primitive::Primitive) adds that its steps name buffers of its own slot
-//! only, that it reads the host's side only when it lands, and that its kernels stay within the
-//! buffers of their arguments.
+//!   the slot. The flight releases the slot only when the device does not use it any more: after
+//!   the last step, or after all streams are idle. The same holds for all further data that a
+//!   flight keeps.
+//! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor replace
+//!   a buffer that an earlier step has queued.
+//! * Each step waits for the previous step, so that no two steps use a buffer at the same time.
+//! * The contract of [`Primitive`](super::primitive::Primitive) adds that its steps name buffers of
+//!   its own slot only, that it reads the host's side only when it lands, and that its kernels stay
+//!   within the buffers of their arguments.
 
 #![expect(unsafe_code, reason = "work that a device does while the host goes on")]
 

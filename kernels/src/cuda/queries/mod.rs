@@ -54,8 +54,7 @@
 //! | `buffers` | the queries of a batch and its units |
 //! | `counts`, `documents` | the steps of a batch, for numbers of documents and for documents |
 //! | `published/serial` | numbers of documents, one query after another |
-//! | `streamed`, `over_lists` | a batch that sends its lists; the steps that resident and streamed
-//! lists share |
+//! | `streamed`, `over_lists` | a batch that sends its lists; the steps that resident and streamed lists share |
 
 mod buffers;
 mod counts;

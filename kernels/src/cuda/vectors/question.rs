@@ -7,12 +7,13 @@
 //! so s <= limit (1 + (n + 3) 2^-52).
 //!
 //! * `reach` is at least the root of this bound, rounded up to float32. Rounding to nearest is
-//! monotone, so a difference of at most `reach` is also at most `reach` when computed. * A kernel
-//! sums in float32, with a rounding for each difference and a rounding for each `fma`. A term is
-//! rounded by at most (1 + u)^2 before its sum and all sums by (1 + u)^n, in either direction, and
-//! a square that underflows by at most 2^-150 in addition. So the result is at most s (1 + u)^(n +
-//! 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096: this is `bound`, rounded up. A
-//! difference that overflows is infinite, and larger than each finite bound, as it should be.
+//!   monotone, so a difference of at most `reach` is also at most `reach` when computed.
+//! * A kernel sums in float32, with a rounding for each difference and a rounding for each `fma`. A
+//!   term is rounded by at most (1 + u)^2 before its sum and all sums by (1 + u)^n, in either
+//!   direction, and a square that underflows by at most 2^-150 in addition. So the result is at
+//!   most s (1 + u)^(n + 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096: this is
+//!   `bound`, rounded up. A difference that overflows is infinite, and larger than each finite
+//!   bound, as it should be.
 
 use super::DIMS_MAX;
 use crate::vectors::Epsilon;
