@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
         }
         compiler.link(&objects, &folder)?;
     }
-    // The form that tests change kernels in.
+    // Tests change kernels in this form.
     let address = out.join(Form::Address.folder());
     compile_header(&Compiler::of_changes(found.path().to_owned(), Form::Address, &address))?;
     println!("cargo::rustc-env=STAND_IN_HOME={}", out.display());

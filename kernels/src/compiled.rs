@@ -1,8 +1,8 @@
 //! Code of other crates, compiled for each level.
 //!
-//! For loops without a primitive of their own: the compiler may use the instructions of the
-//! level, and code is written for none of them. The published joins of sets run so, beside `auto`,
-//! whose loops are primitives.
+//! This module serves loops without a primitive: the compiler may use the instructions of the
+//! level, but no level has code of its own. The published joins of sets run in this way; the loops
+//! of `auto` are primitives.
 
 use crate::Isa;
 use crate::simd::{Popcount, RunOn, dispatch};
@@ -12,7 +12,7 @@ pub trait Routine {
     /// The answer.
     type Output;
 
-    /// Runs it. Only code that is inlined is compiled for the level, so this method and the hot
+    /// Runs the code. Only inlined code is compiled for the level, so this method and the hot
     /// functions that it calls are `#[inline(always)]`.
     fn run(self) -> Self::Output;
 }

@@ -1,4 +1,4 @@
-//! Instruction-set levels: all of them, the ones of this machine, and the one that a process
+//! Instruction-set levels: all levels, the levels of this machine, and the level that a process
 //! uses.
 
 use std::env;
@@ -12,8 +12,8 @@ use crate::simd::{Avx2, Avx512, Base, Level};
 /// The environment variable that forces a level: `scalar`, `portable`, `avx2` or `avx512`.
 pub const ISA_VARIABLE: &str = "TROMMEL_ISA";
 
-/// A level of instructions a primitive can run on; higher levels are faster, all return the same
-/// bits.
+/// A level of instructions on which a primitive can run; higher levels are faster, and all levels
+/// return the same bits.
 ///
 /// # Examples
 ///
@@ -55,8 +55,8 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// The level this process uses: the one that [`ISA_VARIABLE`] names, else the best one of the
-    /// machine.
+    /// The level that this process uses: the level that [`ISA_VARIABLE`] names, or else the best
+    /// level of the machine.
     ///
     /// The variable is read at the first call; later calls return the same answer.
     ///
@@ -72,8 +72,8 @@ impl Isa {
     ///
     /// # Errors
     ///
-    /// [`IsaError`] when the variable names no level, or one that this machine lacks. There is no
-    /// silent fall-back: a forced level either runs or is refused.
+    /// [`IsaError`] when the variable names no level, or a level that this machine lacks. There is
+    /// no silent fall-back: a forced level either runs or is refused.
     pub fn selected() -> Result<Self, IsaError> {
         static SELECTED: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
         SELECTED

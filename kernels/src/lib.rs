@@ -7,15 +7,14 @@
 //! that also run on GPUs have a launcher in [`cuda`].
 //!
 //! Rooms inside of a primitive have the same names everywhere: `levels` has the trait and a file
-//! for each instruction set, `published` has algorithms of papers that are not the way that a
-//! program takes by itself, and `tests` runs all levels against loops that call nothing of the
-//! crate.
+//! for each instruction set, `published` has algorithms of papers that no program chooses by
+//! itself, and `tests` compares all levels with loops that call no code of the crate.
 //!
 //! | module | primitive |
 //! |---|---|
 //! | [`filter`] | searches each item in a handful of bins |
 //! | [`sieve`] | takes the few hottest keys out of a batch, and counts codes in a table |
-//! | [`sets`] | sets of tokens: their signatures, and sorting them |
+//! | [`sets`] | sets of tokens: their signatures, and their sorting |
 //! | [`overlap`] | the overlap of candidate pairs of sets |
 //! | [`postings`] | candidates by lists of postings, sorted by size |
 //! | [`stream_postings`] | candidates by lists of postings in the order of arrival |
@@ -23,15 +22,15 @@
 //! | [`supports`] | the supports of all pairs of items, in several layouts |
 //! | [`batmap`] | supports of pairs and triples of tid lists, by a comparison of bytes |
 //! | [`inverted`] | conjunctive queries over inverted lists |
-//! | [`text`] | the bytes of a text by what they are, its lower case, lines of integers, columns of texts |
+//! | [`text`] | kinds of the bytes of a text, its lower case, lines of integers, columns of texts |
 //! | [`vectors`] | pairs of vectors within a distance |
 //! | [`memory`] | huge pages for large tables, and pages back to the system |
 //! | [`stdio`] | standard streams that were closed when the program started |
 //!
-//! [`run_compiled_for`] runs loops of other crates, compiled for a level; [`prefetch`] fetches what
-//! they will read.
+//! [`run_compiled_for`] runs loops of other crates, compiled for a level; [`prefetch`] fetches
+//! memory that these loops will read.
 //!
-//! Absent on purpose: nothing here knows a batch, a thread, a channel or a configuration.
+//! Absent on purpose: no primitive knows a batch, a thread, a channel or a configuration.
 
 pub mod batmap;
 mod compiled;

@@ -2,10 +2,10 @@
 //!
 //! The run time of Rust opens `/dev/null` in the place of a standard stream that its parent closed
 //! (`program >&-`), so that no file gets the number of the stream by accident. After that, a closed
-//! stream cannot be told from one that was redirected to `/dev/null`, and everything written there
-//! would be lost without an error. A function in the list of initialisers looks before the run time
-//! does. In a library that another program loads, such as an extension of Python, it looks when the
-//! library is loaded.
+//! stream cannot be distinguished from a stream that was redirected to `/dev/null`, and all rows
+//! written there would be lost without an error. A function in the list of initialisers looks
+//! before the run time does. In a library that another program loads, such as an extension of
+//! Python, it looks when the library is loaded.
 #![expect(unsafe_code, reason = "an initialiser of the program is named in a section of its file")]
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -24,7 +24,7 @@ pub enum Stdio {
     Error,
 }
 
-/// One bit a stream that was closed, that of standard input first.
+/// A bit for each stream that was closed; the lowest bit is standard input.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 // SAFETY: the section holds pointers to functions of this type, which the loader calls once before

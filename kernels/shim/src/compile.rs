@@ -1,5 +1,5 @@
-//! From kernels and the shim to a library: used by the build script, and by tests that change a
-//! kernel.
+//! The compilation of kernels and the shim to a library, for the build script and for tests that
+//! change a kernel.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ const COMMON: [&str; 8] = [
     "-ffp-contract=off",
 ];
 
-/// Without it, a function of the compiler counts bits.
+/// Flags for the machine: without this flag, a function of the compiler counts bits.
 const MACHINE: &[&str] = if cfg!(target_arch = "x86_64") { &["-mpopcnt"] } else { &[] };
 
 /// The folder of the shim in the repository.
@@ -36,8 +36,8 @@ impl Form {
         }
     }
 
-    /// Flags for kernels, for all else, and for the linker. The race check answers the calls of
-    /// the thread sanitizer itself, so that the library of that one is not linked.
+    /// Flags for kernels, for all other sources, and for the linker. The race check answers the
+    /// calls of the thread sanitizer itself, so that the library of the sanitizer is not linked.
     const fn flags(self) -> [&'static [&'static str]; 3] {
         match self {
             Self::Plain => [&[], &[], &[]],
@@ -64,13 +64,14 @@ pub(crate) struct Compiler {
     pub(crate) header: PathBuf,
 }
 
-/// The header of each kernel source, and what stands in it. Reading it takes most of the time of
-/// a source, so that it is compiled in advance: GCC takes that, other compilers read the text.
+/// The header of each kernel source, and its content. A compiler spends most of the time of a
+/// source on this header, so it is compiled in advance: GCC takes the compiled header, other
+/// compilers read the text.
 pub(crate) const HEADER: [&str; 2] = ["language.h", "#include \"cuda.h\"\n"];
 
 impl Compiler {
-    /// The compiler of changed kernels: they run a few tests, which take less time than the
-    /// optimiser. `built` is the folder of the form.
+    /// The compiler of changed kernels, without optimisation: such kernels run a few tests, which
+    /// take less time than the optimiser. `built` is the folder of the form.
     pub(crate) fn of_changes(path: PathBuf, form: Form, built: &Path) -> Self {
         Self { path, form, level: "-O0", header: built.join("changed") }
     }
@@ -116,13 +117,13 @@ impl Compiler {
         Ok(output)
     }
 
-    /// Links the driver's library into `folder`, under both names that it is looked for.
+    /// Links the driver's library into `folder`, under both names by which programs look for it.
     pub(crate) fn link(&self, objects: &[PathBuf], folder: &Path) -> io::Result<()> {
         let mut command = Command::new(&self.path);
         command.args(["-shared", "-Wl,-soname,libcuda.so.1", "-o"]);
         command.arg(folder.join("libcuda.so.1")).args(objects);
         run(command.args(self.form.flags()[2]))?;
-        // The name without a version is looked for first, and another one must not be found.
+        // Programs look for the name without a version first, and must not find another driver.
         let link = folder.join("libcuda.so");
         if link.exists() { Ok(()) } else { symlink("libcuda.so.1", link) }
     }

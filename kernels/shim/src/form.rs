@@ -1,6 +1,6 @@
 //! The forms of the library.
 
-/// Which check the driver was built with.
+/// The check with which the driver was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Only the checks of all forms.

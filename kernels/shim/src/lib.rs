@@ -1,36 +1,36 @@
 //! Runs the CUDA kernels of `kernels/cuda` on a CPU, through a stand-in for the CUDA driver.
 //!
-//! The kernels are compiled by a C++ compiler together with `cpp/`, which brings the language
-//! (`cuda.h`) and the machine: a launch runs its blocks one after the other, and each CUDA thread
-//! on a fiber, a stack of its own, that goes on until it waits at a barrier or in a collective of
-//! its warp. Around that stand the functions of `libcuda.so.1`. A program that loads the driver
-//! at run time finds this one instead when it is started by [`StandIn::command`], so that its
-//! whole path to the device runs unchanged: probe, buffers, streams, events, launches, failures.
+//! A C++ compiler compiles the kernels together with `cpp/`, which has the language (`cuda.h`) and
+//! the machine: a launch runs its blocks one after another, and each CUDA thread runs on a fiber, a
+//! stack of its own, until it waits at a barrier or in a collective of its warp. The functions of
+//! `libcuda.so.1` surround this machine. A program that loads the driver at run time, and that
+//! [`StandIn::command`] has started, finds this driver instead of the vendor's. So its whole path
+//! to the device runs unchanged: probe, buffers, streams, events, launches, failures.
 //!
 //! # Checks
 //!
 //! | form | notices |
 //! |---|---|
-//! | all | results that depend on the order of threads ([`Order`]), barriers that not all threads reach, masks that name absent lanes, shuffles from outside of a mask, work that nobody waited for (streams are as late as they may be), reading shared or device memory that nobody wrote (it holds rubbish) |
+//! | all | results that depend on the order of threads ([`Order`]), barriers that not all threads reach, masks that name absent lanes, shuffles from outside of a mask, work for which no call has waited (streams are as late as they may be), reads of shared or device memory that no code has written (it holds rubbish) |
 //! | [`Form::Address`] | accesses outside of shared or device memory, and to memory that was freed |
 //! | [`Form::Race`] | accesses to the same bytes that no barrier orders |
 //!
 //! # Limits
 //!
-//! - Threads take turns: a mistake that shows only when two run at the same instant is seen by
-//!   the race check, not by results. That check remembers the last write and two reads of a word,
-//!   so it can miss a race, and takes a `__syncwarp` of a part of a warp for no order at all.
+//! - Threads take turns: the race check, not a result, shows a mistake that needs two threads at
+//!   the same instant. That check remembers the last write and two reads of a word, so it can miss
+//!   a race, and takes a `__syncwarp` of a part of a warp for no order at all.
 //! - Warps are not in step. A mistake that a GPU would hide by lockstep is an error here.
-//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and here
-//!   always.
-//! - Memory is as strong as the CPU's. Missing fences between blocks are not seen.
-//! - It says nothing about speed, alignment of vector loads, registers, or limits of a GPU other
-//!   than 1,024 threads and the shared memory of a block: 48 KiB, or up to 227 KiB if the launch
-//!   asks for it.
-//! - Images are not looked into: the kernels of the sources run. Changes by the assembler are
-//!   seen by compute-sanitizer on a GPU alone: it joins loads of neighbouring words to one, even
-//!   where the source reads the second of them only under a condition, and so can read a word
-//!   past the end that the source never touches.
+//! - One block runs at a time. Blocks that wait for each other hang on some GPUs, and always hang
+//!   here.
+//! - Memory is ordered as strongly as on the CPU. Missing fences between blocks do not show.
+//! - The stand-in says nothing about speed, alignment of vector loads, registers, or limits of a
+//!   GPU other than 1,024 threads and the shared memory of a block: 48 KiB, or up to 227 KiB if the
+//!   launch asks for it.
+//! - Images are not read: the kernels of the sources run. Only compute-sanitizer on a GPU sees
+//!   changes by the assembler: the assembler joins loads of neighbouring words to one load, even
+//!   where the source reads the second word only under a condition, and so can read a word past the
+//!   end that the source never touches.
 #![forbid(unsafe_code)]
 
 mod compile;
@@ -46,14 +46,14 @@ pub use self::form::Form;
 
 use self::compile::{Compiler, kernels};
 
-/// In which order the threads of a block run that could go on.
+/// The order in which the threads of a block run, if several can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The lowest first.
+    /// The lowest thread first.
     Forward,
-    /// The highest first.
+    /// The highest thread first.
     Reverse,
-    /// Any, by a seed.
+    /// A random order, by a seed.
     Random(u32),
 }
 
@@ -66,15 +66,15 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// One device of capability 9.0 with 1 GiB.
+    /// A driver with one device of capability 9.0 and 1 GiB.
     #[must_use]
     pub fn new(form: Form) -> Self {
         let folder = Path::new(env!("STAND_IN_HOME")).join(form.folder());
         Self { form, folder, settings: Vec::new() }
     }
 
-    /// The same with `changed` changed, the kernel source `source` itself or a header that it
-    /// includes: compiled now, into `folder`.
+    /// A driver in which `changed` is changed: the kernel source `source` itself, or a header that
+    /// it includes. The changed source is compiled into `folder`.
     ///
     /// # Errors
     ///
@@ -88,7 +88,8 @@ impl StandIn {
     ) -> io::Result<Self> {
         let built = Self::new(form);
         let compiler = Compiler::of_changes(env!("STAND_IN_CXX").into(), form, &built.folder);
-        // Headers beside the source are found before the unchanged ones, also by each other.
+        // The compiler finds headers next to the source before the unchanged headers, also from
+        // other headers.
         for entry in fs::read_dir(kernels())? {
             let entry = entry?;
             let is_header = entry.path().extension() == Some(OsStr::new("cuh"));
@@ -141,7 +142,7 @@ impl StandIn {
         self.with("STAND_IN_DRIVER", version)
     }
 
-    /// The device's memory.
+    /// The bytes of the device's memory.
     #[must_use]
     pub fn memory_bytes(self, bytes: u64) -> Self {
         self.with("STAND_IN_MEMORY", bytes)
@@ -184,8 +185,8 @@ impl StandIn {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", &self.folder);
         if self.form == Form::Address {
-            // The sanitizer has to be loaded before everything else. Leaks of other libraries at
-            // the end are not looked for.
+            // The sanitizer has to be loaded before all other libraries. It does not look for leaks
+            // of other libraries at the end.
             command.env("LD_PRELOAD", env!("STAND_IN_ASAN"));
             command.env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99");
         }

@@ -1,4 +1,4 @@
-//! Every level of the machine against intersections of sets that call nothing of the crate.
+//! Every level of the machine against intersections of sets that call no code of the crate.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::slot::{codes, slot};
 use super::*;
 use crate::sets::Sets;
 
-/// The recommended load, and one at which insertions fail.
+/// The recommended load, and a load at which insertions fail.
 const LOADS: [u64; 2] = [100, 500];
 
 fn narrow(number: usize) -> u32 {
@@ -25,7 +25,7 @@ impl Random {
         u32::try_from(((self.0 >> 33) * u64::from(end)) >> 31).unwrap()
     }
 
-    /// `len` tids of a universe, or all.
+    /// `len` tids of a universe, or all tids of a small universe.
     fn tids(&mut self, universe: u32, len: usize) -> Vec<u32> {
         if len >= universe as usize {
             return (0..universe).collect();
@@ -207,9 +207,9 @@ fn elements_that_collide_go_to_side_lists() {
     let permutations = Permutations::<2>::new(universe, 6);
     let range = permutations.range_min();
     let place = |tid: u32, table: usize| permutations.values(tid)[table] % range;
-    // Each of these misses the table in which all of them collide; nothing fails.
+    // Each of these tids misses the table in which all collide; no insertion fails.
     let in_one: Vec<u32> = (0..universe).filter(|&tid| place(tid, 0) == 5).collect();
-    // Each of these needs one of the first slots of table 0 or 1 at least.
+    // Each of these tids needs at least one of the first slots of table 0 or 1.
     let first_slots = range / 16;
     let in_two = |&tid: &u32| place(tid, 0) < first_slots && place(tid, 1) < first_slots;
     let in_two: Vec<u32> = (0..universe).filter(in_two).collect();
@@ -339,7 +339,7 @@ proptest! {
         load in prop_oneof![Just(50_u64), Just(100), Just(150), Just(400)],
         seed: u64,
     ) {
-        // Squared, so that most sets are sparse, as tid lists are.
+        // Densities are squared, so that most sets are sparse, as tid lists are.
         let lens = densities.iter().map(|density| (universe * density / 100 * density / 100) as usize);
         Case::random(universe, &lens.collect::<Vec<_>>(), seed).check(seed, load);
     }

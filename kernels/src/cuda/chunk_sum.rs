@@ -1,5 +1,6 @@
-//! The sum of each chunk of numbers on a device: the smallest [`Primitive`], to learn from and to
-//! test the device layer with. No operator uses it, so the linker leaves it out of programs.
+//! The sum of each chunk of numbers on a device: the smallest [`Primitive`], as an example and as a
+//! test of the device layer. No operator uses this primitive, so the linker leaves it out of
+//! programs.
 
 #![expect(unsafe_code, reason = "a contract with a kernel, which nothing checks")]
 
@@ -12,7 +13,7 @@ use super::mirrored::MirroredBuffer;
 
 const GRID: Grid = Grid::new(128, 64);
 
-/// `sums[i]` is that of `values[i * len..(i + 1) * len]`; the last chunk may be shorter.
+/// `sums[i]` is the sum of `values[i * len..(i + 1) * len]`; the last chunk may be shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// The numbers.
@@ -28,9 +29,9 @@ pub struct ChunkSum {
     sums: MirroredBuffer<u64>,
 }
 
-// SAFETY: the arguments are of the kernel's types. It reads `values` numbers, all of which were
-// sent, and writes a sum a chunk; a chunk has at least one of the numbers, and there is room for
-// as many sums. The grid has full warps.
+// SAFETY: the arguments are of the kernel's types. The kernel reads `values` numbers, all of which
+// were sent, and writes a sum for each chunk; a chunk has at least one number, and there is room
+// for as many sums. The grid has full warps.
 unsafe impl Primitive for ChunkSum {
     const IMAGES: &'static Images = images!("chunk_sum");
     const KERNELS: &'static [&'static str] = &["chunk_sum"];

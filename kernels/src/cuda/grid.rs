@@ -5,15 +5,14 @@ use super::driver::{Launch, Properties};
 /// Lanes of a warp.
 pub(super) const WARP: u32 = 32;
 
-/// The limit that `__launch_bounds__` sets of all kernels whose blocks may have other numbers of
-/// threads.
+/// The limit in the `__launch_bounds__` of all kernels that allow several sizes of blocks.
 pub(super) const THREADS_MAX: u32 = 256;
 
-/// The limit of every device.
+/// The limit of threads of a block on every device.
 const DEVICE_THREADS_MAX: u32 = 1024;
 
-/// Numbers that change the speed of a kernel, and nothing else: kernels stride over their grid,
-/// so any grid gives the same answers.
+/// Numbers that change only the speed of a kernel: kernels stride over their grid, so any grid
+/// gives the same answers.
 ///
 /// # Examples
 ///
@@ -29,8 +28,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Blocks of `threads` threads, and at most `blocks_per_multiprocessor_max` of them for each
-    /// multiprocessor; work beyond that is done by striding over the grid.
+    /// Blocks of `threads` threads, and at most `blocks_per_multiprocessor_max` blocks for each
+    /// multiprocessor; blocks stride over further work.
     ///
     /// # Panics
     ///
@@ -50,7 +49,7 @@ impl Grid {
     ///
     /// # Panics
     ///
-    /// If they are not full warps, or more than 256.
+    /// If the threads are not full warps, or more than 256.
     #[must_use]
     pub fn with_threads(self, threads: u32) -> Self {
         assert!(
@@ -66,13 +65,13 @@ impl Grid {
         Self { blocks_per_multiprocessor_max, ..self }
     }
 
-    /// Blocks for work of a thread each.
+    /// Number of blocks for work of this many threads.
     pub(super) const fn blocks_for(&self, threads: u32) -> u32 {
         threads.div_ceil(self.threads)
     }
 
-    /// The launch of a kernel for which there is work for `blocks` blocks: at least one, and no
-    /// more than the device's multiprocessors allow.
+    /// The launch of a kernel with work for `blocks` blocks. The launch has at least one block, and
+    /// no more than the device's multiprocessors allow.
     pub(super) fn launch(
         &self,
         kernel: &'static str,

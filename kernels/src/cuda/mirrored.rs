@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory, PinnedBuffer};
 use crate::memory::Plain;
 
-/// A buffer in pinned memory and one of the same length on the device.
+/// A buffer in pinned memory, and a buffer of the same length on the device.
 ///
-/// The host fills its side before a flight and reads it after the flight has landed. In between
-/// only the device uses either side.
+/// The host fills its side before a flight, and reads it after the flight has landed. In between
+/// only the device uses the two sides.
 #[derive(Debug)]
 pub(super) struct MirroredBuffer<T: Plain> {
     host: PinnedBuffer<T>,
@@ -37,7 +37,7 @@ impl<T: Plain> MirroredBuffer<T> {
     ///
     /// # Panics
     ///
-    /// If they do not fit.
+    /// If the elements do not fit.
     pub(super) fn fill_from(&mut self, len: usize, write: impl FnOnce(&mut [T])) {
         write(&mut self.host[..len]);
         self.filled = len;
@@ -53,12 +53,12 @@ impl<T: Plain> MirroredBuffer<T> {
         self.device.len()
     }
 
-    /// The device's side, as kernels take it.
+    /// The device's side, as an argument of kernels.
     pub(super) fn pointer(&self) -> DevicePointer<T> {
         self.device.pointer()
     }
 
-    /// The host's side. Not to be read while the device may write to it.
+    /// The host's side. A caller must not read it while the device may write to it.
     pub(super) fn host(&self) -> &[T] {
         &self.host
     }

@@ -1,10 +1,10 @@
 //! Answers of unknown number in a buffer of fixed room.
 //!
-//! A kernel appends its matches to a buffer that may be too small for all of them. A unit of work
-//! whose match finds no room appends the rest of itself to the list of unfinished units,
-//! which comes back with the matches; the caller asks again with those units. That is exact with
-//! room for a single match, and needs no estimate of the number of matches and no kernel that
-//! counts first.
+//! A kernel appends its matches to a buffer that may be too small for all matches. A unit of work
+//! whose match finds no room appends its remaining work to the list of unfinished units; this list
+//! returns with the matches, and the caller asks again with these units. The answers are exact even
+//! with room for a single match, and need neither an estimate of the number of matches nor a kernel
+//! that counts first.
 //!
 //! ```text
 //!  matches      | m0 m1 m2 .. |       room: fixed; the lanes of a warp reserve their places with
@@ -22,9 +22,9 @@ use super::flights::{CopyOut, Landing, LaunchStep};
 use super::mirrored::MirroredBuffer;
 use crate::memory::Plain;
 
-/// The first counter: all matches, including the ones that found no room.
+/// The first counter: all matches, including matches that found no room.
 const MATCHES: usize = 0;
-/// The second counter.
+/// The second counter: unfinished units.
 const UNFINISHED: usize = 1;
 /// The third counter: 0, or 1 more than the number of matches before the first unit whose matches
 /// did not fit, if units reserve places for all their matches.
@@ -35,7 +35,7 @@ const OWN: usize = 3;
 /// The size of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutputLimits {
-    /// Room for matches, at least 1: an output without room never comes to an end.
+    /// Room for matches, at least 1: without room no unit would ever be finished.
     pub(super) matches: usize,
     /// Units of work, each of which may be left unfinished.
     pub(super) units: usize,
@@ -60,7 +60,7 @@ pub(super) struct BoundedOutput<M: Plain, U: Plain> {
     counters: MirroredBuffer<u64>,
 }
 
-/// An output as kernels take it: `Output` of `output.cuh`.
+/// An output as an argument of kernels: `Output` of `output.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct OutputArgument<M, U> {
@@ -97,7 +97,7 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         }
     }
 
-    /// Queues clearing the counters; kernels count from zero.
+    /// Queues a fill of the counters with zeros: kernels count from zero.
     pub(super) fn clear(&self, step: &LaunchStep<'_>) -> Result<(), DeviceError> {
         step.clear(&self.counters)
     }
@@ -107,8 +107,8 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         step.fetch(&self.counters, self.counters.len())
     }
 
-    /// Queues the copies of the counters and of the whole room for matches: their number is not
-    /// known before, and waiting for it would cost more than the bytes do.
+    /// Queues the copies of the counters and of the whole room for matches: the number of matches
+    /// is unknown before, and a wait for it would cost more than the bytes do.
     pub(super) fn fetch(&self, step: &mut CopyOut<'_>) -> Result<(), DeviceError> {
         self.fetch_counters(step)?;
         step.fetch(&self.matches, self.matches.len())
@@ -121,14 +121,14 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         Ok(written)
     }
 
-    /// Fetches the matches that found room and the unfinished units, after the counters alone: for
-    /// rooms that are far larger than most answers.
+    /// Fetches the matches that found room and the unfinished units, after a copy of the counters
+    /// alone. This method serves rooms that are far larger than most answers.
     pub(super) fn land_matches(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
         landing.fetch(&self.matches, self.written().matches)?;
         self.land(landing)
     }
 
-    /// Fetches the unfinished units of a kernel that only counts, after the counters.
+    /// Fetches the unfinished units of a kernel that only counts, after a copy of the counters.
     pub(super) fn land_units(&self, landing: &mut Landing<'_>) -> Result<Written, DeviceError> {
         Ok(Written { matches: 0, ..self.land(landing)? })
     }
@@ -136,8 +136,9 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
     /// The extent of the answer, by the counters.
     fn written(&self) -> Written {
         let room = self.matches.len();
-        // The counter of matches exceeds the room when some of them found none.
+        // The counter of matches exceeds the room when matches found no room.
         let all = usize::try_from(self.count()).map_or(room, |matches| matches.min(room));
+        // Places from the cut on are counted, but not written: their units found no room.
         let cut = self.counters.host()[CUT].checked_sub(1);
         let cut = cut.map_or(room, |cut| usize::try_from(cut).map_or(room, |cut| cut.min(room)));
         let matches = all.min(cut);
@@ -146,13 +147,13 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         Written { matches, unfinished }
     }
 
-    /// The number of all matches of the units that are finished or were only counted. After the
-    /// landing.
+    /// The number of all matches of the units that are finished or were only counted. Valid after
+    /// the landing.
     pub(super) fn count(&self) -> u64 {
         self.counters.host()[MATCHES]
     }
 
-    /// One of the primitive's own counters. After the landing.
+    /// A counter of the primitive's own. Valid after the landing.
     pub(super) fn own_counter(&self, index: usize) -> u64 {
         self.counters.host()[OWN + index]
     }
@@ -162,7 +163,7 @@ impl<M: Plain, U: Plain> BoundedOutput<M, U> {
         &self.matches.host()[..written.matches]
     }
 
-    /// The rest of the units whose matches did not find room.
+    /// The remaining work of the units whose matches did not find room.
     pub(super) fn unfinished(&self, written: Written) -> &[U] {
         &self.unfinished.host()[..written.unfinished]
     }

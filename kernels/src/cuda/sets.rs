@@ -6,10 +6,10 @@ use super::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::Isa;
 use crate::sets::{SetStore, Sets, sign_sets};
 
-/// Sets in a device's memory, for all chunks of a join; perhaps with the signature of each set.
+/// Sets in a device's memory, for all chunks of a join, with or without signatures of the sets.
 #[derive(Debug)]
 pub struct DeviceSets {
-    /// That of the host's sets.
+    /// The version of the host's sets.
     version: u64,
     offsets: DeviceBuffer<u32>,
     tokens: DeviceBuffer<u32>,
@@ -21,7 +21,7 @@ pub struct DeviceSets {
 }
 
 impl DeviceSets {
-    /// Copies sets to the device and waits until they are there.
+    /// Copies sets to the device, and waits until they have arrived.
     ///
     /// # Cost
     ///
@@ -29,7 +29,7 @@ impl DeviceSets {
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the sets do not fit, or the driver fails.
     pub fn upload(memory: &Arc<Memory>, sets: &SetStore) -> Result<Arc<Self>, DeviceError> {
         Self::upload_signed(memory, sets, Isa::Scalar, 0)
     }
@@ -39,11 +39,11 @@ impl DeviceSets {
     ///
     /// # Cost
     ///
-    /// In addition, that of [`sign_sets`], and 8 B a word and set over the bus.
+    /// In addition, the cost of [`sign_sets`], and 8 B for each word of each set over the bus.
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the sets and signatures do not fit, or the driver fails.
     ///
     /// # Panics
     ///
@@ -86,13 +86,13 @@ impl DeviceSets {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there is no set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether they are the sets of this store or of a clone of it.
+    /// Whether these are the sets of this store or of a clone of it.
     #[must_use]
     pub fn is_copy_of(&self, sets: &SetStore) -> bool {
         self.version == sets.version()
@@ -116,7 +116,7 @@ impl DeviceSets {
         self.tokens.pointer()
     }
 
-    /// Null without signatures.
+    /// The signatures of all sets; null without signatures.
     pub(super) fn signatures(&self) -> DevicePointer<u64> {
         self.signatures.as_ref().map_or(DevicePointer::NULL, DeviceBuffer::pointer)
     }

@@ -6,7 +6,7 @@ pub const BINS_MAX: usize = 64;
 /// The answer of [`locate`](super::locate) for an item that is in no bin.
 pub const NO_LANE: u8 = 64;
 
-// The lowest bit of no bits is that of no lane.
+// A search for the lowest bit of zero gives `NO_LANE`.
 const _: () = assert!(NO_LANE as usize == BINS_MAX && NO_LANE as u32 == 0_u64.trailing_zeros());
 
 /// The bins of a filter: distinct keys and the count of each.

@@ -11,9 +11,9 @@
 //!
 //! The loop has no branch that depends on the data: counts are updated under the compare mask,
 //! the position of the item is stored unconditionally, and the cursor advances by the
-//! miss bit. Bins and counts stay in registers for a whole call: counts in memory would chain
-//! each item to the one before it by a store and a load, which caps a filter of 16 bins at a
-//! fifth of its speed.
+//! miss bit. Bins and counts stay in registers for a whole call: counts in memory would chain each
+//! item to the previous item by a store and a load, and a filter of 16 bins would have a fifth of
+//! its speed.
 //!
 //! Departures from the paper: the miss is stored rather than branched on (line 12), bins number 1
 //! to 64 instead of 8, and counts start from zero in each call and are added to the caller's
@@ -22,7 +22,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `bins` | bins, and the answer of a call |
-//! | `scalar` | the reference, one loop a function |
+//! | `scalar` | the reference, a loop for each function |
 //! | `scan` | the loops over registers, written once for all levels |
 
 mod bins;
@@ -38,7 +38,7 @@ use self::scan::{Absorb, AbsorbWeighted, Locate};
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Counts each item that is in a bin and writes down the position of each that is not.
+/// Counts each item that is in a bin, and writes the position of each item that is in no bin.
 ///
 /// In pseudo-code: `for item { if item in bins { count += 1 } else { missed.push(position) } }`,
 /// stopping after the item that fills `missed`.
@@ -46,9 +46,9 @@ use crate::simd::{Base, dispatch};
 /// # Shapes
 ///
 /// `bins`: 0 to 64 distinct keys and their counts; `items`: `K[n]`, n < 2^32; `missed`: `u32[m]`,
-/// its length is the most misses the caller accepts. Of `missed`, the first [`Absorbed::missed`]
-/// elements are positions in `items`, ascending; the element after them may be overwritten. An
-/// empty `missed` consumes nothing.
+/// its length is the maximum number of misses that the caller accepts. The first
+/// [`Absorbed::missed`] elements of `missed` become positions in `items`, ascending; the element
+/// after them may be overwritten. With an empty `missed` the call consumes no item.
 ///
 /// # Examples
 ///
@@ -66,8 +66,8 @@ use crate::simd::{Base, dispatch};
 /// # Cost
 ///
 /// One compare and one masked add per item and register of bins (16 `u32` or 8 `u64` keys with
-/// AVX-512, half that with AVX2), rounded up to a power of two of registers; reads each item
-/// once, writes at most 4 B an item.
+/// AVX-512, half that with AVX2), rounded up to a power of two of registers; reads each item once,
+/// writes at most 4 B for each item.
 ///
 /// # Panics
 ///
@@ -82,7 +82,7 @@ pub fn absorb<K: Key>(isa: Isa, bins: Bins<'_, K>, items: &[K], missed: &mut [u3
 /// at `u64::MAX`.
 ///
 /// Stops after the item that fills `missed` or that brings the weight of the missed items to
-/// `budget`. A budget of zero consumes nothing.
+/// `budget`. With a budget of zero the call consumes no item.
 ///
 /// # Shapes
 ///
@@ -124,11 +124,11 @@ pub fn absorb_weighted<K: Key>(
     dispatch::<Base, _>(isa, AbsorbWeighted { bins, items, weights, budget, missed })
 }
 
-/// Finds the bin of each item: `lanes[i]` becomes the position of `items[i]` in `keys`, the first
-/// one if there are several, or [`NO_LANE`].
+/// Finds the bin of each item: `lanes[i]` becomes the first position of `items[i]` in `keys`, or
+/// [`NO_LANE`].
 ///
-/// For keys that stand for something longer, such as the hash codes of strings: the caller
-/// verifies the lane.
+/// Keys may stand for longer items, such as the hash codes of strings: the caller then verifies the
+/// lane.
 ///
 /// # Shapes
 ///

@@ -1,15 +1,16 @@
 //! The loops of the filter, written once over [`Lanes`].
 //!
 //! The number of registers is a constant of each loop, so that the arrays of registers below are
-//! registers and not memory. It is a power of two, and the lanes past the last bin repeat the
-//! first key: they match when it does, and their counts are dropped.
+//! registers and not memory. The number is a power of two, and the lanes past the last bin repeat
+//! the first key: these lanes match when the first lane does, and their counts are dropped.
 //!
 //! In the assembly for AVX-512, keys and counts are in registers for all numbers of bins: an item
 //! costs a broadcast (a memory operand with one register of bins), a compare and a masked add for
 //! each register, one `kortest`, and one store. For AVX2, counts of `u32` bins are in registers
-//! throughout; with 33 bins and more the keys become memory operands of the compares. Of 64 `u64`
-//! bins, 7 of 16 registers of counts live on the stack, and of 17 to 64 weighted bins 3 of 8 or
-//! all: there the 8 or 16 compares of an item take longer than the store and the load.
+//! throughout; with 33 bins and more the keys become memory operands of the compares. With 64 `u64`
+//! bins, 7 of 16 registers of counts live on the stack; with 17 to 64 weighted bins, 3 of 8
+//! registers or all do. There the 8 or 16 compares of an item take longer than the store and the
+//! load.
 
 use super::bins::{Absorbed, BINS_MAX, Bins};
 use super::scalar;
@@ -73,7 +74,8 @@ fn absorb<S: Simd, K: Key, const N: usize>(
 ) -> Absorbed {
     let keys: [K::Lanes<S>; N] = load_keys(simd, bins.keys);
     let one = K::Lanes::<S>::one(simd);
-    // From zero in each call: the loop has fewer than 2^32 items, so lanes of 32 bits suffice.
+    // Counts begin at zero in each call: the loop has fewer than 2^32 items, so lanes of 32 bits
+    // suffice.
     let mut counts = [K::Lanes::<S>::splat(simd, K::default()); N];
     let mut consumed = 0;
     let mut misses = 0;
@@ -87,7 +89,7 @@ fn absorb<S: Simd, K: Key, const N: usize>(
             counts[register] = counts[register].count(mask, one);
             any = K::Lanes::<S>::either(any, mask);
         }
-        // Stored in any case, and kept by advancing: no branch on a miss.
+        // The position is always stored, and kept by an increment: there is no branch on a miss.
         missed[misses] = position(consumed);
         misses += usize::from(K::Lanes::<S>::bits(any) == 0);
         consumed += 1;
@@ -195,7 +197,7 @@ fn absorb_block<S: Simd, K: Key, const N: usize>(
             any = S::U64::either(any, mask);
         }
         let miss = S::U64::bits(any) == 0;
-        // Stored in any case, as in `absorb`.
+        // The position is always stored, as in `absorb`.
         missed[done.missed] = first + position(done.consumed);
         done.missed += usize::from(miss);
         done.missed_weight += if miss { weights[done.consumed] } else { 0 };
@@ -262,11 +264,11 @@ fn position(index: usize) -> u32 {
     index as u32
 }
 
-/// Loads the keys, at least one, into registers and repeats the first one in the lanes past the
-/// last.
+/// Loads the keys, at least one, into registers, and repeats the first key in the lanes past the
+/// last key.
 #[inline(always)]
 fn load_keys<S: Simd, L: Lanes<Simd = S>, const N: usize>(simd: S, keys: &[L::Key]) -> [L; N] {
-    // A repeated key adds no hit: it matches only when the first one does.
+    // A repeated key adds no hit: it matches only when the first key does.
     let mut padded = [keys[0]; BINS_MAX];
     padded[..keys.len()].copy_from_slice(keys);
     std::array::from_fn(|register| L::load(simd, &padded[register * L::COUNT..][..L::COUNT]))

@@ -1,4 +1,4 @@
-//! Every level of the machine against loops of a few lines that call nothing of the crate.
+//! Every level of the machine against loops of a few lines that call no code of the crate.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn stream(len: usize, alphabet: u64, stride: u64) -> Vec<u64> {
     (0..len as u64).map(|i| i.wrapping_mul(stride) % alphabet).collect()
 }
 
-/// Counts and missed positions by the book; `room` and `budget` end the loop.
+/// Counts and missed positions by a plain loop, which `room` and `budget` end.
 fn by_hand(
     keys: &[u64],
     counts: &mut [u64],

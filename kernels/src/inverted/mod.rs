@@ -70,15 +70,13 @@
 //! | file | contents |
 //! |---|---|
 //! | `query`, `document_set` | a query; documents from outside |
-//! | `one`, `batch`, `fetch` | the answer to one query; queries that are answered together; the
-//! fetch of their lists into the cache |
+//! | `one`, `batch`, `fetch` | the answer to one query; queries that are answered together; the fetch of their lists into the cache |
 //! | `plan`, `scratch` | the order of the lists of a query; memory that is used again |
 //! | `cost` | the time of a query, by a model |
 //! | `segment` | a segment: its bytes as words (`cast`), places and forms of lists (`layout`), its parts (`view`), the check of its bytes (`validate`), a list in its form (`list`), lists by groups of 64 documents (`groups`), the lists that a batch names (`named`) |
 //! | `writing` | documents into lists (`build`), lists into words (`encode`), several segments into one (`merge_segments`) |
 //! | `levels` | blocks of 16 ids and lines of 512 bits, as traits, and a file for each level |
-//! | `answers` | the answer to a query, as a trait: the reference (`scalar`) and the answer by
-//! registers (`steps`) |
+//! | `answers` | the answer to a query, as a trait: the reference (`scalar`) and the answer by registers (`steps`) |
 //! | `answers/probe`, `answers/merge_lists` | a step: by searches, by a merge |
 //! | `answers/dense`, `answers/common_groups` | bitmaps alone, also for all queries of a batch; lists with groups alone |
 //! | `answers/sink`, `answers/line_sink` | counts or documents, of ids and of lines |

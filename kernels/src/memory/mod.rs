@@ -1,13 +1,13 @@
-//! Memory of large tables: huge pages for them, tables that are filled in parts, and pages back to
-//! the system.
+//! Memory of large tables: huge pages, tables that several threads fill in parts, and the return of
+//! pages to the system.
 //!
 //! A page of 4 KiB that is touched for the first time costs a fault, half a microsecond and in a
 //! virtual machine more: the first pass over a table of 40 MB takes longer than the work on it. A
-//! huge page of 2 MiB costs one fault, and an entry of the processor's address cache instead of
-//! 512. Systems whose setting is `madvise`, as most are, give them only to memory that asks.
+//! huge page of 2 MiB costs one fault, and one entry of the processor's address cache instead of
+//! 512. Systems with the setting `madvise`, as most have, give huge pages only to memory that asks.
 //!
-//! An allocator keeps what is freed, for a second or for good. Where one large table takes the
-//! place of another, that is the peak of memory, and [`drop_pages`] spares it.
+//! An allocator keeps freed memory, for a second or for good. Where one large table replaces
+//! another, both are in memory at the peak, and [`drop_pages`] avoids that peak.
 
 #![expect(unsafe_code, reason = "advice takes an address, and plain types are a promise")]
 
@@ -36,8 +36,8 @@ unsafe impl Plain for f32 {}
 const HUGE_PAGE: usize = 1 << 21;
 
 /// Asks the system for huge pages for the whole capacity of `table`, as far as it is aligned to
-/// them. To be called before the table is filled: pages that have been touched stay as they are.
-/// Without such pages, and for small tables, it does nothing.
+/// huge pages. Call this function before the table is filled: touched pages keep their size. On
+/// systems without huge pages, and for small tables, the call has no effect.
 ///
 /// # Examples
 ///
@@ -57,7 +57,7 @@ pub fn prefer_huge_pages<T>(table: &mut Vec<T>) {
         // SAFETY: the range is within the memory that `table` owns, and this advice changes
         // neither its content nor the access to it.
         let advised = unsafe { madvise(begin.cast(), bytes, Advice::LinuxHugepage) };
-        // Kernels without huge pages refuse; the table works as well without.
+        // Kernels without huge pages refuse; the table works without huge pages as well.
         let _ = advised;
     }
     #[cfg(not(target_os = "linux"))]
@@ -74,7 +74,8 @@ pub fn prefer_huge_pages<T>(table: &mut Vec<T>) {
 ///
 /// # Cost
 ///
-/// About a tenth of a microsecond a page, and a fault for each when its address is used again.
+/// About a tenth of a microsecond for each page, and a fault when the address of a page is used
+/// again.
 pub fn drop_pages<T: Copy>(mut table: Vec<T>) {
     table.clear();
     #[cfg(target_os = "linux")]
@@ -85,7 +86,7 @@ pub fn drop_pages<T: Copy>(mut table: Vec<T>) {
             // SAFETY: the range is within the memory that `table` owns exclusively and in which no
             // value is left: the advice replaces its content by zeros and stays within whole pages.
             let advised = unsafe { madvise(begin.cast(), bytes, Advice::LinuxDontNeed) };
-            // If it is refused, the pages stay with the allocator.
+            // If the system refuses, the pages stay with the allocator.
             let _ = advised;
         }
     }

@@ -1,12 +1,12 @@
-//! A vector that several threads fill, each a part of it.
+//! A vector that several threads fill: each thread fills a part.
 //!
 //! ```text
 //! split, zeros ──► [ part ][ part ][   part   ]  each part goes to a thread, which writes to it
 //! join         ◄── the same allocation, as one vector: nothing is copied
 //! ```
 //!
-//! Nothing touches the memory before a thread writes to its part, so the threads share the work of
-//! making its pages.
+//! No code touches the memory before a thread writes to its part, so the threads share the cost of
+//! the first touch of pages.
 
 #![expect(unsafe_code, reason = "parts of one allocation are filled side by side")]
 
@@ -22,26 +22,27 @@ use super::{Plain, prefer_huge_pages};
 /// The memory of a vector whose elements belong to parts.
 struct Whole<T> {
     begin: *mut T,
-    /// Elements that the memory has room for.
+    /// Number of elements for which the memory has room.
     capacity: usize,
-    /// Elements of all parts.
+    /// Number of elements of all parts.
     len: usize,
 }
 
-// SAFETY: it stands for a vector of `T`, which can go to another thread if `T` can.
+// SAFETY: the type stands for a vector of `T`, which can go to another thread if `T` can.
 unsafe impl<T: Send> Send for Whole<T> {}
 // SAFETY: a shared part gives shared access to its elements, which `T` allows to several threads.
 unsafe impl<T: Sync> Sync for Whole<T> {}
 
 impl<T> Drop for Whole<T> {
     fn drop(&mut self) {
-        // SAFETY: both are those of the vector that `Part::cut` took apart, and no part is left.
+        // SAFETY: the address and the capacity are those of the vector that `Part::cut` took apart,
+        // and no part is left.
         drop(unsafe { Vec::from_raw_parts(self.begin, 0, self.capacity) });
     }
 }
 
-/// A part of a vector. Several threads can write to parts, each to its own; [`Part::join`] makes
-/// the vector of all parts.
+/// A part of a vector. Several threads can write to parts, each thread to its own part;
+/// [`Part::join`] makes the vector of all parts.
 ///
 /// Parts of [`Part::split`] are empty, and elements are appended to them. Parts of [`Part::zeros`]
 /// are full. A part is the slice of its elements.
@@ -65,15 +66,15 @@ impl<T> Drop for Whole<T> {
 /// ```
 pub struct Part<T> {
     whole: Arc<Whole<T>>,
-    /// Place of its first element in the whole.
+    /// Place of the first element of the part in the whole.
     begin: usize,
     len: usize,
     capacity: usize,
 }
 
 impl<T: Plain> Part<T> {
-    /// Full parts of one vector of zeros, of these lengths, in huge pages where the system has
-    /// them.
+    /// Full parts of one vector of zeros, of these lengths, in huge pages where the system has huge
+    /// pages.
     ///
     /// # Panics
     ///
@@ -88,8 +89,8 @@ impl<T: Plain> Part<T> {
 }
 
 impl<T: Copy> Part<T> {
-    /// Empty parts of one vector, for as many elements each, in huge pages where the system has
-    /// them.
+    /// Empty parts of one vector, each with room for its capacity, in huge pages where the system
+    /// has huge pages.
     ///
     /// # Panics
     ///
@@ -102,8 +103,8 @@ impl<T: Copy> Part<T> {
         Self::cut(memory, capacities, false)
     }
 
-    /// Cuts the memory of a vector, which has room for the sum of `capacities`. With `is_full` that
-    /// many elements of the vector have a value.
+    /// Cuts the memory of a vector, which has room for the sum of `capacities`. With `is_full`, all
+    /// elements of the vector have a value.
     fn cut(memory: Vec<T>, capacities: Vec<usize>, is_full: bool) -> Vec<Self> {
         let len = sum(&capacities);
         assert!(if is_full { memory.len() == len } else { memory.capacity() >= len });
@@ -145,8 +146,8 @@ impl<T: Copy> Part<T> {
         self.len += values.len();
     }
 
-    /// The vector of the elements of `parts`, all those of a call of [`Self::split`] in their
-    /// order.
+    /// The vector of the elements of `parts`: all parts of a call of [`Self::split`] or
+    /// [`Self::zeros`], in their order.
     ///
     /// # Panics
     ///
@@ -211,8 +212,8 @@ fn sum(lens: &[usize]) -> usize {
     sum.expect("at most as many elements as a vector can hold")
 }
 
-/// A vector of `len` zeros. `vec![0; len]` is the same for numbers; of a struct it would write each
-/// element, and so make all pages on one thread.
+/// A vector of `len` zeros. `vec![0; len]` is the same for numbers; for a struct it would write
+/// each element, and so touch all pages on one thread.
 fn zeroed<T: Plain>(len: usize) -> Vec<T> {
     let layout = Layout::array::<T>(len).expect("at most as many elements as a vector can hold");
     if layout.size() == 0 {

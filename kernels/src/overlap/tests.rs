@@ -1,4 +1,4 @@
-//! Every level of the machine against a loop of three lines that calls nothing of the crate.
+//! Every level of the machine against a loop of three lines that calls no code of the crate.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ impl Case {
         self.entries.push(Entry { probe: narrow(probe), begin, end });
     }
 
-    /// Every set with every set, with required overlaps around the true ones.
+    /// Every set with every set, with required overlaps around the true overlaps.
     fn all_with_all(sets: &[Vec<u32>], from: u32) -> Self {
         let mut case = Self::new(sets);
         for probe in 0..sets.len() {
@@ -95,7 +95,7 @@ impl Case {
                 verify(isa, pairs, &mut overlaps);
                 assert_eq!(overlaps, expected, "{isa}");
                 assert_eq!(count(isa, pairs), accepted, "{isa}");
-                // Also where the level runs with an extension.
+                // The level without its extension gives the same answers.
                 let sink = WriteOverlaps { overlaps: &mut overlaps };
                 dispatch::<Base, _>(isa, Verify { pairs, sink });
                 assert_eq!(overlaps, expected, "registers of {isa}");
@@ -115,7 +115,7 @@ fn by_hand(left: &[u32], right: &[u32]) -> u32 {
     narrow(left.iter().filter(|token| right.contains(token)).count())
 }
 
-/// A set of `len` tokens, one of every `step` on average.
+/// A set of `len` tokens, at distances of `step` on average.
 fn set(len: usize, step: u32, seed: u32) -> Vec<u32> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut token = 0;
@@ -229,7 +229,7 @@ fn a_start_behind_its_set_is_refused() {
     broken(|case| case.starts[0].probe = 3);
 }
 
-/// Settled tokens are tokens of their sets, and the common ones are among both.
+/// Settled tokens are tokens of their sets, and common tokens are settled in both.
 #[test]
 fn a_device_gets_starts_within_their_sets_only() {
     for number in 0..64 {
@@ -280,8 +280,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Sets that lack some of the same tokens, next to sets of a few of them: a level that reads
-    /// past the end of a set finds these.
+    /// Sets that lack some of the same tokens, next to sets of a few of these tokens: a level that
+    /// reads past the end of a set finds these tokens.
     #[test]
     fn similar_sets_match_the_loop(
         len in 0..150_u32,

@@ -16,13 +16,14 @@
 //! without a branch that depends on the outcome:
 //!
 //! * *Length*: a probe tests from the first set that is large enough to the last set that can be
-//! small enough, judged by the position in the probe (Mann, Augsten, *PEL: Position-Enhanced Length
-//! Filter for Set Similarity Joins*, 2014). * *Position*: enough tokens must be left in the set
-//! after the match (Xiao et al., WWW 2008, §4). * *Signature*: bit `h` of a set's signature is the
-//! parity of its tokens that are hashed to `h` ([`sign`](crate::sets::sign)). Two signatures differ
-//! in at most as many bits as tokens are in one set only; that number is the sum of the sizes less
-//! twice the overlap. * *Previous token*: if both sets have it, the pair is a hit of its list too,
-//! and so no hit of this list.
+//!   small enough, judged by the position in the probe (Mann, Augsten, *PEL: Position-Enhanced
+//!   Length Filter for Set Similarity Joins*, 2014).
+//! * *Position*: enough tokens must be left in the set after the match (Xiao et al., WWW 2008, §4).
+//! * *Signature*: bit `h` of a set's signature is the parity of its tokens that are hashed to `h`
+//!   ([`sign`](crate::sets::sign)). Two signatures differ in at most as many bits as tokens are in
+//!   one set only; that number is the sum of the sizes less twice the overlap.
+//! * *Previous token*: if both sets have it, the pair is a hit of its list too, and so no hit of
+//!   this list.
 //!
 //! Sizes ascend within a list, so the bounds of the last of sixteen postings are the loosest, and
 //! the block is tested by these bounds. Two tests of hits remain: [`Hits::write_matches`] tests

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::simd::Base;
 
-/// Whether a level runs with the extension that it has code for, if the processor has it.
+/// Whether a level runs with the extension for which it has code, if the processor has the
+/// extension.
 #[derive(Clone, Copy, Debug)]
 enum Extension {
     Used,
@@ -39,7 +40,7 @@ const LISTS: usize = 4;
 const RANKS: u32 = 6;
 const POSITIONS: u32 = 8;
 
-/// How probes are divided: that many at a time, in turn for each of several searches.
+/// The division of probes: each of several searches takes `probes` probes in turn.
 #[derive(Clone, Copy, Debug)]
 struct Sharing {
     searches: usize,

@@ -1,4 +1,4 @@
-//! Sets of tokens, as all primitives over sets take them.
+//! Sets of tokens, in the form that all primitives over sets take.
 //!
 //! ```text
 //! set       |   0   | 1 |    2    |
@@ -6,7 +6,8 @@
 //! tokens    | 3 8 9 | 4 | 2 3 5 8 |      strictly ascending within a set
 //! ```
 //!
-//! [`Sets`] borrows such arrays and has checked them; [`SetStore`] owns them, for many calls.
+//! [`Sets`] borrows such arrays and has checked them; [`SetStore`] owns such arrays, for many
+//! calls.
 
 mod sign;
 mod sort;

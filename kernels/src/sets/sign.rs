@@ -7,14 +7,15 @@ use crate::Isa;
 use crate::simd::{Avx2, Avx512};
 use crate::simd::{Base, Portable, RunOn, Scalar, dispatch};
 
-/// Tokens that are hashed at a time, for signatures of a word or two.
+/// Number of tokens that are hashed at a time, for signatures of one or two words.
 const LANES: usize = 8;
 
-/// Writes the signatures of sets, one after the other, each as [`sign`] does.
+/// Writes the signatures of sets, one after another, as [`sign`] writes each.
 ///
 /// # Shapes
 ///
-/// Set `i` is `tokens[offsets[i]..offsets[i + 1]]`; `signatures`: `words` for each, overwritten.
+/// Set `i` is `tokens[offsets[i]..offsets[i + 1]]`; `signatures`: `words` words for each set,
+/// overwritten.
 ///
 /// # Examples
 ///
@@ -35,8 +36,8 @@ const LANES: usize = 8;
 ///
 /// # Cost
 ///
-/// Reads 4 B a token. With vectors, about six instructions for eight tokens and a word; of four
-/// words and more, four instructions for a token and a register of words.
+/// Reads 4 B for each token. With vector instructions, eight tokens cost about six instructions for
+/// each word; with four words and more, a token costs four instructions for each register of words.
 ///
 /// # Panics
 ///
@@ -51,7 +52,7 @@ pub fn sign_sets(isa: Isa, offsets: &[u32], tokens: &[u32], words: usize, signat
 
 /// Writes the signature of a set: bit `h` is the parity of the tokens with the hash `h`.
 ///
-/// The signature of fewer words is the exclusive or of the words of the longer one.
+/// A signature of fewer words is the exclusive or of the words of a longer signature.
 ///
 /// # Shapes
 ///
@@ -83,9 +84,9 @@ struct SignSets<'a> {
     signatures: &'a mut [u64],
 }
 
-/// How a level signs.
+/// A level that signs.
 trait SignLevel {
-    /// Whether it shifts each lane by a count of its own, in one instruction.
+    /// Whether the level shifts each lane by a count of its own, in one instruction.
     const SHIFTS_LANES: bool;
 }
 
@@ -107,7 +108,7 @@ impl<E> SignLevel for Avx512<E> {
     const SHIFTS_LANES: bool = true;
 }
 
-/// Loops that the compiler makes vectors of, for each level.
+/// The compiler vectorizes these loops for each level.
 impl<L: SignLevel> RunOn<L> for SignSets<'_> {
     #[inline(always)]
     fn run_on(self, _: L) {
@@ -136,7 +137,7 @@ impl SignSets<'_> {
     }
 }
 
-/// Each lane has the words of some tokens.
+/// Signs with the words of different tokens in each lane.
 #[inline(always)]
 fn sign_by_lanes<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     let (blocks, rest) = tokens.as_chunks::<LANES>();
@@ -145,8 +146,8 @@ fn sign_by_lanes<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
         for lane in 0..LANES {
             let hash = hash(block[lane]);
             for (word, lanes) in lanes.iter_mut().enumerate() {
-                // A shift in every word, of 0 in all but one: an index that depends on the token
-                // would keep the words in memory.
+                // Every word gets a shift, of 0 in all words but one: an index that depends on the
+                // token would keep the words in memory.
                 let is_in = (hash >> 6) as usize % WORDS == word;
                 lanes[lane] ^= u64::from(is_in) << (hash & 63);
             }
@@ -159,7 +160,7 @@ fn sign_by_lanes<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     signature
 }
 
-/// Each lane has a word.
+/// Signs with a word of the signature in each lane.
 #[inline(always)]
 fn sign_by_words<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     let begins: [u64; WORDS] = array::from_fn(|word| 64 * word as u64);
@@ -167,7 +168,7 @@ fn sign_by_words<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     for token in tokens {
         let hash = u64::from(hash(*token)) % (64 * WORDS as u64);
         for (word, begin) in signature.iter_mut().zip(begins) {
-            // By the vectors' shift: of 0 in all words but one.
+            // The condition is the behaviour of the vector shift: it gives 0 in all words but one.
             let bit = hash.wrapping_sub(begin);
             *word ^= if bit < 64 { 1 << bit } else { 0 };
         }
@@ -175,7 +176,7 @@ fn sign_by_words<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     signature
 }
 
-/// A store for each token.
+/// Signs with a store for each token.
 #[inline(always)]
 fn sign_by_tokens<const WORDS: usize>(tokens: &[u32]) -> [u64; WORDS] {
     let mut signature = [0; WORDS];
@@ -189,8 +190,8 @@ fn add<const WORDS: usize>(signature: &mut [u64; WORDS], token: u32) {
     signature[(hash >> 6) as usize % WORDS] ^= 1 << (hash & 63);
 }
 
-/// Nine bits of a token: the highest ones of its product with a prime near 2^32 divided by the
-/// golden ratio, which depend on all bits of the token.
+/// Nine bits of a token: the highest bits of its product with a prime near 2^32 divided by the
+/// golden ratio. These bits depend on all bits of the token.
 #[inline(always)]
 fn hash(token: u32) -> u32 {
     token.wrapping_mul(0x9E37_79B1) >> 23

@@ -30,7 +30,7 @@ impl<'a> Sets<'a> {
     ///
     /// # Panics
     ///
-    /// If there is no offset, offsets descend, or the last one is not the number of tokens.
+    /// If there is no offset, offsets descend, or the last offset is not the number of tokens.
     #[must_use]
     pub fn new(offsets: &'a [u32], tokens: &'a [u32]) -> Self {
         let last = offsets.last().copied().expect("one offset more than sets");
@@ -52,13 +52,13 @@ impl<'a> Sets<'a> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is none.
+    /// Whether there is no set.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The offsets of all sets and the end of the last one.
+    /// The offsets of all sets, and the end of the last set.
     #[inline]
     #[must_use]
     pub fn offsets(self) -> &'a [u32] {
@@ -116,19 +116,19 @@ impl SetStore {
     #[must_use]
     pub fn new(offsets: Vec<u32>, tokens: Vec<u32>) -> Self {
         let _ = Sets::new(&offsets, &tokens);
-        // Relaxed: only that no two stores get the same number matters, and nothing is published.
+        // Relaxed suffices: all stores must get different numbers, and nothing is published.
         let version = NEXT_VERSION.fetch_add(1, Ordering::Relaxed);
         Self { offsets, tokens, version }
     }
 
-    /// A number that only this store and its clones have: it names the sets where a copy of
-    /// them is kept, such as on a device.
+    /// A number that only this store and its clones have: it names the sets where a copy is kept,
+    /// such as on a device.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The sets. Free.
+    /// The sets. The call costs nothing.
     #[inline]
     #[must_use]
     pub fn as_sets(&self) -> Sets<'_> {

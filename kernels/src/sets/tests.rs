@@ -84,7 +84,7 @@ fn lists_of_all_lengths_are_sorted() {
     check_sorting(&[], 1);
     check_sorting(&[0, 1, 0], 9);
     for length in (0..70).chain([127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 3000]) {
-        // All lanes of a group, some of one, and too few.
+        // Lists for all lanes of a group, for part of a group, and too few lists.
         for lists in [1, 2, 3, 15, 16, 17, 37] {
             check_sorting(&vec![length; lists], u32::MAX);
         }

@@ -1,4 +1,4 @@
-//! Every level of the machine against a loop of a few lines that calls nothing of the crate.
+//! Every level of the machine against a loop of a few lines that calls no code of the crate.
 
 use std::fmt::Debug;
 
@@ -82,8 +82,8 @@ fn extreme_keys_are_keys_like_any_other_and_hits_saturate() {
     check::<u64>(&[u64::MAX, 1 << 32], &[u64::MAX, 0, 1 << 32, 1].repeat(9), u64::MAX);
 }
 
-/// Blocks of 1,024 items, whose weights fit into lanes of their width in some and not in others;
-/// all items of some are one key.
+/// Blocks of 1,024 items: the weights fit into lanes of their width in some blocks and not in
+/// others, and all items of some blocks are one key.
 #[test]
 fn weights_of_many_blocks_add_up() {
     let mixed: Vec<u64> = (0..5_000).map(|i| i * i % 11).collect();

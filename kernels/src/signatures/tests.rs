@@ -1,4 +1,4 @@
-//! Every level of the machine against loops over all pairs that call nothing of the crate.
+//! Every level of the machine against loops over all pairs that call no code of the crate.
 
 use std::collections::HashSet;
 
@@ -128,7 +128,7 @@ impl Case {
     }
 }
 
-/// Asks again until nothing is unfinished; the matches in order.
+/// Asks again until no tile is unfinished; returns the matches in order.
 fn in_rounds(
     isa: Isa,
     signatures: &Signatures,
@@ -150,7 +150,7 @@ fn in_rounds(
     (matches, survivors)
 }
 
-/// The number of survivors where the level runs with an extension and is to run without it.
+/// The number of survivors on a level without its extension.
 fn tested_without_extension(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
     let mut found = 0;
     for &tile in tiles.tiles {
@@ -166,7 +166,7 @@ fn tested_without_extension(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>)
     found
 }
 
-/// The number of survivors, in calls until nothing is unfinished.
+/// The number of survivors, in calls until no tile is unfinished.
 fn tested(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
     let (mut list, mut unfinished) = (tiles.tiles.to_vec(), Vec::new());
     let (mut survivors, mut seen) = (Survivors::default(), HashSet::new());
@@ -190,7 +190,7 @@ fn tested(isa: Isa, signatures: &Signatures, tiles: Tiles<'_>) -> u64 {
     seen.len() as u64
 }
 
-/// Families of sets that differ in a token or two.
+/// Families of sets that differ in one or two tokens.
 fn families(sizes: &[usize], seed: u32) -> Vec<Vec<u32>> {
     let mut state = seed.wrapping_mul(2_654_435_769) | 1;
     let mut below = move |end: u32| {

@@ -34,7 +34,7 @@ impl Avx2 {
         unsafe { _mm256_storeu_si256(std::ptr::from_mut(numbers).cast(), register) };
     }
 
-    /// Up to eight numbers, then the lanes of `rest`.
+    /// Up to eight numbers, and then the lanes of `rest`.
     #[inline(always)]
     pub(crate) fn load_part_u32(self, numbers: &[u32], rest: __m256i) -> __m256i {
         let mask = self.first_u32(numbers.len());
@@ -53,7 +53,7 @@ impl Avx2 {
         unsafe { _mm256_maskstore_epi32(numbers.as_mut_ptr().cast(), mask, register) };
     }
 
-    /// All bits of the first `len` lanes, of all from 8 on.
+    /// All bits of the first `len` lanes; of all lanes if `len` is 8 or more.
     #[inline(always)]
     fn first_u32(self, len: usize) -> __m256i {
         static LANES: [[u32; 8]; 2] = [[u32::MAX; 8], [0; 8]];
@@ -61,8 +61,8 @@ impl Avx2 {
         self.load_u32(LANES.as_flattened()[begin..].first_chunk().expect("eight lanes or more"))
     }
 
-    /// Writes the lanes whose bits are set in `kept` to the front of `numbers`, in their order;
-    /// numbers past them may be overwritten.
+    /// Writes the lanes whose bits are set in `kept` to the front of `numbers`, in their order; all
+    /// later numbers may be overwritten.
     #[inline(always)]
     pub(crate) fn compress_u32(self, register: __m256i, kept: u32, numbers: &mut [u32; 8]) {
         // There is no compressing store: a table says which lanes come to the front.
@@ -81,12 +81,13 @@ impl Avx2 {
         unsafe { _mm256_loadu_si256(std::ptr::from_ref(numbers).cast()) }
     }
 
-    /// The number of set bits of each byte. There is no population count of vectors, so the bits
-    /// of each half byte are looked up in a table that is a register (Muła, Kurz, Lemire, *Faster
-    /// Population Counts Using AVX2 Instructions*, The Computer Journal 61(1), 2018, §3).
+    /// The number of set bits of each byte. AVX2 has no population count, so the bits of each half
+    /// byte are looked up in a table that is a register (Muła, Kurz, Lemire, *Faster Population
+    /// Counts Using AVX2 Instructions*, The Computer Journal 61(1), 2018, §3).
     #[inline(always)]
     pub(crate) fn count_bits_of_bytes(self, words: __m256i) -> __m256i {
-        // The shuffle looks up within each half of the register, so the table stands there twice.
+        // The shuffle looks up within each half of the register, so the register has the table
+        // twice.
         let of_half_byte = avx2!(
             self,
             _mm256_setr_epi8(
@@ -95,7 +96,7 @@ impl Avx2 {
             )
         );
         let low = avx2!(self, _mm256_set1_epi8(0x0f));
-        // Bytes cannot be shifted; bits that come over from the neighbour are masked away.
+        // No instruction shifts bytes; bits that cross over from the neighbour are masked away.
         let high_bits = avx2!(self, _mm256_and_si256(_mm256_srli_epi16::<4>(words), low));
         let low_bits = avx2!(self, _mm256_and_si256(words, low));
         let of_high = avx2!(self, _mm256_shuffle_epi8(of_half_byte, high_bits));
@@ -105,7 +106,7 @@ impl Avx2 {
     /// The sums of the eight bytes of each 64-bit lane.
     #[inline(always)]
     pub(crate) fn add_bytes(self, bytes: __m256i) -> __m256i {
-        // The sum of absolute differences from zero.
+        // The instruction adds absolute differences, here from zero.
         avx2!(self, _mm256_sad_epu8(bytes, _mm256_setzero_si256()))
     }
 }
@@ -143,10 +144,10 @@ pub(crate) struct U64x4(__m256i, Avx2);
 #[derive(Clone, Copy)]
 pub(crate) struct Mask(__m256i, Avx2);
 
-/// For each set of dropped 32-bit lanes: the positions of the others, in their order.
+/// For each set of dropped 32-bit lanes: the positions of the kept lanes, in their order.
 static KEPT_U32: [[u8; 8]; 256] = kept();
 
-/// For each set of dropped 64-bit lanes: the positions of the 32-bit halves of the others.
+/// For each set of dropped 64-bit lanes: the positions of the 32-bit halves of the kept lanes.
 static KEPT_U64: [[u8; 8]; 16] = kept();
 
 /// The table for registers of log2(`SETS`) lanes, with `8 / lanes` positions for each lane.

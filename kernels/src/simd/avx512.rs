@@ -46,14 +46,15 @@ impl<E: Extension> Avx512<E> {
         unsafe { _mm512_storeu_si512(std::ptr::from_mut(numbers).cast(), register) };
     }
 
-    /// The number of set bits of each 64-bit lane: one instruction with the extension that has
-    /// it, else as `Avx2::count_bits_of_bytes` and `Avx2::add_bytes` do it.
+    /// The number of set bits of each 64-bit lane: one instruction with the extension `Popcount`,
+    /// otherwise the method of `Avx2::count_bits_of_bytes` and `Avx2::add_bytes`.
     #[inline(always)]
     pub(crate) fn count_bits(self, words: __m512i) -> __m512i {
         if E::COUNTS_BITS {
             return avx512!(self, _mm512_popcnt_epi64(words));
         }
-        // The shuffle looks up within each quarter of the register; this repeats the table.
+        // The shuffle looks up within each quarter of the register, so the register has the table
+        // four times.
         let of_half_byte =
             avx512!(self, _mm512_set4_epi32(0x0403_0302, 0x0302_0201, 0x0302_0201, 0x0201_0100));
         let low = avx512!(self, _mm512_set1_epi8(0x0f));
@@ -120,9 +121,9 @@ macro_rules! lanes {
                 avx512!(self.1, $matches(self.0, other.0))
             }
 
-            /// Opaque to the optimizer, which would turn the masked add of a known one into two
-            /// instructions, the mask as a vector and a subtraction (measured: 1.07 instead of
-            /// 1.45 G items/s with one register).
+            /// The number is opaque to the optimizer, which would turn the masked add of a known 1
+            /// into two instructions: the mask as a vector, and a subtraction (measured: 1.07
+            /// instead of 1.45 G items/s with one register).
             #[inline(always)]
             fn one(simd: Avx512) -> Self {
                 Self::splat(simd, std::hint::black_box(1))
@@ -150,8 +151,8 @@ macro_rules! lanes {
 
             #[inline(always)]
             fn compress(self, dropped: $mask, keys: &mut [$key]) -> usize {
-                // In a register and then stored whole: the compressing store is many times slower
-                // on some processors.
+                // The keys are compressed in a register and stored whole: the compressing store is
+                // many times slower on some processors.
                 let kept = avx512!(self.1, $compress(!dropped, self.0));
                 Self(kept, self.1).store(&mut keys[..$count]);
                 dropped.count_zeros() as usize

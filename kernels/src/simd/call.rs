@@ -1,9 +1,10 @@
 //! Calls with their arguments, and the levels that need no proof.
 
-/// A call of a primitive, which is its arguments, checked: its code for the level `L`, and the type
-/// of its answer. The answer is the same on all levels.
+/// A call of a primitive: its checked arguments, its code for the level `L`, and the type of its
+/// answer. The answer is the same on all levels.
 pub(crate) trait RunOn<L, Answer = ()> {
-    /// Runs the call. `#[inline(always)]`, so that it is compiled for the level.
+    /// Runs the call. Implementations are `#[inline(always)]`, so that they are compiled for the
+    /// level.
     fn run_on(self, level: L) -> Answer;
 }
 
@@ -18,7 +19,7 @@ pub(crate) struct Portable;
 /// An extension of AVX-512, which a processor may have beyond
 /// [`Isa::Avx512`](crate::Isa::Avx512).
 pub(crate) trait Extension: Copy {
-    /// Whether it counts the bits of 64-bit lanes.
+    /// Whether the extension counts the bits of 64-bit lanes.
     const COUNTS_BITS: bool;
 }
 

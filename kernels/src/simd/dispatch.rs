@@ -1,4 +1,4 @@
-//! From the name of a level to its code.
+//! The way from the name of a level to its code.
 
 #[cfg(target_arch = "x86_64")]
 use super::call::Base;
@@ -7,8 +7,8 @@ use super::call::{Portable, RunOn, Scalar};
 use super::x86::{Avx2, Avx512, Level};
 use crate::isa::Isa;
 
-/// Runs a call on one level; the only place where a level becomes code. On [`Isa::Avx512`] it
-/// runs with the extension `E` if the processor has it.
+/// Runs a call on one level; only this function turns a level into code. On [`Isa::Avx512`] the
+/// call runs with the extension `E` if the processor has it.
 ///
 /// # Panics
 ///
@@ -36,7 +36,7 @@ where
     Avx512<E>: Level,
 {
     fn run_on_x86(self, isa: Isa) -> A {
-        // Each `enter` asks the processor itself, so the answer cannot be that of another level.
+        // Each `enter` asks the processor itself, so no other level can answer.
         let entered = match isa {
             Isa::Avx512 => Avx512::<E>::enter(self).or_else(Avx512::<Base>::enter),
             _ => Avx2::enter(self),
@@ -62,7 +62,7 @@ mod tests {
     use super::super::call::{Base, Popcount, Vp2Intersect};
     use super::*;
 
-    /// Answers with the level that it runs on.
+    /// A call that answers with the level on which it runs.
     struct Level;
 
     impl RunOn<Scalar, Isa> for Level {

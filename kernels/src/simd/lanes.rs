@@ -1,7 +1,8 @@
 //! A register of lanes as a trait, so that a loop over registers is written once for all levels.
 //!
-//! A register comes from a level, which is the proof that the processor has its instructions
-//! ([`Lanes::splat`], [`Lanes::load`]), or from another register. That makes every method safe.
+//! A register is made from a level, which is the proof that the processor has its instructions
+//! ([`Lanes::splat`], [`Lanes::load`]), or from another register. This rule makes every method
+//! safe.
 
 #![expect(
     unnameable_types,
@@ -17,7 +18,7 @@ pub trait Simd: Copy {
     /// A register of 64-bit lanes, half as many.
     type U64: Lanes<Simd = Self, Key = u64>;
 
-    /// A mask of 32-bit lanes as masks of 64-bit lanes: of the first half, and of the last.
+    /// A mask of 32-bit lanes as masks of 64-bit lanes, for the first half and the last half.
     fn halves(mask: <Self::U32 as Lanes>::Mask) -> [<Self::U64 as Lanes>::Mask; 2];
     /// The lower halves of the lanes of two registers.
     fn narrow(registers: [Self::U64; 2]) -> Self::U32;
@@ -26,12 +27,12 @@ pub trait Simd: Copy {
 /// Most weights that lanes may add up before their sums must be taken.
 pub(crate) const WEIGHTS_MAX: usize = 1024;
 
-/// Weights below this limit: of [`WEIGHTS_MAX`], the sum fits into 64 bits.
+/// The limit of weights whose sums fit into 64 bits: [`WEIGHTS_MAX`] weights below it do.
 pub(crate) const WEIGHT_END: u64 = 1 << 54;
 
 const _: () = assert!((WEIGHTS_MAX as u64).checked_mul(WEIGHT_END - 1).is_some());
 
-/// All bits of the weights: not below any of them, and cheaper to find than the largest one.
+/// All bits of the weights: this number is at least the largest weight, and cheaper to find.
 #[inline(always)]
 pub(crate) fn bits_of(weights: &[u64]) -> u64 {
     weights.iter().fold(0, |bits, weight| bits | weight)
@@ -67,7 +68,7 @@ pub trait Lanes: Copy {
     /// The mask as bits, lane 0 lowest; zero above [`Self::COUNT`].
     fn bits(mask: Self::Mask) -> u64;
     /// Writes the lanes that are not set in the mask to the front of `keys`, in their order, and
-    /// returns their number; keys past them may be overwritten. Panics if `keys` has not room for
+    /// returns their number; all later keys may be overwritten. Panics if `keys` has not room for
     /// [`Self::COUNT`].
     fn compress(self, dropped: Self::Mask, keys: &mut [Self::Key]) -> usize;
 }
@@ -88,12 +89,12 @@ pub(crate) type MaskOf<K, S> = <<K as KeyLanes>::Lanes<S> as Lanes>::Mask;
 pub trait KeyLanes: Sized + Default {
     /// The register of `S` that holds such keys.
     type Lanes<S: Simd>: Lanes<Simd = S, Key = Self>;
-    /// Registers of weights for one of keys.
+    /// Number of registers of weights for a register of keys.
     const WIDTH: usize;
-    /// Weights below this limit: lanes as wide as a key can add up [`WEIGHTS_MAX`], each of them an
-    /// equal share.
+    /// The limit of weights that lanes as wide as a key can add up: the sum of [`WEIGHTS_MAX`]
+    /// weights, in equal shares for all lanes, fits a lane.
     const WEIGHT_END: u64;
-    /// The register of weights below [`Self::WEIGHT_END`], as many as lanes.
+    /// The register of as many weights as lanes, all below [`Self::WEIGHT_END`].
     fn narrow<S: Simd>(simd: S, weights: &[u64]) -> Self::Lanes<S>;
     /// Part `part`, below [`Self::WIDTH`], of a mask of keys, as a mask of their weights.
     fn part<S: Simd>(mask: MaskOf<Self, S>, part: usize) -> MaskOf<u64, S>;

@@ -14,7 +14,7 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn halves(mask: u32x4) -> [u64x2; 2] {
-        // All bits of a lane, or none.
+        // A mask has all bits of a lane, or none.
         let [a, b, c, d] = mask.to_array().map(|lane| u64::from(lane) << 32 | u64::from(lane));
         [u64x2::new([a, b]), u64x2::new([c, d])]
     }
@@ -40,7 +40,7 @@ macro_rules! lanes {
         impl Lanes for $register {
             type Simd = Portable;
             type Key = $key;
-            /// All bits of a lane, or none.
+            /// A mask has all bits of a lane, or none.
             type Mask = $vector;
             const COUNT: usize = $count;
 

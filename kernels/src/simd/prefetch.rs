@@ -1,9 +1,9 @@
-//! Fetches memory into the cache before it is needed.
+//! Prefetching of memory into the cache.
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a prefetch takes a pointer"))]
 
 /// Prefetches the cache line of the element at `index`, which may be past the end of the slice.
-/// Does nothing on architectures without such an instruction.
+/// The call has no effect on architectures without such an instruction.
 ///
 /// # Examples
 ///

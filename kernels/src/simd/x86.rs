@@ -7,13 +7,13 @@ use std::marker::PhantomData;
 
 use super::call::{Base, Popcount, RunOn, Vp2Intersect};
 
-/// A level that not every processor has. A value is the proof that this one has it: only
-/// [`Self::enter`] makes one.
+/// A level that not every processor has. A value is the proof that this processor has the level:
+/// only [`Self::enter`] makes one.
 pub(crate) trait Level: Copy {
-    /// Whether the processor has the level. It is asked once a process.
+    /// Whether the processor has the level. A process asks once.
     fn is_available() -> bool;
 
-    /// Runs a call on the level; gives it back if the processor lacks the level.
+    /// Runs a call on the level; returns the call as an error if the processor lacks the level.
     fn enter<A, C: RunOn<Self, A>>(call: C) -> Result<A, C>;
 }
 
@@ -46,8 +46,8 @@ impl<E> Avx512<E> {
     }
 }
 
-/// Makes a [`Level`] of a type and its features, which stand here and nowhere else: the processor
-/// is asked for the same features that the function is compiled with.
+/// Makes a [`Level`] of a type and its features. Features are named only here, so the processor is
+/// asked for the same features with which the function is compiled.
 macro_rules! level {
     ($level:ty = $proof:expr; avx512 $($more:tt)*) => {
         level!($level = $proof; avx2 "avx512f" "avx512bw" "avx512dq" "avx512vl" $($more)*);

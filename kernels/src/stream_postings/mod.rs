@@ -1,17 +1,17 @@
 //! The filter of a set-similarity join of a stream: finds, in lists of postings in the order of
 //! arrival, the sets that may be similar to a probe.
 //!
-//! Sets of a stream come in any size, so a list cannot be sorted by size, as the lists of
-//! [`postings`](crate::postings) are, and a posting holds all that it is tested by:
+//! Sets of a stream arrive in any order of size, so a list cannot be sorted by size, as the lists
+//! of [`postings`](crate::postings) are. A posting therefore holds all the data of its tests:
 //!
-//! * *Length*: its set must be neither too small nor too large.
+//! * *Length*: the set must be neither too small nor too large.
 //! * *Signature*: bit `h` is the parity of the set's tokens that are hashed to `h`
-//!   ([`sign`](crate::sets::sign)). Two signatures differ in at most as many bits as tokens are
-//!   in one set only.
+//!   ([`sign`](crate::sets::sign)). Two signatures differ in at most as many bits as tokens are in
+//!   one set only.
 //!
-//! Almost no posting passes, so the branch is foretold, and a posting costs a load, a population
-//! count and two comparisons, with AVX-512 for eight of them at a time. Each list lies elsewhere,
-//! so a call takes many look-ups and prefetches the next lists.
+//! Almost no posting passes, so the processor predicts the branch, and a posting costs a load, a
+//! population count and two comparisons; AVX-512 tests eight postings at a time. Lists are
+//! scattered in memory, so a call takes many look-ups and prefetches the next lists.
 //!
 //! | file | contents |
 //! |---|---|
@@ -34,16 +34,16 @@ use self::probe::ProbeLists;
 use crate::Isa;
 use crate::simd::{Popcount, dispatch};
 
-/// Does look-up after look-up, and adds the postings that pass to `hits`; stops between two of
-/// them when there are `hits_max` or more. Returns the number of look-ups that are done.
+/// Does look-up after look-up, and adds the postings that pass to `hits`; stops between two
+/// look-ups when there are `hits_max` hits or more. Returns the number of finished look-ups.
 ///
 /// In pseudo-code: `for look_up { for posting of its list { if size_min <= size <= size_max and
 /// popcount(signature ^ that of the probe) <= distance_max { hits.push(look_up, posting) } } }`.
 ///
 /// # Shapes
 ///
-/// `look_ups`: of ranges of `postings`; `hits`: appended to, in the order of look-ups and
-/// postings.
+/// `look_ups`: look-ups of ranges of `postings`; `hits`: new hits are appended, in the order of
+/// look-ups and postings.
 ///
 /// # Examples
 ///
@@ -63,12 +63,12 @@ use crate::simd::{Popcount, dispatch};
 ///
 /// # Cost
 ///
-/// Reads 16 B a posting, of which a test takes about a nanosecond where the processor counts
-/// bits.
+/// Reads 16 B for each posting; a test takes about a nanosecond where the processor counts bits.
 ///
 /// # Panics
 ///
-/// If `isa` is not available, a list is not within the postings, or there are 2^32 of either.
+/// If `isa` is not available, a list is not within the postings, or there are 2^32 postings or
+/// look-ups.
 pub fn probe_lists(
     isa: Isa,
     postings: &[Posting],

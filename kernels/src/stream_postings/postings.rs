@@ -1,7 +1,7 @@
 //! The arguments and the answer of a call.
 
 /// The maximum size, and the maximum position, that a posting can hold; it also stands for all
-/// greater ones.
+/// greater sizes and positions.
 pub const PLACE_MAX: u16 = u16::MAX;
 
 /// A set that has a token in its prefix.
@@ -10,11 +10,11 @@ pub const PLACE_MAX: u16 = u16::MAX;
 pub struct Posting {
     /// The number of the set.
     pub set: u32,
-    /// The number of its tokens, at most [`PLACE_MAX`].
+    /// The number of tokens of the set, at most [`PLACE_MAX`].
     pub size: u16,
     /// The position of the token in the set, at most [`PLACE_MAX`].
     pub position: u16,
-    /// Its signature.
+    /// The signature of the set.
     pub signature: u64,
 }
 
@@ -23,15 +23,15 @@ pub struct Posting {
 pub struct LookUp {
     /// The first posting of the list.
     pub begin: u32,
-    /// The number of its postings.
+    /// The number of postings of the list.
     pub len: u32,
     /// The signature of the probe.
     pub signature: u64,
     /// The maximum number of bits in which signatures may differ.
     pub distance_max: u32,
-    /// The minimum size.
+    /// The minimum size of a set.
     pub size_min: u16,
-    /// The maximum size, not below the minimum.
+    /// The maximum size of a set, not below the minimum.
     pub size_max: u16,
 }
 

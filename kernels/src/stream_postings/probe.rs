@@ -4,7 +4,7 @@ use super::block::{BLOCK, POSTINGS_PER_BLOCK, PostingTest};
 use super::postings::{Hit, LookUp, Posting};
 use crate::simd::{RunOn, prefetch};
 
-/// Look-ups between the current one and the one whose list is prefetched.
+/// Number of look-ups between the current look-up and the look-up whose list is prefetched.
 const AHEAD: usize = 8;
 
 /// The arguments of [`probe_lists`](super::probe_lists).
@@ -31,7 +31,7 @@ impl<L: PostingTest> RunOn<L, usize> for ProbeLists<'_> {
             let (full, rest) = list.as_chunks::<BLOCK>();
             let mut index = look_up.begin;
             for block in full {
-                // Almost always zero, so this branch is foretold.
+                // The mask is almost always zero, so the processor predicts the branch.
                 let mut passed = level.passed(block, look_up);
                 while passed != 0 {
                     let posting = index + passed.trailing_zeros();

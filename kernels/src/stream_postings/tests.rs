@@ -1,11 +1,11 @@
-//! Every level of the machine against the definition.
+//! Every level of the machine against the definition of a hit.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::simd::Base;
 
-/// The definition.
+/// The hits by their definition.
 fn by_hand(postings: &[Posting], look_ups: &[LookUp]) -> Vec<Hit> {
     let mut hits = Vec::new();
     for (look_up, asked) in (0..).zip(look_ups) {
@@ -21,7 +21,7 @@ fn by_hand(postings: &[Posting], look_ups: &[LookUp]) -> Vec<Hit> {
     hits
 }
 
-/// In steps of about `step` hits.
+/// Compares all levels with the definition, in steps of about `step` hits.
 fn check(postings: &[Posting], look_ups: &[LookUp], step: usize) {
     let expected = by_hand(postings, look_ups);
     for isa in Isa::available() {
@@ -37,7 +37,7 @@ fn check(postings: &[Posting], look_ups: &[LookUp], step: usize) {
             done += of_step;
         }
         assert_eq!(hits, expected, "{isa}");
-        // Also where the level runs with an extension.
+        // The level without its extension gives the same hits.
         hits.clear();
         let call = ProbeLists { postings, look_ups, hits: &mut hits, hits_max: usize::MAX };
         dispatch::<Base, _>(isa, call);
@@ -76,7 +76,7 @@ proptest! {
             LookUp {
                 begin: narrow(from.min(to)),
                 len: narrow(from.abs_diff(to)),
-                // Sparse enough to be near to some.
+                // The bits are sparse enough for signatures that are near to some postings.
                 signature: signature & signature.rotate_left(17) & signature.rotate_left(31),
                 distance_max,
                 size_min: low,

@@ -1,5 +1,5 @@
-//! Blocks on the levels of x86-64: on the 512-bit registers of AVX-512 with the population count
-//! that most of these processors have, else as on the reference.
+//! Blocks on the levels of x86-64: the 512-bit registers of AVX-512 with the population count that
+//! most of these processors have, and otherwise the code of the reference.
 
 #![expect(unsafe_code, reason = "intrinsics of an instruction set that is detected at run time")]
 

@@ -19,8 +19,7 @@
 //! | layout | data | cost of a pair |
 //! |---|---|---|
 //! | [`SlicedColumns`] | transactions as rows of bits of 512 columns | 1 / 512 of adding a row for each transaction of the higher item |
-//! | [`BitmapColumns`] | for each item a bit for each transaction | `transactions / 8` bytes of two
-//! bitmaps |
+//! | [`BitmapColumns`] | for each item a bit for each transaction | `transactions / 8` bytes of two bitmaps |
 //! | [`ListColumns`] | tid lists | both lists |
 //! | [`SparseRows`] | transactions as lists, counters of a row | two additions for each common transaction |
 //! | [`TriangleRows`] | transactions as lists, counters of all pairs | an addition for each common transaction |

@@ -65,7 +65,7 @@ impl Case {
         triples
     }
 
-    /// Compares the triples of some pairs of items from `first` on.
+    /// Compares the triples of a part of the pairs of items from `first` on.
     fn check_triples(&self, least: u32, enough: usize, first: u32) {
         let all = (first..self.items).flat_map(|j| (j + 1..self.items).map(move |k| [j, k]));
         let some: Vec<[u32; 2]> = all.filter(|[j, k]| (j * 7 + k) % 3 != 0).collect();
@@ -117,7 +117,7 @@ impl Case {
     }
 }
 
-/// A question that all layouts get.
+/// A question to all layouts.
 struct Ask<'a> {
     isa: Isa,
     lists: Sets<'a>,
@@ -240,7 +240,7 @@ fn a_digit_more_is_counted_right() {
     }
 }
 
-/// One transaction holds all items, and as many others hold two of them.
+/// Three transactions hold all items, and many further transactions hold two or three items.
 #[test]
 fn the_largest_transactions_may_be_set_aside() {
     let items = 1100;
@@ -263,7 +263,7 @@ fn supports_of_1_and_items_without_transactions() {
     Case::new(400, transactions).check(1, 10, 0..400, 0);
 }
 
-/// Triples of which some items are beyond the first block of columns, or in a large transaction.
+/// Triples whose items are partly beyond the first block of columns, or in a large transaction.
 #[test]
 fn triples_of_many_items() {
     let items = 1100_u32;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Kinds and lower case, by one byte after the other.
+/// Kinds and lower case, byte by byte.
 fn naive(text: &[u8]) -> (Vec<ByteKinds>, Vec<u8>) {
     let mask = |block: &[u8], is: fn(u8) -> bool| {
         (0..).zip(block).map(|(place, &byte)| u64::from(is(byte)) << place).sum()
@@ -17,7 +17,7 @@ fn naive(text: &[u8]) -> (Vec<ByteKinds>, Vec<u8>) {
         join_digits: mask(block, |byte| b".',;".contains(&byte)),
         wide: mask(block, |byte| !byte.is_ascii()),
         leads: mask(block, |byte| byte >> 6 == 0b11),
-        // Zeros follow the end.
+        // Zeros follow the end of the text.
         ideographs: (0..block.len()).fold(0, |bits, place| {
             let next =
                 if place + 1 < TEXT_BLOCK { block.get(place + 1).unwrap_or(&0) } else { &0xb7 };
@@ -34,7 +34,7 @@ fn naive(text: &[u8]) -> (Vec<ByteKinds>, Vec<u8>) {
 fn check(text: &[u8]) {
     let expected = naive(text);
     for isa in Isa::available() {
-        // Both are full of other values, which the call has to overwrite.
+        // Both outputs are full of other values, which the call has to overwrite.
         let letters = ByteKinds { letters: u64::MAX, ..ByteKinds::default() };
         let (mut kinds, mut lower) = (vec![letters; expected.0.len()], expected.1.clone());
         lower.fill(b'?');

@@ -134,7 +134,7 @@ impl VectorCells {
     ///
     /// # Panics
     ///
-    /// If it has too few coordinates.
+    /// If the vector has too few coordinates.
     pub fn members(&self, vector: &[f32], cells: &mut Vec<u32>) {
         cells.clear();
         self.visit(0, vector, cells);

@@ -56,9 +56,7 @@
 //! |---|---|
 //! | `rows`, `epsilon` | vectors, and the search for values that are not finite; the threshold, and the exact distance |
 //! | `levels` | sixteen points in registers, as a trait, and a file for each level |
-//! | `filters` | stored coordinates and the limits of filters with their proofs (`form`), principal
-//! components and the norm of the residual (`principal`), the decision of candidates (`candidates`)
-//! |
+//! | `filters` | stored coordinates and the limits of filters with their proofs (`form`), principal components and the norm of the residual (`principal`), the decision of candidates (`candidates`) |
 //! | `directory` | points under boxes (`boxes`), in the kd order (`order`, `select`) of the tree of a sample (`tree`) |
 //! | `strips` | windows of leaves in strips of points of few dimensions: `grid`, order (`filing`), search (`sweep`) |
 //! | `construction` | a directory made by several threads |

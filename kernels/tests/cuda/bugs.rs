@@ -7,7 +7,7 @@ use std::ffi::{CString, c_void};
 
 use cudarc::driver::{result, sys};
 
-/// Names the kernel; without it there is nothing to do.
+/// Names the kernel; without this variable the test has no work.
 pub(crate) const KERNEL_VARIABLE: &str = "STAND_IN_KERNEL";
 
 const THREADS: u32 = 64;
@@ -28,7 +28,7 @@ fn run(name: &str) -> Result<(), result::DriverError> {
     // SAFETY: the module is loaded.
     let function = unsafe { result::module::get_function(module, name) }?;
     let bytes = THREADS as usize * WORD_BYTES;
-    // SAFETY: nobody reads it before it is written.
+    // SAFETY: no code reads the memory before the kernel writes it.
     let mut out = unsafe { result::malloc_sync(bytes) }?;
     let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
     let mut arguments = [(&raw mut out).cast::<c_void>()];

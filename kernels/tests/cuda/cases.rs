@@ -35,7 +35,7 @@ pub(crate) fn narrow(number: usize) -> u32 {
 }
 
 impl Case {
-    /// A set of each size, of tokens that are dense enough to meet often.
+    /// A set of each size, with tokens dense enough that sets share many.
     pub(crate) fn of_sizes(name: &str, sizes: &[usize], seed: u64) -> Self {
         let mut numbers = Numbers::new(seed);
         let (mut offsets, mut tokens) = (vec![0], Vec::new());
@@ -94,7 +94,7 @@ impl Case {
         self.required.push(required);
     }
 
-    /// The same pairs, each from its first tokens.
+    /// The same pairs, each verified from its first tokens.
     pub(crate) fn without_starts(mut self) -> Self {
         self.starts.clear();
         self.name += ", from the first tokens";

@@ -10,10 +10,10 @@ use super::cases::Case;
 use super::suite::{self, Bench, waves};
 use super::tiles::TileCase;
 
-/// Set where the outcome is to be printed; without it there is nothing to do.
+/// The variable that asks for the outcome to be printed; without it the test has no work.
 pub(crate) const OUTCOME_VARIABLE: &str = "STAND_IN_OUTCOME";
 
-/// How a pipeline ended.
+/// Runs a pipeline, and returns how it ended.
 fn run() -> Result<(), NoDevice> {
     let device = Device::probe(0)?;
     pipeline(&device).map_err(NoDevice::from)

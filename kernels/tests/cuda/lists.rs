@@ -11,7 +11,7 @@ use super::cases::{Numbers, narrow};
 pub(crate) enum Form {
     Inline,
     Plain,
-    /// Of `1 << shift` documents.
+    /// Buckets of `1 << shift` documents.
     Buckets(u32),
     Bits,
 }
@@ -30,7 +30,7 @@ impl ListCase {
         Self { name, documents, lists: Vec::new(), offsets: vec![0], terms: Vec::new() }
     }
 
-    /// Adds a list, whose term is the number of those before it.
+    /// Adds a list, whose term is the number of earlier lists.
     pub(crate) fn list(mut self, form: Form, ids: impl IntoIterator<Item = u32>) -> Self {
         self.lists.push((form, ids.into_iter().collect()));
         self
@@ -70,7 +70,7 @@ impl ListCase {
         self.offsets.len() - 1
     }
 
-    /// Ids of the longest list.
+    /// Number of ids of the longest list.
     pub(crate) fn longest(&self) -> usize {
         self.lists.iter().map(|(_, ids)| ids.len()).max().unwrap_or(0)
     }
@@ -91,7 +91,7 @@ impl ListCase {
         first.iter().copied().filter(is_in_others).collect()
     }
 
-    /// The segment, written by the layout of its documentation.
+    /// The segment, written by the layout in the documentation of segments.
     pub(crate) fn segment(&self) -> Segment<SegmentBytes> {
         let postings: usize = self.lists.iter().map(|(_, ids)| ids.len()).sum();
         let mut words = vec![0; 16];

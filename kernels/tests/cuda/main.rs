@@ -1,10 +1,10 @@
 //! The device layer and every CUDA kernel: on a GPU where there is one, and on the stand-in
 //! driver.
 //!
-//! `suite` and `failing` run on any driver that the process finds, and print a line if there is
-//! none; with `TROMMEL_REQUIRE_CUDA=1` that is a failure. `stand_in` starts this same program
-//! again with the stand-in driver, so that all of them run everywhere. On a machine with a GPU,
-//! run `suite` alone: `TROMMEL_REQUIRE_CUDA=1 cuda suite::`.
+//! `suite` and `failing` run on any driver that the process finds, and print a line if there is no
+//! driver; with `TROMMEL_REQUIRE_CUDA=1` a missing driver is a failure. `stand_in` starts this same
+//! program again with the stand-in driver, so that all tests run everywhere. On a machine with a
+//! GPU, run `suite` alone: `TROMMEL_REQUIRE_CUDA=1 cuda suite::`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "skipped tests, and the end of a child")]

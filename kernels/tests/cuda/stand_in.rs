@@ -14,10 +14,10 @@ use super::REQUIRE_VARIABLE;
 use super::bugs::KERNEL_VARIABLE;
 use super::failing::OUTCOME_VARIABLE;
 
-/// Seconds after which a child is ended: nothing takes a tenth of it, so it hangs.
+/// Seconds after which a child is ended: no test takes a tenth of this time, so such a child hangs.
 const LIMIT_SECONDS: &str = "240";
 
-/// The order that the others do not contain.
+/// An order of threads that is neither forward nor reverse.
 const RANDOM: Order = Order::Random(7);
 
 /// A command for the tests of this program whose names contain one of the words of `filter`.
@@ -44,7 +44,7 @@ fn passes(stand_in: &StandIn, filter: &str) {
     assert!(output.status.success() && !said.contains("running 0 tests"), "{said}");
 }
 
-/// In forward order, as all that do not name one.
+/// The suite runs in forward order, as do all tests that name no order.
 #[test]
 fn the_suite_accesses_only_memory_that_it_has() {
     passes(&StandIn::new(Form::Address), "suite::");
@@ -109,13 +109,13 @@ fn barrier_lines(source: &str) -> Vec<usize> {
     lines.filter(|(_, line)| is_barrier(line.trim_start())).map(|(at, _)| at).collect()
 }
 
-/// Whether tests say a line that `is_sign` knows, after which they are ended; and whether they end
-/// well.
+/// Returns whether tests say a line that `is_sign` knows (the tests are then ended), and whether
+/// the tests end well.
 fn hear(stand_in: &StandIn, filter: &str, is_sign: impl Fn(&str) -> bool) -> (bool, bool) {
     let (said, saying) = io::pipe().unwrap();
     let mut command = tests(stand_in, filter);
     let mut child = command.stdout(saying.try_clone().unwrap()).stderr(saying).spawn().unwrap();
-    // It holds the end of the pipe.
+    // The command holds the writing end of the pipe.
     drop(command);
     let is_heard = BufReader::new(said).lines().any(|line| is_sign(&line.unwrap_or_default()));
     if is_heard {
@@ -154,14 +154,14 @@ fn no_barrier_of_supports_can_be_pulled_out() {
     pull_out_barriers("group_tiles.cuh", 3, "suite::supports::small");
 }
 
-/// Whether one of the tests fails, after which no other one is waited for.
+/// Whether a test fails; the call does not wait for further tests after a failure.
 fn fails(stand_in: &StandIn, filter: &str) -> bool {
     let (is_heard, is_well) = hear(stand_in, filter, |line| line.ends_with("FAILED"));
     is_heard || !is_well
 }
 
-/// Lets out each bound of `changed` in turn, which is a source or a header of it, by one, and
-/// runs tests that must notice.
+/// Widens each bound of `changed` by one, bound after bound, and runs tests that must notice.
+/// `changed` is a source or a header of a source.
 fn let_out_bounds(source: &str, changed: &str, bounds: &[[&str; 2]], filter: &str) {
     let mut survivors = Vec::new();
     for [bound, wider] in bounds {
@@ -305,7 +305,7 @@ fn no_bound_of_sparse_rows_can_be_let_out() {
     let_out_bounds("sparse.cu", "sparse.cu", &bounds, "suite::sparse::");
 }
 
-/// Queries of few ids, of several units, and of the last ids.
+/// Tests of queries of few ids, of several units, and of the last ids.
 const QUERY_TESTS: &str = "suite::queries::small suite::queries::queries_of suite::queries::ids_up";
 
 #[test]
@@ -448,7 +448,8 @@ fn a_probe_says_why_there_is_no_device() {
     assert!(small.starts_with("full: cuMemAlloc of "), "{small}");
 }
 
-/// The resources left at the end of a child, and the number of times it made each call.
+/// The resources that are left at the end of a child, and the number of times that the child made
+/// each call.
 fn report(path: &Path) -> (String, BTreeMap<String, u32>) {
     let text = fs::read_to_string(path).unwrap();
     let left = text.lines().find_map(|line| line.strip_prefix("left ")).unwrap().to_owned();
@@ -457,7 +458,7 @@ fn report(path: &Path) -> (String, BTreeMap<String, u32>) {
     (left, calls.collect())
 }
 
-/// Calls whose failure nobody can be told about when they end something, or prepare for it.
+/// Calls that end something, or prepare for its end: no caller can learn about their failure.
 fn ends_something(call: &str) -> bool {
     ["Free", "Destroy", "Release", "Unload", "SetCurrent"].iter().any(|word| call.contains(word))
 }
@@ -479,12 +480,12 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
                 let outcome = outcome(&failing, &[]);
                 let shown = format!("{call}, call {nth} of {times}, code {code}: {outcome}");
                 if ends_something(call) && outcome == "fine" {
-                    // There was nothing left to do.
+                    // There was no work left.
                 } else if ends_something(call) {
                     let is_named = outcome.starts_with(&format!("{kind}: {call}"));
                     assert!(is_named || (code == 719 && outcome.starts_with(kind)), "{shown}");
                 } else if call == "kernel" {
-                    // The first call afterwards is told: a query, a wait, a copy.
+                    // The first later call reports the failure: a query, a wait, a copy.
                     let named = outcome.starts_with(&format!("{kind}: cu"));
                     assert!(named && outcome.ends_with(&format!("({code})")), "{shown}");
                 } else {
@@ -498,7 +499,7 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
     }
 }
 
-/// Joins of vectors by each method, of few vectors.
+/// Tests of joins of few vectors, by each method.
 const VECTOR_TESTS: &str = "suite::vectors::small";
 
 #[test]

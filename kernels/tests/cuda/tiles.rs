@@ -15,7 +15,7 @@ pub(crate) struct TileCase {
     pub(crate) required: Vec<u32>,
 }
 
-/// Required is a Jaccard similarity of 4/5.
+/// The required overlap for a Jaccard similarity of 4/5.
 fn required(left: u32, right: u32) -> u32 {
     (4 * (left + right)).div_ceil(9)
 }
@@ -84,8 +84,8 @@ impl TileCase {
         Tiles { sets: self.sets(), runs, tiles: list, required: &self.required }
     }
 
-    /// Room for matches: for all, for all but one, and so little that many rounds are needed, but
-    /// not too many.
+    /// Room for matches: for all matches, for all but one, and so little room that many rounds are
+    /// needed, but not too many.
     pub(crate) fn rooms(&self, matches: usize) -> [usize; 3] {
         let little = if matches > 200 { matches / 12 } else { 1 + matches / 30 };
         [matches.max(1), little, matches.saturating_sub(1).max(1)]

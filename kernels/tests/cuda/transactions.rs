@@ -24,13 +24,13 @@ impl TransactionCase {
         Self::new(name, items, (0..transactions).map(&mut hold).collect())
     }
 
-    /// Item `i` is in `sizes[i % sizes.len()]` transactions or a few less.
+    /// Item `i` is in `sizes[i % sizes.len()]` transactions, or a few less.
     pub(crate) fn of_sizes(items: u32, transactions: u32, sizes: &[u32]) -> Self {
         let mut numbers = Numbers::new(u64::from(items) << 32 | u64::from(transactions));
         let mut held = vec![Vec::new(); transactions as usize];
         for (item, size) in (0..items).zip(sizes.iter().cycle()) {
             for _ in 0..*size {
-                // Many are drawn from a quarter, so that supports vary.
+                // Many items are drawn from a quarter of the transactions, so that supports vary.
                 let end = if item % 3 == 0 { transactions } else { transactions.div_ceil(4) };
                 let first = numbers.below(end);
                 let mut rest = (first..transactions).chain(0..first);

@@ -10,7 +10,7 @@ pub(crate) struct VectorCase {
     pub(crate) name: String,
     pub(crate) dims: usize,
     pub(crate) left: Vec<f32>,
-    /// Without right vectors, the left ones are joined with themselves.
+    /// Without right vectors, the left vectors are joined with themselves.
     pub(crate) right: Option<Vec<f32>>,
     pub(crate) epsilon: f64,
 }
@@ -55,12 +55,12 @@ impl VectorCase {
         Self { name: name.to_owned(), dims, left, right: None, epsilon }
     }
 
-    /// The same with other right vectors.
+    /// The same case with other right vectors.
     fn with(self, right: Vec<f32>) -> Self {
         Self { right: Some(right), name: self.name + ", two inputs", ..self }
     }
 
-    /// The same with all numbers and epsilon multiplied.
+    /// The same case with all numbers and epsilon multiplied.
     fn scaled(&self, name: &str, scale: f32) -> Self {
         let left = self.left.iter().map(|value| value * scale).collect();
         Self {
@@ -92,7 +92,7 @@ impl VectorCase {
     }
 }
 
-/// Cases of one pair's distance as epsilon, and of the numbers beside it.
+/// Cases with the distance of a pair as epsilon, and with the two numbers next to it.
 fn borders(case: &VectorCase, pairs: &[[usize; 2]], cases: &mut Vec<VectorCase>) {
     for [i, j] in pairs {
         let distance = square(case.row(*i), case.row(*j)).sqrt();
@@ -176,7 +176,7 @@ pub(crate) fn few() -> Vec<VectorCase> {
     cases
 }
 
-/// A case of several groups, and one of a leaf that is wider than epsilon.
+/// A case of several groups, and a case of a leaf that is wider than epsilon.
 pub(crate) fn small() -> Vec<VectorCase> {
     vec![
         VectorCase::new("small", 3, clusters(280, 3, 5, 0.2), 0.03),

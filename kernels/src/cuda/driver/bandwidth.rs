@@ -1,5 +1,5 @@
-//! The speed of plain copies over the bus and within the device's memory: the ceilings of
-//! everything else.
+//! The speed of plain copies over the bus and within the device's memory: the ceilings of all other
+//! work.
 
 #![expect(unsafe_code, reason = "copies that a device does while the host goes on")]
 
@@ -10,7 +10,7 @@ use super::error::DeviceError;
 use super::memory::Memory;
 use super::stream::{Event, Stream};
 
-/// The times of copies of the same bytes, each the best of several.
+/// The times of copies of the same bytes; each is the best of several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyTimes {
     /// Bytes copied.
@@ -24,8 +24,8 @@ pub struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// Copies `bytes` in each direction `rounds` times and once before, to warm up, and checks
-    /// that they arrive.
+    /// Copies `bytes` in each direction `rounds` times, after one copy to warm up, and checks that
+    /// the bytes arrive.
     ///
     /// # Errors
     ///
@@ -76,8 +76,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// The shortest time of `rounds` runs of the copy that `queue` queues, after one that is not
-    /// counted. Nothing runs any more when it returns.
+    /// The shortest time of `rounds` runs of the copy that `queue` queues, after one run that does
+    /// not count. No copy runs any more when the method returns.
     fn best(
         &self,
         rounds: usize,

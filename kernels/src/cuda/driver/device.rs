@@ -13,10 +13,10 @@ use super::error::{DeviceError, check};
 /// The environment variable that switches devices off (`cpu`) or leaves them on (`auto`).
 pub const DEVICE_VARIABLE: &str = "TROMMEL_DEVICE";
 
-/// Drivers of CUDA 12.0, whose PTX the embedded kernels have, and later ones.
+/// The oldest driver: that of CUDA 12.0, whose PTX the embedded kernels have.
 const DRIVER_MIN: i32 = 12_000;
 
-/// The first capability with threads that are scheduled independently, which kernels rely on.
+/// The first capability with independently scheduled threads; kernels rely on such threads.
 const CAPABILITY_MIN: (u32, u32) = (7, 0);
 
 /// The reason why there is no device.
@@ -29,7 +29,7 @@ pub enum NoDevice {
     /// The variable has an unknown value.
     #[error("{DEVICE_VARIABLE} is {value:?}; allowed are \"auto\" and \"cpu\"")]
     UnknownSetting {
-        /// Its value.
+        /// The value of the variable.
         value: String,
     },
     /// The program has no kernels for devices.
@@ -41,13 +41,13 @@ pub enum NoDevice {
     /// The driver is older than the embedded kernels.
     #[error("the NVIDIA driver is too old: it is for CUDA {}.{}, needed is 12.0 (driver 525)", .version / 1000, .version % 1000 / 10)]
     OldDriver {
-        /// Its CUDA version: 1000 * major + 10 * minor.
+        /// The driver's CUDA version: 1000 * major + 10 * minor.
         version: i32,
     },
-    /// The driver is there, but shows no device.
+    /// The driver is installed, but shows no device.
     #[error("the NVIDIA driver shows no CUDA device")]
     NoneVisible,
-    /// There are fewer devices.
+    /// The machine has no device of this number.
     #[error("there is no CUDA device {ordinal}: the driver shows {count}")]
     NoSuchDevice {
         /// The requested number.
@@ -60,7 +60,7 @@ pub enum NoDevice {
     TooOld {
         /// The device.
         name: String,
-        /// Its capability.
+        /// The capability of the device.
         capability: (u32, u32),
     },
     /// The driver refused a call.
@@ -72,9 +72,9 @@ pub enum NoDevice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Properties {
-    /// Its number, from 0.
+    /// The number of the device, from 0.
     pub ordinal: usize,
-    /// The vendor's name for it.
+    /// The vendor's name for the device.
     pub name: String,
     /// Compute capability, major and minor.
     pub capability: (u32, u32),
@@ -92,27 +92,27 @@ pub struct Properties {
     pub driver_version: u32,
 }
 
-/// Population counts of 32-bit words that a multiprocessor does a clock, of every capability from
-/// 7.0 to 9.0 (*CUDA C++ Programming Guide*, Throughput of Native Arithmetic Instructions).
+/// Population counts of 32-bit words that a multiprocessor does in a clock, for every capability
+/// from 7.0 to 9.0 (*CUDA C++ Programming Guide*, Throughput of Native Arithmetic Instructions).
 const POPULATION_COUNTS: u64 = 16;
 
 impl Properties {
-    /// Population counts a second of 32-bit words that multiprocessors and their clock allow;
-    /// zero where the driver does not tell.
+    /// Population counts of 32-bit words in a second that the multiprocessors and their clock
+    /// allow; zero where the driver does not tell the clock.
     #[must_use]
     pub fn peak_population_counts_per_second(&self) -> u64 {
         u64::from(self.clock_khz) * 1000 * u64::from(self.multiprocessors) * POPULATION_COUNTS
     }
 
-    /// Bytes a second that the memory's clock and bus allow, both edges of the clock counted;
-    /// zero where the driver does not tell.
+    /// Bytes in a second that the clock and the bus of the memory allow, counting both edges of the
+    /// clock; zero where the driver does not tell them.
     #[must_use]
     pub fn peak_bytes_per_second(&self) -> u64 {
         u64::from(self.memory_clock_khz) * 1000 * 2 * u64::from(self.memory_bus_bits / 8)
     }
 }
 
-/// A device that is ready. Clones share it.
+/// A device that is ready. Clones share the device.
 #[derive(Clone, Debug)]
 pub struct Device {
     context: Arc<Context>,
@@ -134,19 +134,19 @@ unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: retained by `Device::open`, released here alone. A context that fails to be
-        // released ends with the process.
+        // SAFETY: `Device::open` retained the context, and only this method releases it. A context
+        // that fails to be released ends with the process.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }
 }
 
 impl Device {
-    /// The device of this number, if it is there and can run the kernels.
+    /// The device of this number, if it exists and can run the kernels.
     ///
     /// # Errors
     ///
-    /// [`NoDevice`] says why not. That is an answer like any other: it is never a panic, and most
-    /// machines give it.
+    /// [`NoDevice`] says why not. This answer is ordinary: most machines give it, and the call
+    /// never panics.
     ///
     /// # Examples
     ///
@@ -169,8 +169,9 @@ impl Device {
     /// Whether this build has the kernels for devices: the cargo feature `cuda-images` is on.
     pub const HAS_KERNELS: bool = cfg!(feature = "cuda-images");
 
-    /// Whether there may be a device: the build has kernels, the driver's library is there, and
-    /// devices are not switched off. Cheaper than [`Self::count`], which starts the driver.
+    /// Whether there may be a device: the build has kernels, the driver's library is installed, and
+    /// devices are not switched off. This call is cheaper than [`Self::count`], which starts the
+    /// driver.
     #[must_use]
     pub fn has_driver() -> bool {
         let is_on = Self::HAS_KERNELS && env::var(DEVICE_VARIABLE).as_deref() != Ok("cpu");
@@ -200,7 +201,7 @@ impl Device {
             return Err(NoDevice::NoDriver);
         }
         let mut version = 0;
-        // SAFETY: writes one integer. It needs no initialization.
+        // SAFETY: the call writes one integer, and needs no initialization.
         check("cuDriverGetVersion", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
         if version < DRIVER_MIN {
             return Err(NoDevice::OldDriver { version });
@@ -219,7 +220,7 @@ impl Device {
         }
     }
 
-    /// After [`Self::count`], of a number below it.
+    /// Opens a device after [`Self::count`]; `ordinal` is below the count.
     fn open(ordinal: usize) -> Result<Self, NoDevice> {
         let number = i32::try_from(ordinal).expect("below the count, which was one");
         let device = check("cuDeviceGet", result::device::get(number))?;
@@ -243,7 +244,7 @@ impl Device {
         &self.properties
     }
 
-    /// Free and total memory of the device in bytes, other processes' use included.
+    /// Free and total memory of the device in bytes; memory of other processes is not free.
     ///
     /// # Errors
     ///
@@ -260,11 +261,11 @@ impl Device {
     }
 }
 
-/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns
-/// from them earlier, and streams of ours do not wait for them.
+/// Blocks until copies and fills that are bound to no stream have arrived: the driver returns from
+/// such a call earlier, and our streams do not wait for its work.
 pub(super) fn synchronize_unbound() -> Result<(), DeviceError> {
-    // SAFETY: the stream of such work is there as long as a context is current, which the
-    // caller's is.
+    // SAFETY: the stream of such work exists as long as a context is current, and the caller's
+    // context is.
     let synchronized = unsafe { result::stream::synchronize(result::stream::null()) };
     check("cuStreamSynchronize", synchronized)
 }

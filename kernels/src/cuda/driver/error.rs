@@ -9,7 +9,7 @@ use cudarc::driver::sys::CUresult;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The driver refused a call, or reported that work queued before it failed.
+    /// The driver refused a call, or reported that work queued earlier has failed.
     #[error("{call}{work} failed: {name} ({code})")]
     Driver {
         /// The driver's function.
@@ -94,7 +94,7 @@ const LOST: [CUresult; 16] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Work {
-    /// Nothing but the call.
+    /// The call has no further work.
     Plain,
     /// Bytes that are copied, filled or allocated.
     Bytes(usize),
@@ -118,7 +118,7 @@ impl fmt::Display for Work {
 /// A launch of a kernel, in one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Its name.
+    /// The name of the kernel.
     pub kernel: &'static str,
     /// Blocks of the grid.
     pub blocks: u32,
@@ -142,9 +142,9 @@ impl fmt::Display for Launch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryKind {
-    /// The device's own.
+    /// The device's own memory.
     Device,
-    /// The host's, locked in place so that the device copies from and to it by itself.
+    /// The host's memory, locked in place so that the device copies from and to it by itself.
     Pinned,
 }
 
@@ -157,7 +157,7 @@ impl fmt::Display for MemoryKind {
     }
 }
 
-/// Names the call of a failure.
+/// Adds the call to a failure.
 pub(super) fn check<T>(
     call: &'static str,
     result: Result<T, DriverError>,
@@ -165,7 +165,7 @@ pub(super) fn check<T>(
     result.map_err(|error| DeviceError::driver(call, Work::Plain, error))
 }
 
-/// Names the call of a failure and its bytes.
+/// Adds the call and its bytes to a failure.
 pub(super) fn sized<T>(
     call: &'static str,
     bytes: usize,

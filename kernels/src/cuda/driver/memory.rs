@@ -16,9 +16,8 @@ use super::device::{Device, synchronize_unbound};
 use super::error::{DeviceError, MemoryKind, sized};
 use crate::memory::Plain;
 
-/// The source of all buffers of one user: a device, and a budget for each kind of memory, fixed
-/// when it is made. Buffers are made at the start and reused; a dropped buffer returns its bytes
-/// to the budget.
+/// The source of all buffers of one user: a device, and a fixed budget for each kind of memory.
+/// Buffers are made at the start and used again; a dropped buffer returns its bytes to the budget.
 #[derive(Debug)]
 pub struct Memory {
     device: Device,
@@ -30,7 +29,7 @@ pub struct Memory {
 struct Budget {
     kind: MemoryKind,
     bytes: usize,
-    /// Relaxed everywhere: the count alone decides, and it publishes no other memory.
+    /// All accesses are relaxed: only the count matters, and it publishes no other memory.
     used: AtomicUsize,
 }
 
@@ -91,17 +90,18 @@ impl Memory {
     ) -> Result<DeviceBuffer<T>, DeviceError> {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
-        // Before the driver is asked, so that two threads cannot both take the last bytes.
+        // The budget is taken before the driver is asked, so that two threads cannot both take the
+        // last bytes.
         self.device_bytes.take(bytes)?;
         // SAFETY: the memory is not read before it is cleared below.
         let address = sized("cuMemAlloc", bytes, unsafe { result::malloc_sync(bytes) })
             .inspect_err(|_| self.device_bytes.give_back(bytes))?;
         let memory = Arc::clone(self);
         let buffer = DeviceBuffer { address, len, memory, elements: PhantomData };
-        // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
+        // SAFETY: the memory has `bytes` bytes, and no other code knows it yet.
         let cleared = unsafe { result::memset_d8_sync(address, 0, bytes) };
         sized("cuMemsetD8", bytes, cleared)?;
-        // Else a stream of ours could write to the buffer before it is cleared.
+        // Without this wait one of our streams could write to the buffer before it is cleared.
         synchronize_unbound()?;
         Ok(buffer)
     }
@@ -118,9 +118,9 @@ impl Memory {
         let bytes = bytes_of::<T>(len);
         self.device.enter()?;
         self.pinned_bytes.take(bytes)?;
-        // No flags: write-combined memory would speed up copies to the device a little, but
-        // reading it on the host is very slow.
-        // SAFETY: the memory is not read before it is cleared below.
+        // The call has no flags: write-combined memory would slightly speed up copies to the
+        // device, but the host reads such memory very slowly. SAFETY: the memory is not read before
+        // it is cleared below.
         let pointer = sized("cuMemHostAlloc", bytes, unsafe { result::malloc_host(bytes, 0) })
             .inspect_err(|_| self.pinned_bytes.give_back(bytes))?;
         // SAFETY: the memory has `bytes` bytes, and nobody else knows it yet.
@@ -131,7 +131,7 @@ impl Memory {
     }
 }
 
-/// The size of a buffer; the driver refuses empty ones.
+/// The size of a buffer, at least a byte: the driver refuses empty buffers.
 fn bytes_of<T>(len: usize) -> usize {
     len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space").max(1)
 }
@@ -148,7 +148,7 @@ impl<T> DevicePointer<T> {
     /// The null pointer.
     pub(in crate::cuda) const NULL: Self = Self { address: 0, elements: PhantomData };
 
-    /// The address of the element at `index`, counted from this one.
+    /// The address of the element at `index`, counted from this address.
     pub(in crate::cuda) const fn at(self, index: u64) -> Self {
         let offset = index * size_of::<T>() as u64;
         Self { address: self.address + offset, elements: PhantomData }
@@ -181,7 +181,7 @@ impl<T: Plain> DeviceBuffer<T> {
         self.len == 0
     }
 
-    /// Copies elements to the front of the buffer and waits until they are there.
+    /// Copies elements to the front of the buffer, and waits until they have arrived.
     ///
     /// # Errors
     ///
@@ -209,8 +209,8 @@ impl<T: Plain> DeviceBuffer<T> {
 impl<T: Plain> Drop for DeviceBuffer<T> {
     fn drop(&mut self) {
         let _ = self.memory.device.enter();
-        // SAFETY: allocated by `device_buffer`, freed here alone. Memory that fails to be freed
-        // ends with the context.
+        // SAFETY: `device_buffer` allocated the memory, and only this method frees it. Memory that
+        // fails to be freed ends with the context.
         let _ = unsafe { result::free_sync(self.address) };
         self.memory.device_bytes.give_back(bytes_of::<T>(self.len));
     }
@@ -236,16 +236,17 @@ impl<T: Plain> PinnedBuffer<T> {
     }
 }
 
-// SAFETY: it owns its memory, which is bound to no thread.
+// SAFETY: the buffer owns its memory, which is bound to no thread.
 unsafe impl<T: Plain> Send for PinnedBuffer<T> {}
-// SAFETY: as above; shared, it is only read.
+// SAFETY: as above; a shared buffer is only read.
 unsafe impl<T: Plain> Sync for PinnedBuffer<T> {}
 
 impl<T: Plain> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` elements, cleared when they were allocated, aligned to a page.
+        // SAFETY: the memory has `len` elements, cleared when they were allocated, and is aligned
+        // to a page.
         unsafe { slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
     }
 }
@@ -260,8 +261,8 @@ impl<T: Plain> DerefMut for PinnedBuffer<T> {
 impl<T: Plain> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
         let _ = self.memory.device.enter();
-        // SAFETY: allocated by `pinned_buffer`, freed here alone. Memory that fails to be freed
-        // ends with the process.
+        // SAFETY: `pinned_buffer` allocated the memory, and only this method frees it. Memory that
+        // fails to be freed ends with the process.
         let _ = unsafe { result::free_host(self.pointer.as_ptr().cast()) };
         self.memory.pinned_bytes.give_back(bytes_of::<T>(self.len));
     }

@@ -43,7 +43,7 @@ macro_rules! image_bytes {
     };
 }
 
-/// No bytes: without the feature, `Device::count` gives no device that would load an image.
+/// The image has no bytes: without the feature, `Device::count` gives no device that would load it.
 #[cfg(not(feature = "cuda-images"))]
 macro_rules! image_bytes {
     ($name:literal, $ending:literal) => {
@@ -56,9 +56,9 @@ pub(in crate::cuda) use image_bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleImage {
-    /// Machine code for capability 8.0, which all of 8.x run.
+    /// Machine code for capability 8.0, which all devices of 8.x run.
     Sm80,
-    /// Machine code for capability 9.0 alone, with instructions that no later one has.
+    /// Machine code for capability 9.0 alone, with instructions that no later capability has.
     Sm90a,
     /// PTX, compiled by the driver.
     Ptx,
@@ -85,10 +85,10 @@ impl fmt::Display for ModuleImage {
     }
 }
 
-/// Shared memory that a block may have on every device without asking for more.
+/// Shared memory that every device gives a block without a request.
 const SHARED_BYTES_USUAL: u32 = 48 << 10;
 
-/// An image that a device has loaded. Unloaded when it is dropped.
+/// An image that a device has loaded; the drop unloads the image.
 #[derive(Debug)]
 struct Module {
     handle: sys::CUmodule,
@@ -106,7 +106,7 @@ impl Module {
         // The driver takes PTX as text that ends with a zero byte; it ignores the byte of a
         // cubin.
         let bytes = [bytes, &[0]].concat();
-        // SAFETY: a whole image, made by the compiler; the driver copies it.
+        // SAFETY: the bytes are a whole image from the compiler, and the driver copies them.
         let handle = unsafe { result::module::load_data(bytes.as_ptr().cast::<c_void>()) };
         let named = Work::Named(images.name);
         let handle =
@@ -127,8 +127,8 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: loaded by `load`, unloaded here alone. A module that fails to be unloaded ends
-        // with the context.
+        // SAFETY: `load` loaded the module, and only this method unloads it. A module that fails to
+        // be unloaded ends with the context.
         let _ = unsafe { result::module::unload(self.handle) };
     }
 }
@@ -138,7 +138,7 @@ impl Drop for Module {
 pub(in crate::cuda) struct Functions {
     handles: Vec<(&'static str, sys::CUfunction)>,
     image: ModuleImage,
-    /// The functions live as long as it does.
+    /// The module of the functions, which live as long as it.
     module: Module,
 }
 
@@ -149,7 +149,7 @@ unsafe impl Send for Functions {}
 unsafe impl Sync for Functions {}
 
 impl Functions {
-    /// Loads the image for the device, and these functions of it.
+    /// Loads the image for the device, and the functions of these names.
     pub(in crate::cuda) fn load(
         device: &Device,
         images: &Images,
@@ -178,9 +178,10 @@ impl Functions {
     /// # Safety
     ///
     /// - `arguments` point to values of the types of the kernel's parameters, in their order.
-    /// - Device memory that these name, in the ranges that the kernel uses, stays allocated until
-    ///   the kernel is done; nobody else writes to it or reads the kernel's results before that.
-    /// - The grid is one that the kernel allows.
+    /// - Device memory that the arguments name, in the ranges that the kernel uses, stays allocated
+    ///   until the kernel is done; no other work writes to it or reads the kernel's results before
+    ///   that.
+    /// - The kernel allows the grid.
     pub(in crate::cuda) unsafe fn launch(
         &self,
         stream: &Stream,
@@ -194,7 +195,7 @@ impl Functions {
             allow_shared(*handle, launch)?;
         }
         // SAFETY: the function lives as long as its module, the stream is borrowed, and the
-        // caller has promised the rest.
+        // caller has promised all further conditions.
         let launched = unsafe {
             result::launch_kernel(
                 *handle,

@@ -1,4 +1,4 @@
-//! Streams, which run queued work in order, and events, which mark places in them.
+//! Streams, which run queued work in order, and events, which mark places in streams.
 
 #![expect(unsafe_code, reason = "calls of the driver")]
 
@@ -26,11 +26,11 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A stream that waits for no other one.
+    /// A stream that waits for no other stream.
     ///
     /// # Errors
     ///
-    /// If the driver has none.
+    /// If the driver cannot make a stream.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         device.enter()?;
         let handle = result::stream::create(result::stream::StreamKind::NonBlocking);
@@ -41,7 +41,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// If any of it failed.
+    /// If any queued work failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.device.enter()?;
         // SAFETY: the stream is alive.
@@ -69,8 +69,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// Until the copy is done, neither buffer is freed, and nobody else writes to either or reads
-    /// the device buffer.
+    /// Until the copy is done, neither buffer is freed, no other work writes to either buffer, and
+    /// no other work reads the device buffer.
     pub(in crate::cuda) unsafe fn copy_in<T: Plain>(
         &self,
         from: &PinnedBuffer<T>,
@@ -86,12 +86,12 @@ impl Stream {
         sized("cuMemcpyHtoDAsync", size_of_val(from), copied)
     }
 
-    /// Queues a copy of elements to a buffer, from the one at `at` on.
+    /// Queues a copy of elements to a buffer, from its element `at` on.
     ///
     /// # Safety
     ///
-    /// Until the copy is done, neither the elements nor the buffer are freed, nobody writes to the
-    /// elements, and nobody else writes to their places in the buffer or reads them.
+    /// Until the copy is done, neither the elements nor the buffer are freed, no code writes to the
+    /// elements, and no other work writes to their places in the buffer or reads these places.
     pub(in crate::cuda) unsafe fn copy_slice<T: Plain>(
         &self,
         from: &[T],
@@ -117,8 +117,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// Until the copy is done, neither buffer is freed, nobody else writes to either, and nobody
-    /// reads the pinned one.
+    /// Until the copy is done, neither buffer is freed, no other work writes to either buffer, and
+    /// no code reads the pinned buffer.
     pub(in crate::cuda) unsafe fn copy_out<T: Plain>(
         &self,
         from: &DeviceBuffer<T>,
@@ -139,8 +139,8 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// Until the copy is done, neither buffer is freed and nobody else writes to either or reads
-    /// the target.
+    /// Until the copy is done, neither buffer is freed, no other work writes to either buffer, and
+    /// no other work reads the target.
     pub(super) unsafe fn copy_within<T: Plain>(
         &self,
         from: &DeviceBuffer<T>,
@@ -156,11 +156,11 @@ impl Stream {
         sized("cuMemcpyDtoDAsync", bytes, copied)
     }
 
-    /// Queues filling a buffer with zero bytes.
+    /// Queues a fill of a buffer with zero bytes.
     ///
     /// # Safety
     ///
-    /// Until that is done, the buffer is not freed, and nobody else writes to it or reads it.
+    /// Until the fill is done, the buffer is not freed, and no other work writes to it or reads it.
     pub(in crate::cuda) unsafe fn clear<T: Plain>(
         &self,
         buffer: &DeviceBuffer<T>,
@@ -178,8 +178,8 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: made by `new`, destroyed here alone. A stream that fails to be destroyed ends
-        // with its context.
+        // SAFETY: `new` made the stream, and only this method destroys it. A stream that fails to
+        // be destroyed ends with its context.
         let _ = unsafe { result::stream::destroy(self.handle) };
     }
 }
@@ -198,11 +198,11 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event that marks nothing yet. A thread that waits for it sleeps.
+    /// An event that marks no work yet. A thread that waits for the event sleeps.
     ///
     /// # Errors
     ///
-    /// If the driver has none.
+    /// If the driver cannot make an event.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         device.enter()?;
         let handle = result::event::create(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC);
@@ -220,11 +220,11 @@ impl Event {
         check("cuEventRecord", unsafe { result::event::record(self.handle, stream.handle) })
     }
 
-    /// Whether all marked work is done; true for an event that marks nothing.
+    /// Whether all marked work is done; true for an event that marks no work.
     ///
     /// # Errors
     ///
-    /// If any of it failed.
+    /// If any marked work failed.
     pub fn is_done(&self) -> Result<bool, DeviceError> {
         self.device.enter()?;
         // SAFETY: the event is alive.
@@ -238,18 +238,18 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// If any of it failed.
+    /// If any marked work failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.device.enter()?;
         // SAFETY: the event is alive.
         check("cuEventSynchronize", unsafe { result::event::synchronize(self.handle) })
     }
 
-    /// The time from an earlier event to this one, both done.
+    /// The time from an earlier event to this event; the work of both is done.
     ///
     /// # Errors
     ///
-    /// If one of them marks nothing or is not done.
+    /// If an event marks no work, or its work is not done.
     pub fn since(&self, earlier: &Self) -> Result<Duration, DeviceError> {
         self.device.enter()?;
         // SAFETY: both events are alive.
@@ -262,8 +262,8 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: made by `new`, destroyed here alone. An event that fails to be destroyed ends
-        // with its context.
+        // SAFETY: `new` made the event, and only this method destroys it. An event that fails to be
+        // destroyed ends with its context.
         let _ = unsafe { result::event::destroy(self.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! An in-flight chunk. It owns every buffer that the device may still access.
+//! A chunk in flight, which owns every buffer that the device may still access.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::primitive::Primitive;
 use super::slot::Slot;
 use crate::cuda::driver::DeviceError;
 
-/// An in-flight chunk. It owns its slot and all else that the device uses until the device has
-/// let go of them: [`Self::collect`] waits for the last step; a dropped flight waits for all
-/// streams and frees the slot.
+/// A chunk in flight. A flight owns its slot and all further data that the device uses, until the
+/// device does not use them any more: [`Self::collect`] waits for the last step; a dropped flight
+/// waits for all streams and frees the slot.
 pub struct Flight<P: Primitive> {
-    /// There until it is collected.
+    /// The slot, until the flight is collected.
     slot: Option<Slot<P>>,
     lane: Arc<Lane>,
     kernels: Arc<Kernels<P>>,
@@ -23,15 +23,16 @@ pub struct Flight<P: Primitive> {
 const IN_FLIGHT: &str = "not collected";
 
 impl<P: Primitive> Slot<P> {
-    /// Queues a chunk: copies in, the kernel, copies out. Returns at once.
+    /// Queues a chunk: copies in, the kernel, copies out. The call does not wait for the device.
     ///
     /// # Cost
     ///
-    /// On the host a check and a copy of the chunk.
+    /// The host checks and copies the chunk.
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it; the slot is then freed when the device has let go of it.
+    /// If the driver refuses a step; the slot is then freed when the device does not use it any
+    /// more.
     ///
     /// # Panics
     ///
@@ -44,8 +45,8 @@ impl<P: Primitive> Slot<P> {
     ) -> Result<Flight<P>, DeviceError> {
         let kept = self.prepare(job);
         let (lane, kernels) = (Arc::clone(lane), Arc::clone(kernels));
-        // The flight is there before the first step is queued: when a later step is refused, its
-        // drop waits for the earlier ones.
+        // The flight exists before the first step is queued: when the driver refuses a later step,
+        // the drop of the flight waits for the earlier steps.
         let mut flight = Flight { slot: Some(self), lane, kernels, kept };
         let Flight { slot, lane, kernels, kept } = &mut flight;
         slot.as_mut().expect(IN_FLIGHT).queue(kept, lane, kernels.functions())?;
@@ -67,7 +68,7 @@ impl<P: Primitive> Flight<P> {
         self.slot.as_ref().expect(IN_FLIGHT).is_done()
     }
 
-    /// Waits for the answer and gives the slot back with it.
+    /// Waits for the answer, and returns the slot with it.
     ///
     /// # Errors
     ///
@@ -94,8 +95,8 @@ impl<P: Primitive> fmt::Debug for Flight<P> {
 impl<P: Primitive> Drop for Flight<P> {
     fn drop(&mut self) {
         if self.slot.is_some() {
-            // Nothing runs any more when this returns, even if it fails: a stream that reports a
-            // failure has stopped.
+            // No work runs any more when this call returns, even if it fails: a stream that reports
+            // a failure has stopped.
             let _ = self.lane.synchronize();
         }
     }

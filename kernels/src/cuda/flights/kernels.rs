@@ -27,19 +27,19 @@ impl<P: Primitive> Kernels<P> {
     ///
     /// # Errors
     ///
-    /// If the driver refuses them.
+    /// If the driver refuses the image or a kernel.
     pub fn load(device: &Device) -> Result<Arc<Self>, DeviceError> {
         let functions = Functions::load(device, P::IMAGES, P::KERNELS)?;
         Ok(Arc::new(Self { functions, primitive: PhantomData }))
     }
 
-    /// The form of the image that they were loaded from.
+    /// The form of the image from which the kernels were loaded.
     #[must_use]
     pub fn image(&self) -> ModuleImage {
         self.functions.image()
     }
 
-    /// The device that has them.
+    /// The device that has loaded the kernels.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.functions.device()
@@ -70,7 +70,7 @@ impl<P: Primitive> Kernels<P> {
     ///
     /// # Safety
     ///
-    /// As for [`Functions::launch`], until this returns.
+    /// As for [`Functions::launch`], until the call returns.
     pub(in crate::cuda) unsafe fn run(
         &self,
         launch: Launch,

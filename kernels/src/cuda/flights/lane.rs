@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::cuda::driver::{Device, DeviceError, Event, Stream};
 
-/// Longest time to look for the end of copies before a thread sleeps: to wake up takes longer than
-/// most of them.
+/// Longest time for which a thread polls the end of copies before it sleeps: a wake-up takes longer
+/// than most copies.
 const LOOK_MAX: Duration = Duration::from_micros(500);
 
 /// Streams for copies in, kernels and copies out, so that the three overlap for different chunks.
 ///
-/// Copies whose length the host reads first have a stream of their own. In that of other copies
-/// out, they would wait for the kernels of all chunks that were submitted meanwhile.
+/// Copies whose length the host reads first have a stream of their own. In the stream of all other
+/// copies out, these copies would wait for the kernels of all chunks that were submitted meanwhile.
 #[derive(Debug)]
 pub struct Lane {
     copy_in: Stream,
@@ -26,7 +26,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// If the driver has none.
+    /// If the driver cannot make a stream.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         Ok(Self {
             copy_in: Stream::new(device)?,
@@ -36,21 +36,21 @@ impl Lane {
         })
     }
 
-    /// The stream of copies to the device. Copies of other streams would take turns with it on the
-    /// bus, and be late.
+    /// The stream of copies to the device. Copies in another stream would take turns with this
+    /// stream on the bus, and be late.
     pub(in crate::cuda) fn to_device(&self) -> &Stream {
         &self.copy_in
     }
 
-    /// Blocks until nothing is queued on any of them.
+    /// Blocks until no stream has queued work.
     ///
     /// # Errors
     ///
-    /// If something failed that was queued.
+    /// If any queued work failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         let Self { copy_in, kernel, copy_out, landing } = self;
-        // All are waited for, even if the first one has failed: the caller frees buffers that any
-        // of them may use.
+        // The call waits for all streams, even if the first has failed: the caller frees buffers
+        // that any stream may use.
         let ends = [copy_in, kernel, copy_out, landing].map(Stream::synchronize);
         ends.into_iter().collect()
     }
@@ -61,14 +61,14 @@ impl Lane {
 pub struct Times {
     /// Copies to the device.
     pub copy_in: Duration,
-    /// The kernel, and clearing its counters.
+    /// The kernel, and the clearing of its counters.
     pub kernel: Duration,
     /// Copies to the host.
     pub copy_out: Duration,
 }
 
-/// The course of a chunk: its three steps, each marked at both ends. Reused for the slot's next
-/// chunk.
+/// The course of a chunk: its three steps, each marked at both ends. The slot's next chunk uses the
+/// timeline again.
 #[derive(Debug)]
 pub struct Timeline {
     copy_in: [Event; 2],
@@ -81,7 +81,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver has none.
+    /// If the driver cannot make an event.
     pub fn new(device: &Device) -> Result<Self, DeviceError> {
         let pair = || Ok([Event::new(device)?, Event::new(device)?]);
         Ok(Self { copy_in: pair()?, kernel: pair()?, copy_out: pair()? })
@@ -91,7 +91,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn copy_in(
         &self,
         lane: &Lane,
@@ -104,7 +104,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn kernel(
         &self,
         lane: &Lane,
@@ -118,7 +118,7 @@ impl Timeline {
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn copy_out(
         &self,
         lane: &Lane,
@@ -128,11 +128,12 @@ impl Timeline {
         step(&self.copy_out, &lane.copy_out, queue)
     }
 
-    /// Queues further copies to the host, when the third step is done: its events mark these.
+    /// Queues further copies to the host when the third step is done; the events of the third step
+    /// then mark these copies.
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it.
+    /// If the driver refuses a part of the step.
     pub fn landing(
         &self,
         lane: &Lane,
@@ -159,7 +160,7 @@ impl Timeline {
         self.copy_out[1].synchronize()
     }
 
-    /// Waits for copies that have begun: looks for their end at first.
+    /// Waits for copies that have begun: polls their end at first, and then sleeps.
     ///
     /// # Errors
     ///
@@ -175,11 +176,11 @@ impl Timeline {
         self.wait()
     }
 
-    /// The times of the steps, when the third one is done.
+    /// The times of the steps, when the third step is done.
     ///
     /// # Errors
     ///
-    /// If the driver does not know.
+    /// If the driver does not know a time.
     pub fn times(&self) -> Result<Times, DeviceError> {
         let between = |[begin, end]: &[Event; 2]| end.since(begin);
         Ok(Times {
@@ -195,7 +196,8 @@ fn step(
     stream: &Stream,
     queue: impl FnOnce(&Stream) -> Result<(), DeviceError>,
 ) -> Result<(), DeviceError> {
-    // Both events are on the step's own stream, so that waiting for the step before is not timed.
+    // Both events are on the step's own stream, so that the wait for the previous step is not
+    // timed.
     begin.record(stream)?;
     queue(stream)?;
     end.record(stream)

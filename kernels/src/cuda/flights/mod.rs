@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use super::driver::{Device, DeviceError, Memory};
 
-/// The chunks of a primitive in flight over a device, first in, first out: kernels, streams, and
-/// a fixed number of slots, made at the start. Dropped, it waits for the device.
+/// The chunks of a primitive in flight over a device, first in, first out: kernels, streams, and a
+/// fixed number of slots that are made at the start. The drop waits for the device.
 #[derive(Debug)]
 pub struct Flights<P: Primitive> {
     lane: Arc<Lane>,
@@ -38,8 +38,8 @@ struct Flying<P: Primitive> {
 }
 
 impl<P: Primitive> Flights<P> {
-    /// Loads the kernels and makes `slots` slots for chunks up to `limits`. The memory that they
-    /// come from has `shared_bytes_max` bytes more on the device, for inputs that chunks share.
+    /// Loads the kernels and makes `slots` slots for chunks up to `limits`. The memory of the slots
+    /// has `shared_bytes_max` more bytes on the device, for inputs that chunks share.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl<P: Primitive> Flights<P> {
         &self.kernels
     }
 
-    /// The streams of the chunks, and of copies of inputs that they share.
+    /// The streams of the chunks, and of copies of inputs that chunks share.
     #[must_use]
     pub fn lane(&self) -> &Lane {
         &self.lane
@@ -93,12 +93,12 @@ impl<P: Primitive> Flights<P> {
         self.flying.is_empty()
     }
 
-    /// Sends a chunk off, for which `shared_bytes` bytes of shared inputs have been sent before.
-    /// Returns at once.
+    /// Submits a chunk, for which `shared_bytes` bytes of shared inputs have been sent before. The
+    /// call does not wait for the device.
     ///
     /// # Errors
     ///
-    /// If the driver refuses any of it; the slot is then lost.
+    /// If the driver refuses a step; the slot is then lost.
     ///
     /// # Panics
     ///

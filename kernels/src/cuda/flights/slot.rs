@@ -8,7 +8,7 @@ use super::primitive::Primitive;
 use super::steps::{CopyIn, CopyOut, Landing, LaunchStep};
 use crate::cuda::driver::{DeviceError, Functions, Memory};
 
-/// The buffers and events of one chunk of a primitive. Made once and reused for chunk after
+/// The buffers and events of one chunk of a primitive. A slot is made once and serves chunk after
 /// chunk; after a flight it holds the answer.
 pub struct Slot<P: Primitive> {
     limits: P::Limits,
@@ -21,9 +21,9 @@ pub struct Slot<P: Primitive> {
 /// The cost of a chunk that has landed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Landed {
-    /// Time of its steps.
+    /// Times of the steps of the chunk.
     pub times: Times,
-    /// Bytes copied to the device, shared inputs that were sent for this chunk included.
+    /// Bytes copied to the device, including shared inputs that were sent for this chunk.
     pub bytes_to_device: u64,
     /// Bytes copied to the host.
     pub bytes_from_device: u64,
@@ -43,7 +43,7 @@ impl<P: Primitive> Slot<P> {
     ///
     /// # Errors
     ///
-    /// If they do not fit the budgets, or the driver fails.
+    /// If the buffers do not fit the budgets, or the driver fails.
     ///
     /// # Panics
     ///
@@ -99,7 +99,8 @@ impl<P: Primitive> Slot<P> {
             landed.bytes_to_device += step.bytes() as u64;
             Ok(())
         })?;
-        // Each step waits for the event at the end of the one before it, on a stream of its own.
+        // Each step runs on a stream of its own, and waits for the event at the end of the previous
+        // step.
         timeline
             .kernel(lane, |stream| buffers.launch(kept, &LaunchStep::new(stream, functions)))?;
         timeline.copy_out(lane, |stream| {
@@ -117,6 +118,7 @@ impl<P: Primitive> Slot<P> {
 
     /// Waits for the last step and takes the answer.
     pub(super) fn land(&mut self, kept: &P::Kept, lane: &Lane) -> Result<(), DeviceError> {
+        // The times are read before the landing, whose copies mark the same events again.
         self.timeline.wait()?;
         self.landed.times = self.timeline.times()?;
         let mut landing = Landing::new(lane, &self.timeline);

@@ -1,20 +1,20 @@
-//! The steps of a flight, as a primitive sees them: copies in, kernels, copies out, landing.
+//! The steps of a flight for a primitive: copies in, kernels, copies out, landing.
 //!
 //! # Why the steps are safe
 //!
-//! A copy or a kernel runs after the call that queued it has returned, so its buffers must
-//! neither be freed nor touched until it is done. All of that is argued here, once:
+//! A copy or a kernel runs after the call that queued it has returned, so its buffers must neither
+//! be freed nor touched until the work is done. This list is the whole argument:
 //!
-//! * A step is made by [`Slot`](super::slot::Slot) alone, while a
-//!   [`Flight`](super::flight::Flight) owns the slot. The flight lets go of it only when the device
-//!   has: after the last step, or after all streams are idle. The same holds for all else that a
+//! * Only [`Slot`](super::slot::Slot) makes a step, while a [`Flight`](super::flight::Flight) owns
+//!   the slot. The flight releases the slot only when the device does not use it any more: after
+//!   the last step, or after all streams are idle. The same holds for all further data that a
 //!   flight keeps.
-//! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor
-//!   replace one that an earlier step has queued.
-//! * Each step waits for the one before it, so that no two of them use a buffer at the same time.
-//! * The rest is the contract of [`Primitive`](super::primitive::Primitive): its steps name buffers
-//!   of its own slot only, it reads the host's side only when it lands, and its kernels stay within
-//!   the buffers that they are given.
+//! * A primitive gets its buffers as `&self` in each step, so that it can neither free nor replace
+//!   a buffer that an earlier step has queued.
+//! * Each step waits for the previous step, so that no two steps use a buffer at the same time.
+//! * The contract of [`Primitive`](super::primitive::Primitive) adds that its steps name buffers of
+//!   its own slot only, that it reads the host's side only when it lands, and that its kernels stay
+//!   within the buffers of their arguments.
 
 #![expect(unsafe_code, reason = "work that a device does while the host goes on")]
 
@@ -37,7 +37,7 @@ impl<'a> CopyIn<'a> {
         Self { stream, bytes: 0 }
     }
 
-    /// Queues the copy of the elements that a buffer has been filled with.
+    /// Queues the copy of the elements with which a buffer was filled.
     pub(in crate::cuda) fn send<T: Plain>(
         &mut self,
         buffer: &MirroredBuffer<T>,
@@ -58,7 +58,7 @@ impl<'a> CopyIn<'a> {
     }
 }
 
-/// The second step: kernels, and the counters that they need cleared.
+/// The second step: kernels, and the clearing of their counters.
 #[derive(Debug)]
 pub struct LaunchStep<'a> {
     stream: &'a Stream,
@@ -70,17 +70,17 @@ impl<'a> LaunchStep<'a> {
         Self { stream, functions }
     }
 
-    /// The device, to choose a grid for.
+    /// The device, for the choice of a grid.
     pub(in crate::cuda) fn device(&self) -> &Properties {
         self.functions.device().properties()
     }
 
-    /// Lets what is queued from now on wait for shared inputs that are under way.
+    /// Lets later work of the stream wait for shared inputs that are under way.
     pub(in crate::cuda) fn wait(&self, event: &Event) -> Result<(), DeviceError> {
         self.stream.wait(event)
     }
 
-    /// Queues filling the device's side of a buffer with zeros.
+    /// Queues a fill of the device's side of a buffer with zeros.
     pub(in crate::cuda) fn clear<T: Plain>(
         &self,
         buffer: &MirroredBuffer<T>,
@@ -96,8 +96,8 @@ impl<'a> LaunchStep<'a> {
         launch: Launch,
         mut arguments: impl Arguments,
     ) -> Result<(), DeviceError> {
-        // SAFETY: by the contract of `Primitive` the arguments match the kernel, which stays
-        // within their buffers; the flight keeps the buffers, as argued above.
+        // SAFETY: by the contract of `Primitive` the arguments match the kernel, and the kernel
+        // stays within their buffers; the flight keeps the buffers, as argued above.
         arguments.with_pointers(|pointers| unsafe {
             self.functions.launch(self.stream, launch, pointers)
         })
@@ -150,8 +150,8 @@ impl<'a> Landing<'a> {
         Self { lane, timeline, bytes: 0 }
     }
 
-    /// Copies the first `len` elements of a buffer and waits for them: for answers whose length
-    /// is not known before the landing.
+    /// Copies the first `len` elements of a buffer, and waits for the copy. This method serves
+    /// answers whose length is unknown before the landing.
     pub(in crate::cuda) fn fetch<T: Plain>(
         &mut self,
         buffer: &MirroredBuffer<T>,
@@ -176,9 +176,9 @@ impl<'a> Landing<'a> {
 }
 
 /// The arguments of a kernel: a tuple of numbers,
-/// [`DevicePointer`](crate::cuda::driver::DevicePointer)s and `repr(C)` structs of them.
+/// [`DevicePointer`](crate::cuda::driver::DevicePointer)s and `repr(C)` structs of both.
 pub(in crate::cuda) trait Arguments {
-    /// Calls `launch` with a pointer to each argument, as the driver takes them.
+    /// Calls `launch` with a pointer to each argument, the form that the driver takes.
     fn with_pointers<R>(&mut self, launch: impl FnOnce(&mut [*mut c_void]) -> R) -> R;
 }
 

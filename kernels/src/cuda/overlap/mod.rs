@@ -7,12 +7,12 @@
 //! Slot ──submit──► Flight ──collect──► Slot, with overlaps or a count, and times
 //! ```
 //!
-//! Kernels: `kernels/cuda/overlap.cu`. Each of them returns the same bits as the levels of the
-//! processor do.
+//! Kernels: `kernels/cuda/overlap.cu`. Each kernel returns the same bits as the levels of the
+//! processor.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `variant` | the kernels, of which each does the same in another way |
+//! | `variant` | the kernels, which find the same overlaps in different ways |
 //! | `policy` | a kernel with its grid and shared memory |
 //! | `pairs` | the buffers of a chunk, and its steps |
 

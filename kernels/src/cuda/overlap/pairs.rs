@@ -19,7 +19,7 @@ unsafe impl Plain for Entry {}
 // SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
 unsafe impl Plain for Start {}
 
-/// Grids stride by up to 2^31 threads, and 32-bit positions must not overflow with them.
+/// Grids stride by up to 2^31 threads, and the sum of a position and a stride must fit 32 bits.
 const COUNT_MAX: usize = 1 << 31;
 
 /// Counters: pairs that suffice, pairs that signatures let pass.
@@ -34,12 +34,12 @@ pub struct ChunkLimits {
     pub entries: usize,
     /// Pairs of the chunk.
     pub pairs: usize,
-    /// Whether chunks bring the positions at which their pairs start.
+    /// Whether chunks have the positions at which their pairs start.
     pub starts: bool,
 }
 
 impl ChunkLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    /// The bytes of a slot in the device's memory; a slot takes as many in pinned memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let pair = 3 * size_of::<u32>() + if self.starts { size_of::<Start>() } else { 0 };
@@ -114,7 +114,7 @@ pub struct Answered {
     survivors: Option<u64>,
 }
 
-/// The sets and the chunk as kernels take them: `Pairs` of `overlap.cu`.
+/// The sets and the chunk as an argument of kernels: `Pairs` of `overlap.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct PairsArgument {
@@ -125,7 +125,7 @@ struct PairsArgument {
     entries: DevicePointer<Entry>,
     candidates: DevicePointer<u32>,
     required: DevicePointer<u32>,
-    /// Null where there are none.
+    /// Null for a chunk without starts.
     starts: DevicePointer<Start>,
     probe_signatures: DevicePointer<u64>,
     candidate_signatures: DevicePointer<u64>,
@@ -161,9 +161,9 @@ impl PairOverlap {
 
 // SAFETY: the arguments are of the kernels' types, and kernels without shared memory have no
 // third parameter, so that the driver does not read it. A chunk that has been checked names
-// tokens of its sets only, and the device has the sets of the host. Kernels write an
-// overlap a pair, or the counters. No policy can be made but of full warps and with the shared
-// memory that its kernel is told of.
+// tokens of its sets only, and the device has the sets of the host. Kernels write an overlap for
+// each pair, or the counters. Every policy has full warps and the shared memory that its kernel is
+// told of.
 unsafe impl Primitive for PairOverlap {
     const IMAGES: &'static Images = images!("overlap");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -190,8 +190,8 @@ unsafe impl Primitive for PairOverlap {
         })
     }
 
-    /// The chunk within the limits and as [`Pairs`] says; the sets of the host on the device,
-    /// with signatures of one width if the kernel reads them.
+    /// Checks that the chunk is within the limits and as [`Pairs`] says, and that the device has
+    /// the sets of the host, with signatures of one width if the kernel reads signatures.
     fn check(limits: ChunkLimits, job: &Job<'_>) -> Kept {
         let (chunk, policy) = (job.chunk, job.policy);
         let [probes, candidates] = job.sets.map(SetStore::as_sets);
@@ -265,20 +265,21 @@ unsafe impl Primitive for PairOverlap {
 }
 
 impl Slot<PairOverlap> {
-    /// The overlaps of the last chunk; empty if only a count was asked for.
+    /// The overlaps of the last chunk; empty if the job asked for a count only.
     #[must_use]
     pub fn overlaps(&self) -> &[u32] {
         let (buffers, answer) = self.answered();
         &buffers.overlaps.host()[..answer.overlaps]
     }
 
-    /// The count of the last chunk, if a count was asked for.
+    /// The count of the last chunk, if the job asked for a count.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         self.answered().1.count
     }
 
-    /// The number of pairs of the last chunk that signatures let pass, if its kernel read them.
+    /// The number of pairs of the last chunk that signatures let pass, if its kernel read
+    /// signatures.
     #[must_use]
     pub fn survivors(&self) -> Option<u64> {
         self.answered().1.survivors

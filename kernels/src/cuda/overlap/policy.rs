@@ -4,13 +4,13 @@ use super::variant::Variant;
 use crate::cuda::driver::{Launch, Properties};
 use crate::cuda::grid::{Grid, WARP};
 
-/// Words of the queue of a warp, in kernels that have one.
+/// Words of the queue of a warp, in kernels with a queue.
 const QUEUE_WORDS: u32 = 2 * 2 * WARP;
 
-/// Dynamic shared memory that every device gives a block without being asked for more.
+/// Dynamic shared memory that every device gives a block without a request.
 const SHARED_BYTES_MAX: u32 = 48 * 1024;
 
-/// A kernel, and the numbers that change its speed and nothing else.
+/// A kernel, and the numbers that change only its speed.
 ///
 /// # Examples
 ///
@@ -24,15 +24,15 @@ const SHARED_BYTES_MAX: u32 = 48 * 1024;
 pub struct Policy {
     variant: Variant,
     grid: Grid,
-    /// Tokens of a set that fit shared memory; longer sets take a slower path. Zero for kernels
-    /// that use none.
+    /// Maximum tokens of a set in shared memory; longer sets take a slower path. Zero for kernels
+    /// without shared memory.
     tokens_max: u32,
 }
 
 impl Policy {
-    /// The policy of a kernel: the threads that were fastest on an H200 (bench/reports/gpu.md); the
-    /// `signed` kernels use the threads of the `lanes` kernels. The paper (§5.4.2) also found
-    /// blocks of 32 best for alternative B.
+    /// The policy of a kernel, with the number of threads that was fastest on an H200
+    /// (bench/reports/gpu.md); the `signed` kernels use the threads of the `lanes` kernels. The
+    /// paper (§5.4.2) also found blocks of 32 best for alternative B.
     #[must_use]
     pub const fn of(variant: Variant) -> Self {
         let (grid, tokens_max) = match variant {
@@ -49,7 +49,7 @@ impl Policy {
     }
 
     /// The policy of a kernel for sets of a mean size of `tokens` tokens. Alternative C shares each
-    /// pair among all threads of a block, so it needs more of them for larger sets
+    /// pair among all threads of a block, so it needs more threads for larger sets
     /// (bench/reports/gpu.md).
     #[must_use]
     pub fn for_mean_size(variant: Variant, tokens: usize) -> Self {
@@ -84,7 +84,7 @@ impl Policy {
     ///
     /// # Panics
     ///
-    /// If it is zero, or exceeds the shared memory of a block.
+    /// If the room is zero, or exceeds the shared memory of a block.
     #[must_use]
     pub fn with_tokens_max(self, tokens_max: u32) -> Self {
         let most = SHARED_BYTES_MAX / 8 - WARP;

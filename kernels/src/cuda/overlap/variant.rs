@@ -9,9 +9,10 @@ use std::str::FromStr;
 pub enum Variant {
     /// A thread answers all pairs of an entry.
     ThreadPerProbe,
-    /// A block answers the pairs of an entry, a thread each, with the probe in shared memory.
+    /// A block answers the pairs of an entry, each pair by a thread, with the probe in shared
+    /// memory.
     BlockPerProbe,
-    /// A block answers the pairs of an entry one after the other, by intersect path.
+    /// A block answers the pairs of an entry one after another, by intersect path.
     BlockPerPair,
     /// Eight lanes of a warp answer a pair.
     Lanes8,
@@ -27,7 +28,7 @@ pub enum Variant {
     Signed32,
 }
 
-/// The entry points of each of [`Variant::ALL`]: verify, count.
+/// The entry points of each kernel of [`Variant::ALL`]: verify, count.
 pub(super) const FUNCTIONS: [[&str; 2]; Variant::ALL.len()] = [
     ["overlap_thread_per_probe_verify", "overlap_thread_per_probe_count"],
     ["overlap_block_per_probe_verify", "overlap_block_per_probe_count"],
@@ -67,16 +68,16 @@ impl Variant {
         }
     }
 
-    /// The kernel for sets of a mean size of `tokens` tokens: of the kernels whose speed depends on
-    /// the number of pairs and not on their entries, the fastest on an H200 (bench/reports/gpu.md;
-    /// sizes between 49 and 117 were not measured).
+    /// The kernel for sets of a mean size of `tokens` tokens: the fastest on an H200 among the
+    /// kernels whose speed depends on the number of pairs and not on their entries
+    /// (bench/reports/gpu.md; sizes between 49 and 117 were not measured).
     #[must_use]
     pub const fn for_mean_size(tokens: usize) -> Self {
         if tokens < 80 { Self::Lanes8 } else { Self::Lanes32 }
     }
 
-    /// The kernel that reads signatures, for sets of a mean size of `tokens` tokens: the one with
-    /// as many lanes as [`Self::for_mean_size`].
+    /// The kernel that reads signatures, for sets of a mean size of `tokens` tokens: it has as many
+    /// lanes as [`Self::for_mean_size`].
     #[must_use]
     pub const fn signed_for_mean_size(tokens: usize) -> Self {
         match Self::for_mean_size(tokens) {
@@ -85,13 +86,13 @@ impl Variant {
         }
     }
 
-    /// Whether it reads the signatures of sets.
+    /// Whether the kernel reads the signatures of sets.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Signed8 | Self::Signed32)
     }
 
-    /// The names of its entry points: verify, count.
+    /// The names of the kernel's entry points: verify, count.
     pub(super) const fn functions(self) -> [&'static str; 2] {
         FUNCTIONS[self as usize]
     }
@@ -103,7 +104,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// No kernel has this name.
+/// A name that no kernel has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown overlap kernel {0:?}; allowed are {names}", names = names())]
 pub struct UnknownVariant(String);

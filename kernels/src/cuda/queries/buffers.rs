@@ -36,9 +36,9 @@ pub struct QueryLimits {
     pub queries: usize,
     /// Terms of all queries.
     pub terms: usize,
-    /// Units of work in the list, in addition to the first one of each query: 256 ids of a
-    /// shortest list each. Units without room are taken one after the other by the warp of their
-    /// query: right, but slow.
+    /// Units of work in the list, in addition to the first unit of each query; a unit is 256 ids of
+    /// a shortest list. The warp of a query takes its units without room one after another: the
+    /// answer is correct, but slow.
     pub units: usize,
 }
 
@@ -55,7 +55,7 @@ impl QueryLimits {
 /// A batch of queries over an index on the device.
 #[derive(Clone, Debug)]
 pub struct QueryJob<'a> {
-    /// The queries, over all documents: none is `within` some.
+    /// The queries, over all documents: the batch is not restricted to a set of documents.
     pub queries: QueryBatch<'a>,
     /// The lists.
     pub index: &'a Arc<DeviceIndex>,
@@ -66,14 +66,14 @@ pub struct QueryJob<'a> {
 /// Buffers of the queries of a batch.
 #[derive(Debug)]
 pub(super) struct QueryBuffers {
-    /// The counter of listed units, the offsets and the terms, so that one copy takes all.
+    /// The counter of listed units, the offsets and the terms, in one buffer for one copy.
     batch: MirroredBuffer<u32>,
     ordered: DeviceBuffer<u32>,
     units: DeviceBuffer<Unit>,
     queries: u32,
 }
 
-/// Queries as kernels take them: `Queries` of `queries.cuh`.
+/// Queries as an argument of kernels: `Queries` of `queries.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct QueriesArgument {

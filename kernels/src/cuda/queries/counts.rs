@@ -17,18 +17,18 @@ use crate::inverted::QueryBatch;
 ///
 /// # Shapes
 ///
-/// `queries`: as [`QueryBatch`](crate::inverted::QueryBatch), its first offset anything; counts:
-/// `u32[queries]`, in their order.
+/// `queries`: as [`QueryBatch`](crate::inverted::QueryBatch), with any first offset; counts:
+/// `u32[queries]`, in the order of the queries.
 ///
 /// # Cost
 ///
-/// Over the bus: 4 bytes a query and 4 a term to the device and 4 bytes a query back, a copy each.
-/// On the host: two passes over offsets, one over terms. On the device: as
-/// [`count`](crate::inverted::Segment::count), an id a lane.
+/// Over the bus: 4 bytes for each query and 4 for each term to the device, and 4 bytes for each
+/// query from it, in two copies. On the host: two passes over offsets, and a pass over terms. On
+/// the device: as [`count`](crate::inverted::Segment::count), with an id for each lane.
 ///
 /// # Panics
 ///
-/// [`Slot::submit`] does if a batch exceeds its limits, or asks for some documents only.
+/// [`Slot::submit`] panics if a batch exceeds its limits, or is restricted to a set of documents.
 ///
 /// # Examples
 ///
@@ -65,10 +65,10 @@ pub struct CountsKept {
 }
 
 // SAFETY: the arguments are of the kernels' types. Segments are valid, so that lists lie within
-// their words; terms are compared with their number. Offsets do not descend and end with the
-// number of terms, for which there is room twice. The kernels list units as far as there is room,
-// and count one number a query, for which there is room. The grids have full warps, with the
-// shared memory that they use.
+// their words; the kernels compare terms with the number of terms. Offsets do not descend and end
+// with the number of terms, for which there is room twice. The kernels list units as far as there
+// is room, and count one number for each query, for which there is room. The grids have full warps,
+// and the shared memory that the kernels use.
 unsafe impl Primitive for QueryCounts {
     const IMAGES: &'static Images = images!("queries");
     const KERNELS: &'static [&'static str] = &COUNT_FUNCTIONS;

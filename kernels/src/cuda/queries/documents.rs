@@ -42,7 +42,7 @@ pub struct DocumentLimits {
 }
 
 impl DocumentLimits {
-    /// Units of work: the first one of each query, and the list.
+    /// Number of units of work: the first unit of each query, and the listed units.
     fn works(&self) -> usize {
         self.queries.queries + self.queries.units.max(1)
     }
@@ -61,18 +61,17 @@ impl DocumentLimits {
 ///
 /// # Shapes
 ///
-/// `queries`: as [`QueryBatch`](crate::inverted::QueryBatch), its first offset anything;
-/// documents: ids of the first [`finished`](Slot::finished) queries one after the other, ascending
-/// for each.
+/// `queries`: as [`QueryBatch`](crate::inverted::QueryBatch), with any first offset; documents: ids
+/// of the first [`finished`](Slot::finished) queries one after another, ascending for each query.
 ///
 /// # Cost
 ///
-/// Over the bus: 4 bytes a query and 4 a term to the device, 4 bytes a query back, and then exactly
-/// 4 a document. On the device: 36 bytes of memory a unit.
+/// Over the bus: 4 bytes for each query and 4 for each term to the device, 4 bytes for each query
+/// from it, and then exactly 4 for each document. On the device: 36 bytes of memory for each unit.
 ///
 /// # Panics
 ///
-/// [`Slot::submit`] does if a batch exceeds its limits, or asks for some documents only.
+/// [`Slot::submit`] panics if a batch exceeds its limits, or is restricted to a set of documents.
 #[derive(Debug)]
 pub struct QueryDocuments {
     queries: QueryBuffers,
@@ -99,7 +98,7 @@ pub struct DocumentsAnswered {
     finished: usize,
 }
 
-/// Documents as kernels take them: `Documents` of `queries.cu`.
+/// Documents as an argument of kernels: `Documents` of `queries.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct DocumentsArgument {
@@ -126,8 +125,8 @@ impl QueryDocuments {
     }
 }
 
-// SAFETY: as for `QueryCounts`. Each unit of work has room for its number and its bits, each query
-// for its units, tail, total and offset. Documents are written for queries alone whose end is
+// SAFETY: as for `QueryCounts`. Each unit of work has room for its number and its bits, and each
+// query for its units, tail, total and offset. Documents are written only for queries whose end is
 // within the room, as many as were counted.
 unsafe impl Primitive for QueryDocuments {
     const IMAGES: &'static Images = images!("queries");
@@ -239,7 +238,7 @@ impl DocumentsAnswered {
 }
 
 impl QueryDocuments {
-    /// The documents of all finished queries, and the begin of each query's and the end.
+    /// The begin of the documents of each finished query and the end, and all these documents.
     pub(super) fn all(&self, answer: &DocumentsAnswered) -> (&[u32], &[u32]) {
         if answer.queries == 0 {
             return (&[0], &[]);
@@ -250,15 +249,16 @@ impl QueryDocuments {
 }
 
 impl Slot<QueryDocuments> {
-    /// The number of queries at the front of the last batch whose documents found room. The others
-    /// are to be asked again. At least one query of a batch is finished if the room is at least
-    /// the length of the shortest list of the first query.
+    /// The number of queries at the front of the last batch whose documents found room. The caller
+    /// asks the remaining queries again. At least one query of a batch is finished if the room is
+    /// at least the length of the shortest list of the first query.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.answered().1.finished
     }
 
-    /// The documents of a query of the last batch, ascending; `None` if they found no room.
+    /// The documents of a query of the last batch, ascending; `None` if the documents found no
+    /// room.
     ///
     /// # Panics
     ///
@@ -273,7 +273,7 @@ impl Slot<QueryDocuments> {
         is_finished.then(|| &documents[offsets[query] as usize..offsets[query + 1] as usize])
     }
 
-    /// The documents of all finished queries, and the begin of each query's and the end.
+    /// The begin of the documents of each finished query and the end, and all these documents.
     #[must_use]
     pub fn all_documents(&self) -> (&[u32], &[u32]) {
         let (buffers, answer) = self.answered();

@@ -15,13 +15,13 @@ pub struct DeviceIndex {
     words: DeviceBuffer<u32>,
     documents: u32,
     terms: u32,
-    /// Ids of the longest list.
+    /// Number of ids of the longest list.
     longest: u32,
     /// Whether lists are plain ids.
     is_plain: bool,
 }
 
-/// A segment as kernels take it: `Segment` of `inverted.cuh`.
+/// A segment as an argument of kernels: `Segment` of `inverted.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct SegmentArgument {
@@ -31,15 +31,16 @@ pub(super) struct SegmentArgument {
 }
 
 impl DeviceIndex {
-    /// Sends a segment to the device, its words as they are, and waits until they are there.
+    /// Sends the words of a segment to the device without a change, and waits until they have
+    /// arrived.
     ///
     /// # Cost
     ///
-    /// Its bytes over the bus, and a pass over its table.
+    /// The bytes of the segment over the bus, and a pass over its table.
     ///
     /// # Errors
     ///
-    /// If it does not fit, or the driver fails.
+    /// If the segment does not fit, or the driver fails.
     pub fn upload<B: AsRef<[u8]>>(
         memory: &Arc<Memory>,
         segment: &Segment<B>,
@@ -48,12 +49,12 @@ impl DeviceIndex {
         Self::new(memory, segment, words, (longest, false))
     }
 
-    /// Sends the same lists as plain ids, four bytes each, in which ids are found by a binary
-    /// search: the index of the paper, for comparison.
+    /// Sends the same lists as plain ids of four bytes, in which a binary search finds ids: the
+    /// index of the paper, for comparison.
     ///
     /// # Cost
     ///
-    /// Decodes all lists on the calling thread; four bytes a posting over the bus.
+    /// Decodes all lists on the calling thread; sends four bytes for each posting over the bus.
     ///
     /// # Errors
     ///
@@ -84,7 +85,7 @@ impl DeviceIndex {
         self.documents
     }
 
-    /// Ids of the longest list: the maximum of documents of a query.
+    /// Number of ids of the longest list: the maximum number of documents of a query.
     #[must_use]
     pub fn longest(&self) -> u32 {
         self.longest

@@ -7,31 +7,31 @@ use crate::cuda::grid::{Grid, WARP};
 const THREADS: u32 = 256;
 /// Memory of a warp: `WarpMemory` of `queries.cuh`.
 const WARP_BYTES: u32 = 8 * 24 + 1024 + 32 + 256;
-/// A block of `count_blocks`: an id and two sums a thread.
+/// Memory of a block of `count_blocks`: an id and two sums for each thread.
 const BLOCK_BYTES: u32 = THREADS * 4 * 3;
 
-/// Blocks for each multiprocessor of kernels with a warp a query: as many warps as large batches
-/// have queries, so that none takes two long ones.
+/// Blocks for each multiprocessor of kernels with a warp for each query: as many warps as large
+/// batches have queries, so that no warp takes two long queries.
 const FIRST_BLOCKS_MAX: u32 = 512;
 /// Blocks for each multiprocessor of kernels over the list of units, whose length only the device
-/// knows: as many as it holds at once.
+/// knows: as many blocks as a multiprocessor holds at once.
 const LISTED_BLOCKS: u32 = 8;
 
-/// Kernels of numbers of documents.
+/// Kernels that find numbers of documents.
 pub(super) const COUNT_FUNCTIONS: [&str; 3] = ["count_first", "count_listed", "count_blocks"];
-/// Kernels of documents.
+/// Kernels that find documents.
 pub(super) const FIND_FUNCTIONS: [&str; 5] =
     ["find_first", "find_listed", "find_totals", "find_offsets", "find_documents"];
 
-/// Kernels of one query after the other.
+/// Kernels that answer one query after another.
 pub(super) const SERIAL_FUNCTIONS: [&str; 4] =
     ["serial_begin", "serial_search", "serial_scan", "serial_compact"];
 /// Ids of a tile: `TILE` of `serial.cu`.
 pub(super) const SERIAL_IDS: usize = THREADS as usize;
-/// A block of a scan: two sums a thread.
+/// Memory of a block of a scan: two sums for each thread.
 const SCAN_BYTES: u32 = THREADS * 4 * 2;
 
-/// A way of counting the documents of a batch. All of them count the same.
+/// A way of counting the documents of a batch. All ways give the same counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Way {
@@ -42,16 +42,16 @@ pub enum Way {
 }
 
 impl Way {
-    /// All of them, the fastest first.
+    /// All ways, the fastest first.
     pub const ALL: &'static [Self] = &[Self::Units, Self::Blocks];
 }
 
-/// The way of counting, and the cut of a batch into blocks, which changes the speed alone.
+/// The way of counting, and the cut of a batch into blocks. A policy changes only the speed.
 ///
-/// Both ways are batched. The plain algorithm of the paper, one query after the other with all
-/// blocks on two lists, is another primitive, [`SerialCounts`](super::SerialCounts), since its
-/// buffers are others: [`Way::Blocks`] with batches of one query would leave all multiprocessors
-/// but one without work.
+/// Both ways are batched. The plain algorithm of the paper takes one query after another, with all
+/// blocks on two lists. This algorithm is another primitive, [`SerialCounts`](super::SerialCounts),
+/// since it has different buffers: [`Way::Blocks`] with batches of one query would leave all
+/// multiprocessors but one without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     way: Way,
@@ -80,7 +80,7 @@ impl Policy {
         self.way
     }
 
-    /// The launch of a kernel with a warp a query.
+    /// The launch of a kernel with a warp for each query.
     pub(super) fn launch_first(
         &self,
         kernel: &'static str,
@@ -96,12 +96,12 @@ impl Policy {
         self.listed.launch(kernel, device, u32::MAX, THREADS / WARP * WARP_BYTES)
     }
 
-    /// The launch of a kernel with a thread an id of one query.
+    /// The launch of a kernel with a thread for each id of one query.
     pub(super) fn launch_ids(&self, kernel: &'static str, device: &Properties, ids: u32) -> Launch {
         self.first.launch(kernel, device, ids.div_ceil(THREADS), SCAN_BYTES)
     }
 
-    /// The launch of the kernel with a block a query.
+    /// The launch of the kernel with a block for each query.
     pub(super) fn launch_blocks(&self, device: &Properties, queries: u32) -> Launch {
         self.first.launch(COUNT_FUNCTIONS[2], device, queries, BLOCK_BYTES)
     }
@@ -113,8 +113,8 @@ impl Default for Policy {
     }
 }
 
-/// The launch of the kernel that sums up the documents of all queries: one block, whose warps have
-/// a sum of 8 bytes each.
+/// The launch of the kernel that sums up the documents of all queries: one block, in which each
+/// warp has a sum of 8 bytes.
 pub(super) fn launch_offsets(device: &Properties) -> Launch {
     Grid::new(1024, 1).launch(FIND_FUNCTIONS[3], device, 1, 1024 / WARP * 8)
 }

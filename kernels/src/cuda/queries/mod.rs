@@ -1,7 +1,7 @@
 //! Conjunctive queries on a device: the contract of [`crate::inverted`], a batch of queries at a
 //! time, over an index that stays in the device's memory.
 //!
-//! A [`Segment`](crate::inverted::Segment) goes to the device once, its words as they are
+//! The words of a [`Segment`](crate::inverted::Segment) go to the device once, without a change
 //! ([`DeviceIndex`]); a batch of queries goes through a [`Slot`]:
 //!
 //! ```text
@@ -9,11 +9,11 @@
 //!                                      or with the documents of as many queries as have room
 //! ```
 //!
-//! The lists of a query are ordered on the device, the shortest first, by the warp that takes the
-//! query: on the host that would cost more than all else. A warp takes a unit of 256 ids of the
-//! shortest list and searches them in the next list, the common ids in the list after it, and so
-//! on; where all lists are bitmaps, a unit is 1,024 of their words. So short and long queries need
-//! no order among themselves:
+//! The warp that takes a query orders its lists on the device, the shortest first: on the host the
+//! order would cost more than all other work. A warp takes a unit of 256 ids of the shortest list
+//! and searches these ids in the next list, the common ids in the list after it, and so on; where
+//! all lists are bitmaps, a unit is 1,024 words. So a batch may have short and long queries in any
+//! order:
 //!
 //! ```text
 //! queries    ▓▓ ▓▓ ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓ ▓▓       ▓▓ unit
@@ -23,24 +23,27 @@
 //!
 //! [`QueryCounts`] returns the number of documents of each query, and [`QueryDocuments`] the
 //! documents, in the order of the queries. The documents of a unit are bits at first, one for each
-//! of its ids; sums over all units place them, and a last kernel writes them. A batch whose
-//! documents exceed the room ends early, at a query: the others are asked again.
+//! of its ids; sums over all units give their places, and a last kernel writes the documents. A
+//! batch whose documents exceed the room ends early, at a query: the caller asks the remaining
+//! queries again.
 //!
 //! An index that is larger than the device's memory stays on the host. [`Streamed`] buffers have
-//! room for lists: a batch brings the lists that it names, each once, in the layout of a segment
-//! and under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists exceed
-//! the room is cut before it is submitted. Queries with the same lists go together for that reason.
+//! room for lists: a batch sends the lists that it names, without repetition, in the layout of a
+//! segment and under new numbers ([`ListNamer`](crate::inverted::ListNamer)). A batch whose lists
+//! exceed the room is cut before it is submitted. For this reason queries with the same lists
+//! should be in the same batch.
 //!
-//! For comparison, [`Policy`] has also the batched kernel of the paper for numbers of documents: a
-//! block takes a query. [`SerialCounts`] is its plain algorithm, one query after the other.
+//! For comparison, [`Policy`] also has the batched kernel of the paper for numbers of documents, in
+//! which a block takes a query. [`SerialCounts`] is the plain algorithm of the paper, one query
+//! after another.
 //!
 //! Source: Wu, Zhang, Ao, Wang, Liu, Wang, *A Batched GPU Algorithm for Set Intersection*, ISPAN
 //! 2009: §III (batches; search, scan and compaction; all results in one transfer). Departures:
 //!
-//! - Units in place of a block a query, which replaces the paper's order by length (§IV).
+//! - Units replace a block for each query, and make the paper's order by length (§IV) unnecessary.
 //! - A bit or a bucket is searched where the paper searches the whole list.
-//! - Ids that fail are moved out of the way among the 32 lanes of a warp, by votes in place of
-//!   scans. No block waits for a barrier.
+//! - The 32 lanes of a warp drop the ids that fail by votes in place of scans. No block waits for a
+//!   barrier.
 //!
 //! Kernels: `kernels/cuda/queries.cu`, `queries.cuh` (units), `inverted.cuh` (lists), `serial.cu`.
 //!
@@ -50,8 +53,8 @@
 //! | `launch` | ways of counting, entry points and grids |
 //! | `buffers` | the queries of a batch and its units |
 //! | `counts`, `documents` | the steps of a batch, for numbers of documents and for documents |
-//! | `published/serial` | numbers of documents, one query after the other |
-//! | `streamed`, `over_lists` | a batch that brings its lists along; the steps that it shares with the others |
+//! | `published/serial` | numbers of documents, one query after another |
+//! | `streamed`, `over_lists` | a batch that sends its lists; the steps that resident and streamed lists share |
 
 mod buffers;
 mod counts;

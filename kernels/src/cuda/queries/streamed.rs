@@ -1,4 +1,4 @@
-//! Batches that bring their lists along: the index stays on the host.
+//! Batches that send their lists: the index stays on the host.
 
 #![expect(unsafe_code, reason = "a contract with kernels, which nothing checks")]
 
@@ -19,14 +19,14 @@ use crate::inverted::NamedLists;
 pub struct StreamedLimits<L> {
     /// The limits of the batch.
     pub batch: L,
-    /// Words of the segment of its lists.
+    /// Words of the segment of the batch's lists.
     pub words: usize,
 }
 
 /// A batch of queries and the lists that it names.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamedJob<'a> {
-    /// The lists, and the queries with their numbers in place of terms.
+    /// The lists, and the queries with numbers of lists in place of terms.
     pub lists: NamedLists<'a>,
     /// The way to count.
     pub policy: Policy,
@@ -35,8 +35,9 @@ pub struct StreamedJob<'a> {
 /// The buffers of a batch, with room for the lists that it names: for an index that is larger than
 /// the device's memory.
 ///
-/// The lists go to the device in the layout of a segment, each once, so that the kernels are the
-/// same as for a segment that is there. `Q` has the answers: [`QueryCounts`] or [`QueryDocuments`].
+/// The lists go to the device in the layout of a segment, without repetition, so that the kernels
+/// are the same as for a resident segment. `Q` has the answers: [`QueryCounts`] or
+/// [`QueryDocuments`].
 ///
 /// # Shapes
 ///
@@ -45,12 +46,12 @@ pub struct StreamedJob<'a> {
 ///
 /// # Cost
 ///
-/// On the host: a copy of the lists to pinned memory. Over the bus: their words and the table, 16
-/// bytes a list, in addition to the bytes of `Q`. On the device: as `Q`.
+/// On the host: a copy of the lists to pinned memory. Over the bus: the words of the lists and the
+/// table, 16 bytes for each list, in addition to the bytes of `Q`. On the device: as `Q`.
 ///
 /// # Panics
 ///
-/// [`Slot::submit`] does if the lists have more words than the slot, or as `Q`.
+/// [`Slot::submit`] panics if the lists have more words than the slot, or as `Q` says.
 ///
 /// # Examples
 ///
@@ -91,8 +92,8 @@ pub struct StreamedKept {
     policy: Policy,
 }
 
-// SAFETY: as for `Q`. The lists are a valid segment, since they are copied from one, in a
-// buffer of the slot that has room for all of their words.
+// SAFETY: as for `Q`. The lists are a valid segment, since they are copied from a segment, in a
+// buffer of the slot that has room for all their words.
 unsafe impl<Q: OverLists> Primitive for Streamed<Q> {
     const IMAGES: &'static Images = Q::IMAGES;
     const KERNELS: &'static [&'static str] = Q::KERNELS;
@@ -165,7 +166,7 @@ impl Slot<Streamed<QueryDocuments>> {
         self.answered().1.finished()
     }
 
-    /// The documents of all finished queries, and the begin of each query's and the end.
+    /// The begin of the documents of each finished query and the end, and all these documents.
     #[must_use]
     pub fn all_documents(&self) -> (&[u32], &[u32]) {
         let (buffers, answer) = self.answered();

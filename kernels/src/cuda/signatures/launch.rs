@@ -7,7 +7,7 @@ use crate::signatures::WORDS;
 /// The usual grid.
 pub const GRID: Grid = Grid::new(128, 4096);
 
-/// The queue of a warp.
+/// Bytes of the queue of a warp.
 const QUEUE_BYTES: u32 = 2 * WARP * 4;
 
 /// The task of a kernel.
@@ -18,7 +18,7 @@ pub(super) enum Task {
     Count,
 }
 
-/// The entry points by [`WORDS`], of each [`Task`].
+/// The entry points of each [`Task`], by [`WORDS`].
 pub(super) const FUNCTIONS: [[&str; 3]; WORDS.len()] = [
     ["signatures_sign_1", "signatures_join_1", "signatures_count_1"],
     ["signatures_sign_2", "signatures_join_2", "signatures_count_2"],

@@ -10,15 +10,15 @@
 //!
 //! The 32 pairs that a warp verifies at once reserve their places in a buffer of fixed room with
 //! one atomic addition, and a strip that finds no place appends itself to the unfinished tiles,
-//! which come back. Counting before would find each overlap twice.
+//! which return with the matches. A kernel that counts first would find each overlap twice.
 //!
-//! Kernels: `kernels/cuda/signatures.cu`. They find the same matches as the levels of the
-//! processor do; if there is no room for all, chance decides which of them come first.
+//! Kernels: `kernels/cuda/signatures.cu`. The kernels find the same matches as the levels of the
+//! processor; if there is no room for all matches, chance decides which matches are first.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `launch` | entry points and grids |
-//! | `signed`, `sign` | sets with their runs and signatures; the kernel that makes these |
+//! | `signed`, `sign` | sets with their runs and signatures; the kernel that makes signatures |
 //! | `tiles` | the buffers of a chunk, and its steps |
 
 mod launch;

@@ -13,16 +13,16 @@ use crate::cuda::sets::DeviceSets;
 use crate::signatures::Runs;
 
 impl SignedSets {
-    /// Sends the runs of sets that the device has, makes signatures of `words` words there (1, 2,
-    /// 4 or 8), and waits for them.
+    /// Sends the runs of sets that the device has, makes signatures of `words` words on the device
+    /// (1, 2, 4 or 8), and waits for the signatures.
     ///
     /// # Cost
     ///
-    /// 4 B a set over the bus; the kernel reads each token once.
+    /// 4 B for each set over the bus; the kernel reads each token once.
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If runs and signatures do not fit, or the driver fails.
     ///
     /// # Panics
     ///
@@ -39,8 +39,8 @@ impl SignedSets {
         let launch = launch_sets(function(Task::Sign, words), device, signed.len());
         let (offsets, tokens, signatures) = signed.argument().to_sign();
         // SAFETY: the arguments are of the kernel's types; there are offsets for all sets, and
-        // room for the words of all strips; nobody else knows the signatures, and all buffers
-        // stay until the kernel is done, which is waited for.
+        // room for the words of all strips; no other code knows the signatures, and all buffers
+        // stay until the kernel is done, since the call waits for it.
         unsafe { kernels.run(launch, (offsets, tokens, signed.len(), signatures)) }?;
         Ok(Arc::new(signed))
     }

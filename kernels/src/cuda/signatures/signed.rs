@@ -7,7 +7,7 @@ use crate::cuda::sets::DeviceSets;
 use crate::sets::SetStore;
 use crate::signatures::{Runs, STRIP, Signatures};
 
-/// Sets in a device's memory, with the run and the signature of each, for all tiles of a join.
+/// Sets in a device's memory, with the run and the signature of each set, for all tiles of a join.
 #[derive(Debug)]
 pub struct SignedSets {
     sets: Arc<DeviceSets>,
@@ -18,7 +18,7 @@ pub struct SignedSets {
     words: usize,
 }
 
-/// The sets as kernels take them: `SignedSets` of `signatures.cu`.
+/// The sets as an argument of kernels: `SignedSets` of `signatures.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct SignedSetsArgument {
@@ -28,7 +28,8 @@ pub(super) struct SignedSetsArgument {
     signatures: DevicePointer<u64>,
 }
 
-/// The number of a strip's first set, and of the set after its last one, fit 32 bits.
+/// Maximum number of sets: the number of a strip's first set, and of the set after its last set,
+/// fit 32 bits.
 const SETS_MAX: usize = 1 << 31;
 
 const _: () = assert!(SETS_MAX.is_multiple_of(STRIP as usize));
@@ -52,7 +53,7 @@ impl SignedSets {
         Ok(Self { sets, runs, device_runs, signatures, words })
     }
 
-    /// Whether they are the sets of this store or of a clone of it.
+    /// Whether these are the sets of this store or of a clone of it.
     #[must_use]
     pub fn is_copy_of(&self, sets: &SetStore) -> bool {
         self.sets.is_copy_of(sets)
@@ -88,7 +89,7 @@ impl SignedSets {
 }
 
 impl SignedSetsArgument {
-    /// Offsets and tokens, and where the signatures are.
+    /// Offsets, tokens and signatures.
     pub(super) fn to_sign(self) -> (DevicePointer<u32>, DevicePointer<u32>, DevicePointer<u64>) {
         (self.offsets, self.tokens, self.signatures)
     }

@@ -22,7 +22,7 @@ unsafe impl Plain for Match {}
 /// Positions in buffers have 32 bits.
 const COUNT_MAX: usize = 1 << 31;
 
-/// Our own counter: pairs that the signatures have let through.
+/// The primitive's own counter: pairs that the signatures have let through.
 const SURVIVORS: usize = 0;
 const COUNTERS: usize = 1;
 
@@ -40,7 +40,7 @@ pub struct TileLimits {
 }
 
 impl TileLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    /// The bytes of a slot in the device's memory; a slot takes as many in pinned memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.tiles.max(1) * size_of::<Tile>()
@@ -104,7 +104,7 @@ pub struct Answered {
     counted: Counted,
 }
 
-/// The sets and the tiles as kernels take them: `Tiles` of `signatures.cu`.
+/// The sets and the tiles as an argument of kernels: `Tiles` of `signatures.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct TilesArgument {
@@ -115,10 +115,10 @@ struct TilesArgument {
     probes_max: u32,
 }
 
-// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs
-// of the device name sets and required overlaps that are there. Kernels write matches within the
-// room that they are told of, and a strip appends at most one unfinished tile, for which there is
-// room. A grid has full warps, and its launch shared memory for the probes and queues.
+// SAFETY: the arguments are of the kernels' types. Tiles that have been checked against the runs of
+// the device name only existing sets and required overlaps. Kernels write matches within the room
+// that they are told of, and a strip appends at most one unfinished tile, for which there is room.
+// A grid has full warps, and its launch has shared memory for the probes and queues.
 unsafe impl Primitive for TileJoin {
     const IMAGES: &'static Images = images!("signatures");
     const KERNELS: &'static [&'static str] = FUNCTIONS.as_flattened();
@@ -143,7 +143,7 @@ unsafe impl Primitive for TileJoin {
         })
     }
 
-    /// The tiles within the limits, and of these sets.
+    /// Checks that the tiles are within the limits, and of these sets.
     fn check(limits: TileLimits, job: &Job<'_>) -> Kept {
         let Job { tiles, required, sets, grid, answer } = job;
         sets.runs().check(tiles, required);
@@ -213,7 +213,7 @@ unsafe impl Primitive for TileJoin {
 }
 
 impl Slot<TileJoin> {
-    /// The matches of the last chunk; empty if only a count was asked for.
+    /// The matches of the last chunk; empty if the job asked for a count only.
     #[must_use]
     pub fn matches(&self) -> &[Match] {
         let (buffers, answer) = self.answered();

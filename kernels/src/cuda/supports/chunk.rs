@@ -30,7 +30,7 @@ pub struct PairLimits {
 }
 
 impl PairLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    /// The bytes of a slot in the device's memory; a slot takes as many in pinned memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.tiles.max(1) * size_of::<Tile>() + self.output().bytes::<Pair, Tile>()
@@ -41,9 +41,9 @@ impl PairLimits {
     }
 }
 
-/// Units of tiles that a block takes in a launch, one after the other. Blocks begin a launch
-/// together, and neighbours read the same rows at the same time, once from memory. They drift apart
-/// by and by, and the rows of all their tiles do not fit the second-level cache.
+/// Units of tiles that a block takes in a launch, one after another. Blocks begin a launch
+/// together, and neighbours read the same rows at the same time, once from memory. Within a long
+/// launch blocks drift apart, and the rows of all their tiles do not fit the second-level cache.
 const UNITS_OF_BLOCK: u32 = 48;
 
 /// The units of a launch: `UnitRange` of `group_tiles.cuh`.
@@ -58,12 +58,12 @@ struct UnitRange {
 #[derive(Debug)]
 pub(super) struct TileBuffers {
     tiles: MirroredBuffer<Tile>,
-    /// Pairs of tiles at the front that have the same left items.
+    /// Number of pairs of tiles at the front; the tiles of a pair have the same left items.
     paired: u32,
     output: BoundedOutput<Pair, Tile>,
 }
 
-/// The tiles of a source as kernels take them: `Tiles` of `supports.cuh`.
+/// The tiles of a source as an argument of kernels: `Tiles` of `supports.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct TilesArgument<S> {
@@ -105,7 +105,7 @@ impl TileBuffers {
         self.tiles.fill(tiles);
     }
 
-    /// Fills in tiles two by two, neighbours with the same left items, and then the others.
+    /// Fills in pairs of neighbouring tiles with the same left items, and then all single tiles.
     pub(super) fn fill_paired(&mut self, tiles: &[Tile]) {
         let mut singles = Vec::new();
         self.tiles.fill_from(tiles.len(), |places| {
@@ -134,7 +134,7 @@ impl TileBuffers {
         step.send(&self.tiles)
     }
 
-    /// Queues a kernel over the tiles; `launch` has its grid for a number of tiles.
+    /// Queues a kernel over the tiles; `launch` gives its grid for a number of tiles.
     pub(super) fn launch<S: Copy>(
         &self,
         step: &LaunchStep<'_>,
@@ -147,8 +147,8 @@ impl TileBuffers {
         step.launch(launch(tiles.tile_count), (tiles, self.output.argument()))
     }
 
-    /// Queues kernels over tiles that have been filled in two by two, one after the other; `launch`
-    /// has the grid for a number of units.
+    /// Queues kernels, one after another, over tiles that were filled in as pairs; `launch` gives
+    /// the grid for a number of units.
     pub(super) fn launch_paired<S: Copy>(
         &self,
         step: &LaunchStep<'_>,

@@ -11,21 +11,22 @@ use crate::cuda::grid::Grid;
 pub(super) const ROWS: Grid = Grid::new(128, BLOCKS_MAX);
 const ROWS_KERNEL: &str = "supports_rows";
 
-/// The kernel that compares maps, and its grid: a block a tile, unless it is being tuned.
+/// The kernel that compares maps, and its grid: a block for each tile, unless it is being tuned.
 const MAPS: Grid = Grid::new(256, BLOCKS_MAX);
 pub(super) const MAPS_KERNEL: &str = "batmaps_pairs";
 
-/// The kernel that counts in sparse rows, and its grid: a block a strip.
+/// The kernel that counts in sparse rows, and its grid: a block for each strip.
 const SPARSE: Grid = Grid::new(256, BLOCKS_MAX);
 pub(super) const SPARSE_KERNEL: &str = "sparse_rows";
 
-/// Counts of the warps of a block that counts in sparse rows, and the place of their pairs.
+/// Bytes for the counts of the warps of a block that counts in sparse rows, and for the place of
+/// their pairs.
 const SPARSE_COUNTS_BYTES: u32 = 9 * 8;
 
 /// The usual maximum of blocks for each multiprocessor.
 pub const BLOCKS_MAX: u32 = 4096;
 
-/// The stages of a block with tiles of a side: 3 of 64 bytes of each item.
+/// The bytes of the stages of a block with tiles of a side: 3 stages of 64 bytes of each item.
 const fn stages_bytes(side: u32) -> u32 {
     3 * 2 * side * 64
 }
@@ -37,7 +38,7 @@ const GROUP_SHARED_BYTES: u32 = 197_632;
 pub(super) const FUNCTIONS: [&str; 4] =
     [ROWS_KERNEL, "supports_warp_group", "supports_tensor", "supports_integer"];
 
-/// The units of a device that find supports. All of them find the same.
+/// The units of a device that find supports. All units find the same supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Units {
@@ -51,13 +52,14 @@ pub enum Units {
 }
 
 impl Units {
-    /// All of them, the fastest first.
+    /// All units, the fastest first.
     pub const ALL: &'static [Self] = &[Self::WarpGroup, Self::Tensor, Self::Integer];
 
-    /// Whether a device has them, and its image uses them.
+    /// Whether a device has these units, and its image uses them.
     #[must_use]
     pub fn are_available(self, device: &Properties) -> bool {
-        // Images for other capabilities come from PTX for 7.0, which has no product of bits.
+        // Images for other capabilities are compiled from PTX for 7.0, which has no product of
+        // bits.
         match self {
             Self::WarpGroup => device.capability == (9, 0),
             Self::Tensor => matches!(device.capability, (8, _) | (9, 0)),
@@ -65,7 +67,7 @@ impl Units {
         }
     }
 
-    /// The fastest that a device has.
+    /// The fastest units that a device has.
     ///
     /// # Panics
     ///
@@ -76,8 +78,9 @@ impl Units {
         *available.expect("every device has integer units")
     }
 
-    /// Blocks have as many threads as the kernel has sums for, and warp groups one warp more, which
-    /// copies. One block fills a multiprocessor then, and copies for its next tiles in time.
+    /// Blocks have as many threads as the kernel has sums for; with warp groups a block has one
+    /// more warp, which copies. Such a block fills a multiprocessor, and copies for its next tiles
+    /// in time.
     const fn grid(self) -> Grid {
         match self {
             Self::WarpGroup => Grid::new(288, 1),
@@ -105,7 +108,7 @@ impl fmt::Display for Units {
     }
 }
 
-/// The units that count, and the cut of the tiles into blocks, which changes the speed alone.
+/// The units that count, and the cut of the tiles into blocks. A policy changes only the speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     units: Units,
@@ -113,7 +116,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The usual policy of units: a block a tile; of warp groups, a block a multiprocessor.
+    /// The usual policy of units: a block for each tile; with warp groups, a block for each
+    /// multiprocessor.
     #[must_use]
     pub const fn of(units: Units) -> Self {
         Self { units, grid: units.grid() }

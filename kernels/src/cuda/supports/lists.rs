@@ -1,8 +1,8 @@
-//! Tid lists by blocks of transactions, as they go over the bus.
+//! Tid lists by blocks of transactions, the form that goes over the bus.
 
 use crate::sets::Sets;
 
-/// Transactions of a block: a tid inside it has 16 bits. The same number: `supports.cu`.
+/// Transactions of a block: a tid inside a block has 16 bits. `supports.cu` has the same number.
 pub const BLOCK: u32 = 1 << 16;
 
 /// Lists on a device are numbered by 31 bits.
@@ -14,9 +14,9 @@ const LISTS_MAX: usize = 1 << 31;
 ///
 /// `offsets: u32[items * blocks + 1]` ascending, from 0 to `tids.len()`, where `blocks` is
 /// `transactions / BLOCK` rounded up: the list of an item and a block is at `item * blocks +
-/// block`. `tids: u16[]`, the transactions of the list, less the first one of its block; each below
-/// the transactions of the block. A tid that is not is left out. The order of tids inside a list
-/// does not matter.
+/// block`. `tids: u16[]`, the transactions of the list, less the first transaction of its block;
+/// each tid is below the transactions of the block, and a tid that is not is ignored. The order of
+/// tids inside a list does not matter.
 ///
 /// # Examples
 ///

@@ -20,7 +20,7 @@ pub const PAIRS_MIN: usize = (TILE * TILE) as usize;
 /// least `least`.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
-    /// Tiles of `rows`, each once.
+    /// Tiles of `rows`, without repetition.
     pub tiles: &'a [Tile],
     /// The rows of all items, on the device.
     pub rows: &'a Arc<BitRows>,
@@ -34,7 +34,7 @@ pub struct Job<'a> {
 ///
 /// # Cost
 ///
-/// A tile takes `TILE * TILE` products of rows, whatever the rows hold, and reads `2 * TILE` rows.
+/// A tile takes `TILE * TILE` products of rows, whatever their bits, and reads `2 * TILE` rows.
 #[derive(Debug)]
 pub struct TilePairs(TileBuffers);
 
@@ -71,7 +71,7 @@ unsafe impl Primitive for TilePairs {
         TileBuffers::new(memory, limits, PAIRS_MIN).map(Self)
     }
 
-    /// The tiles within the limits, and of these rows.
+    /// Checks that the tiles are within the limits, and of these rows.
     fn check(limits: PairLimits, job: &Job<'_>) -> Kept {
         let &Job { tiles, rows, least, policy } = job;
         TileBuffers::check(limits, tiles, rows.items().div_ceil(TILE), least);

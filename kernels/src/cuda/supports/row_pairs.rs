@@ -23,14 +23,14 @@ unsafe impl Plain for Strip {}
 pub struct RowPairLimits {
     /// Strips of the chunk.
     pub strips: usize,
-    /// Left items of its widest strip.
+    /// Left items of the widest strip of the chunk.
     pub width: u32,
     /// Room for frequent pairs: at least `width`, since a strip is finished as a whole.
     pub pairs: usize,
 }
 
 impl RowPairLimits {
-    /// The bytes of a slot in the device's memory, and as many of pinned memory.
+    /// The bytes of a slot in the device's memory; a slot takes as many in pinned memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.strips.max(1) * size_of::<Strip>() + self.output().bytes::<Pair, Strip>()
@@ -44,7 +44,7 @@ impl RowPairLimits {
 /// A chunk of strips and the question about it: the pairs with a support of at least `least`.
 #[derive(Clone, Debug)]
 pub struct RowJob<'a> {
-    /// Strips of `rows`, each once; those with most work come best first.
+    /// Strips of `rows`, without repetition; strips with most work are best first.
     pub strips: &'a [Strip],
     /// The transactions, on the device.
     pub rows: &'a Arc<SparseRows>,
@@ -56,8 +56,8 @@ pub struct RowJob<'a> {
 ///
 /// # Cost
 ///
-/// An addition for each item that precedes the right one in a transaction, whatever the number of
-/// left items; strips of the same right item each read all of its pieces.
+/// An addition for each item that precedes the right item in a transaction, whatever the number of
+/// left items; each strip reads all pieces of its right item.
 #[derive(Debug)]
 pub struct RowPairs {
     strips: MirroredBuffer<Strip>,
@@ -77,7 +77,7 @@ pub struct RowsKept {
 #[derive(Debug, Default)]
 pub struct RowsAnswered(Written);
 
-/// The strips as the kernel takes them: `Strips` of `sparse.cu`.
+/// The strips as an argument of the kernel: `Strips` of `sparse.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct StripsArgument {
@@ -115,7 +115,7 @@ unsafe impl Primitive for RowPairs {
         Ok(Self { strips: MirroredBuffer::new(memory, strips.max(1))?, output, width: 0 })
     }
 
-    /// The strips within the limits, and of these rows.
+    /// Checks that the strips are within the limits, and of these rows.
     fn check(limits: RowPairLimits, job: &RowJob<'_>) -> RowsKept {
         let &RowJob { strips, rows, least } = job;
         assert!(least > 0, "the least support is 1");

@@ -11,7 +11,7 @@ use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Event, Memor
 use crate::cuda::flights::{Kernels, Lane, Primitive};
 use crate::memory::Plain;
 
-/// Bits of a row in a panel of `warp_groups.cuh`. A row is filled up to whole panels with zeros.
+/// Bits of a row in a panel of `warp_groups.cuh`. Zeros fill a row up to whole panels.
 const PANEL: u32 = 1024;
 
 /// Bits of a chunk, which a kernel copies at once.
@@ -27,7 +27,7 @@ struct Chunk([u32; 4]);
 // SAFETY: four `u32`, as `uint4` of the kernels, without padding.
 unsafe impl Plain for Chunk {}
 
-/// The largest lists that rows are made of.
+/// The largest lists from which rows are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLimits {
     /// Items.
@@ -39,7 +39,7 @@ pub struct RowLimits {
 }
 
 impl RowLimits {
-    /// Exactly the lists.
+    /// The limits that exactly fit the lists.
     #[must_use]
     pub fn of(lists: &TidBlocks<'_>) -> Self {
         let (items, transactions) = (lists.items(), lists.transactions());
@@ -60,13 +60,13 @@ impl RowLimits {
     }
 }
 
-/// A row of bits for each item in a device's memory, with a bit a transaction, for all chunks of
-/// tiles that name it. Chunks wait on the device for rows that are being made.
+/// A row of bits for each item in a device's memory, with a bit for each transaction, for all
+/// chunks of tiles that name the rows. Chunks wait on the device for rows that are being made.
 ///
 /// # Cost
 ///
-/// `transactions / 8` bytes an item, filled up to 128, and to a multiple of [`TILE`] items; the
-/// lists, 2 bytes a tid, stay on the device as room for the next ones.
+/// `transactions / 8` bytes for each item, rounded up to 128 bytes, and to a multiple of [`TILE`]
+/// items; the lists, 2 bytes for each tid, stay on the device as room for the next lists.
 #[derive(Debug)]
 pub struct BitRows {
     store: Arc<Store>,
@@ -90,13 +90,13 @@ struct Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Buffers are freed when nothing uses them any more, and copies have been waited for
-        // (`Sending::drop`); a stream that fails has stopped.
+        // Buffers are freed when no work uses them any more: `Sending::drop` has waited for copies,
+        // and this call waits for kernels. A stream that fails has stopped.
         let _ = self.build.synchronize();
     }
 }
 
-/// The lists as the kernel takes them: `TidLists` of `supports.cu`.
+/// The lists as an argument of the kernel: `TidLists` of `supports.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct ListsArgument {
@@ -106,14 +106,14 @@ struct ListsArgument {
     transactions: u32,
 }
 
-/// The rows as kernels take them: `Rows` of `supports.cu`.
+/// The rows as an argument of kernels: `Rows` of `supports.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct RowsArgument {
     chunks: DevicePointer<Chunk>,
     /// Chunks of a row.
     stride: u32,
-    /// Rows, of whole tiles.
+    /// Number of rows, in whole tiles.
     len: u32,
 }
 
@@ -122,17 +122,17 @@ fn stride(transactions: u32) -> u32 {
     transactions.div_ceil(PANEL) * (PANEL / CHUNK)
 }
 
-/// Chunks of all rows, with the rows that fill up the last tile.
+/// Chunks of all rows, including the rows that fill up the last tile.
 fn chunks(items: u32, transactions: u32) -> usize {
     stride(transactions) as usize * items.div_ceil(TILE) as usize * TILE as usize
 }
 
 impl BitRows {
-    /// Room for the rows of any lists up to `limits`; holds no row.
+    /// Room for the rows of any lists up to `limits`, without rows yet.
     ///
     /// # Errors
     ///
-    /// If it does not fit, or the driver fails.
+    /// If the room does not fit, or the driver fails.
     ///
     /// # Panics
     ///
@@ -156,13 +156,15 @@ impl BitRows {
         Ok(Self { store: Arc::new(store), items: 0, transactions: 0 })
     }
 
-    /// Sends lists and makes their rows in place of the ones before; waits for them. `kernels` of
-    /// [`TilePairs`](super::TilePairs) have the kernel that makes rows; `lane` copies.
+    /// Sends lists, makes their rows in place of the previous rows, and waits until the rows are
+    /// made. `kernels` of [`TilePairs`](super::TilePairs) have the kernel that makes rows; `lane`
+    /// copies.
     ///
     /// # Cost
     ///
-    /// 2 bytes a tid and 4 an item and block of transactions over the bus, which is fast if the
-    /// slices are of pinned buffers; the kernel reads them once and writes each row once.
+    /// 2 bytes for each tid and 4 for each item and block of transactions over the bus; the copy is
+    /// fast if the slices are of pinned buffers. The kernel reads the lists once and writes each
+    /// row once.
     ///
     /// # Errors
     ///
@@ -171,7 +173,7 @@ impl BitRows {
     /// # Panics
     ///
     /// If the lists exceed the limits, `kernels` are of another primitive, or a chunk that names
-    /// the rows before is in flight.
+    /// the previous rows is in flight.
     pub fn load<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
@@ -182,15 +184,15 @@ impl BitRows {
         self.store.build.synchronize().inspect_err(|_| self.items = 0)
     }
 
-    /// Sends lists part by part and makes the rows of a part while the next one is sent. Calls
-    /// `queued` with the rows of all items up to the end of each part, before the part has been
-    /// sent: chunks about them that it submits to the same `lane` run as soon as the rows are
-    /// there, since their copies come before those of the next part. Returns when all lists have
-    /// been sent. `ends` are the numbers of items at the end of each part.
+    /// Sends lists part by part, and makes the rows of a part while the next part is sent. The call
+    /// gives the rows of all items up to the end of each part to `queued`, before the part has been
+    /// sent: chunks over these rows that `queued` submits to the same `lane` run as soon as the
+    /// rows are made, since their copies precede the copies of the next part. The call returns when
+    /// all lists have been sent. `ends` are the numbers of items at the end of each part.
     ///
     /// # Cost
     ///
-    /// As [`Self::load`]; the bus waits for nothing but `queued`.
+    /// As [`Self::load`]; the bus waits only for `queued`.
     ///
     /// # Errors
     ///
@@ -215,6 +217,7 @@ impl BitRows {
             && wanted.transactions <= limits.transactions
             && wanted.tids <= limits.tids;
         assert!(fits, "{wanted:?} exceed {limits:?}");
+        // There are no items until all lists have been sent: a load that fails leaves no rows.
         (self.items, self.transactions) = (0, lists.transactions());
         let sending = Sending { store: &self.store, copy: lane.to_device(), lists, kernels };
         sending.begin()?;
@@ -299,10 +302,10 @@ impl<P: Primitive> Sending<'_, P> {
     /// Queues the offsets.
     fn begin(&self) -> Result<(), DeviceError> {
         let (copy, Store { offsets, built, .. }) = (self.copy, self.store);
-        // The kernels before may still read lists.
+        // Earlier kernels may still read lists.
         copy.wait(built)?;
-        // SAFETY: only kernels of this store use the buffer, and the next ones wait for the copy;
-        // the borrow of the lists lasts until the copy stream is idle (`drop`).
+        // SAFETY: only kernels of this store use the buffer, and the next kernels wait for the
+        // copy; the borrow of the lists lasts until the copy stream is idle (`drop`).
         unsafe { copy.copy_slice(self.lists.offsets(), offsets, 0) }
     }
 
@@ -326,7 +329,7 @@ impl<P: Primitive> Sending<'_, P> {
         let parts = (rows.len - first) * lists.transactions().div_ceil(BLOCK);
         let launch = launch_rows(ROWS, kernels.device().properties(), parts);
         // SAFETY: the arguments are of the kernel's types; the lists of these items are sent before
-        // it runs, their offsets are of their tids, and the kernel leaves out tids past their
+        // the kernel runs, their offsets are of their tids, and the kernel ignores tids past their
         // block; there is room for the rows of whole tiles. Chunks that use the rows wait for
         // `built`, or name rows that this kernel does not write. The store outlives the kernel.
         unsafe { kernels.queue(build, launch, (argument, rows, first)) }?;
@@ -341,7 +344,7 @@ impl<P: Primitive> Sending<'_, P> {
 
 impl<P: Primitive> Drop for Sending<'_, P> {
     fn drop(&mut self) {
-        // Lists are borrowed until here, also when a step fails or panics.
+        // The borrow of the lists ends here, also when a step fails or panics.
         let _ = self.copy.synchronize();
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions on a device, and the pieces of them that precede each item.
+//! Transactions on a device, and the pieces of transactions that precede each item.
 
 #![expect(unsafe_code, reason = "a struct that kernels read")]
 
@@ -8,8 +8,8 @@ use crate::cuda::driver::{DeviceBuffer, DeviceError, DevicePointer, Memory};
 use crate::memory::Plain;
 use crate::sets::Sets;
 
-/// Items of a short piece at most: few lanes of a device share one. The rest of a transaction is a
-/// tail.
+/// Maximum items of a short piece: few lanes of a device share a short piece. The further items of
+/// a transaction are a tail.
 const PIECE: u32 = 256;
 
 /// Items of a transaction: `begin..end` of the items of all transactions.
@@ -23,9 +23,9 @@ struct Piece {
 // SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
 unsafe impl Plain for Piece {}
 
-/// Transactions, made of tid lists, and the pieces of them that precede each item: for each item
-/// and each transaction with it, the items before it, at most 256 of them as a short piece and the
-/// others as a tail.
+/// Transactions, made from tid lists, and the pieces that precede each item: for each item and each
+/// transaction with the item, the earlier items of the transaction. At most 256 items are a short
+/// piece, and the further items a tail.
 #[derive(Clone, Debug)]
 struct Pieces {
     short: PieceLists,
@@ -98,14 +98,14 @@ fn begins(lists: Sets<'_>, transactions: u32) -> Vec<u32> {
 ///
 /// # Cost
 ///
-/// 4 bytes an item of a transaction and 8 a piece.
+/// 4 bytes for each item of a transaction, and 8 for each piece.
 #[derive(Debug)]
 pub struct SparseRows {
     short: PiecesOnDevice,
     tails: PiecesOnDevice,
     tokens: DeviceBuffer<u32>,
     items: u32,
-    /// Items of a transaction.
+    /// Mean number of items of a transaction.
     mean: u32,
 }
 
@@ -116,7 +116,7 @@ struct PiecesOnDevice {
     pieces: DeviceBuffer<Piece>,
 }
 
-/// Pieces as kernels take them: `PieceLists` of `sparse.cu`.
+/// Pieces as an argument of kernels: `PieceLists` of `sparse.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct PiecesArgument {
@@ -124,7 +124,7 @@ struct PiecesArgument {
     pieces: DevicePointer<Piece>,
 }
 
-/// The transactions as kernels take them: `SparseRows` of `sparse.cu`.
+/// The transactions as an argument of kernels: `SparseRows` of `sparse.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct SparseArgument {
@@ -151,18 +151,19 @@ fn uploaded<T: Plain>(memory: &Arc<Memory>, values: &[T]) -> Result<DeviceBuffer
 }
 
 impl SparseRows {
-    /// Makes transactions of the tid lists of items and sends them. The work of all strips is the
-    /// same in any order of items; if frequent ones come first, that of strips differs least.
+    /// Makes transactions from the tid lists of items, and sends the transactions. The work of all
+    /// strips together is the same in any order of items; if frequent items are first, the work of
+    /// single strips differs least.
     ///
     /// # Cost
     ///
     /// Two passes over all lists on the calling thread, which access the transactions in any order;
-    /// 12 bytes a tid over the bus, and 8 more if 256 items precede the item in the transaction.
-    /// Waits for them.
+    /// 12 bytes for each tid over the bus, and 8 more if 256 items precede the item in the
+    /// transaction. The call waits for the copies.
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the transactions do not fit, or the driver fails.
     ///
     /// # Panics
     ///
@@ -184,7 +185,8 @@ impl SparseRows {
         }))
     }
 
-    /// The maximum bytes of transactions in a device's memory, of items in `tids` places in all.
+    /// The maximum bytes of transactions in a device's memory, with `tids` tids of all items
+    /// together.
     #[must_use]
     pub fn bytes_max(items: u32, tids: u64) -> u64 {
         2 * 4 * (u64::from(items) + 1) + 20 * tids
@@ -206,7 +208,7 @@ impl SparseRows {
     }
 
     /// Lanes of a device that share a short piece: about half as many as a mean piece has items, so
-    /// that few lanes have nothing to do.
+    /// that few lanes are idle.
     pub(super) fn lanes(&self) -> u32 {
         match self.mean {
             0..12 => 4,

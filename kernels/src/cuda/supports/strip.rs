@@ -8,7 +8,7 @@ const WIDTH_9_0: u32 = 49_152;
 /// Left items of a strip on every device.
 pub const STRIP_WIDTH: u32 = 12_000;
 
-/// The pairs of the item `right` with the items `begin..end`, all before it.
+/// The pairs of the item `right` with the items `begin..end`, which all precede it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Strip {
@@ -27,8 +27,8 @@ pub fn strip_width(device: &Properties) -> u32 {
     if device.capability == (9, 0) { WIDTH_9_0 } else { STRIP_WIDTH }
 }
 
-/// The strips of all pairs of `items` items, of at most `width` left items each. The last items
-/// come first: a strip of many left items takes longer.
+/// The strips of all pairs of `items` items; a strip has at most `width` left items. The last items
+/// are first: a strip of many left items takes longer.
 ///
 /// # Examples
 ///

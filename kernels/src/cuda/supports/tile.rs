@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// Items of each side of a tile of rows of bits. The same number: `supports.cu`.
+/// Items of each side of a tile of rows of bits. `supports.cu` has the same number.
 pub const TILE: u32 = 128;
 
-/// Items of each side of a tile of batmaps. The same number: `batmaps.cu`.
+/// Items of each side of a tile of batmaps. `batmaps.cu` has the same number.
 pub const MAP_TILE: u32 = 64;
 
 /// Tiles of each side of a square whose rows stay in the second-level cache: 32 tiles of rows, 64
 /// MiB for 125,000 transactions.
 const SQUARE: u32 = 16;
 
-/// The pairs of the left items `left * side..` and the right items `right * side..`, `side` of
-/// each, which is [`TILE`] or [`MAP_TILE`]; of a tile on the diagonal, each pair once.
+/// The pairs of `side` left items from `left * side` on and `side` right items from `right * side`
+/// on, where `side` is [`TILE`] or [`MAP_TILE`]. A tile on the diagonal has each pair once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Tile {
@@ -42,9 +42,9 @@ pub fn tiles(items: u32, side: u32) -> impl Iterator<Item = Tile> {
     tiles_of_part(0..items, side)
 }
 
-/// The tiles of all pairs of an item of `part` with one that is not after the part, in an order in
-/// which neighbours share items. Parts that follow each other, each from a multiple of
-/// `side` on, have together the tiles of all their items.
+/// The tiles of all pairs of an item of `part` with an item that is not after the part, in an order
+/// in which neighbours share items. Parts that follow each other and begin at multiples of `side`
+/// have together the tiles of all their items.
 ///
 /// # Examples
 ///
@@ -58,7 +58,7 @@ pub fn tiles(items: u32, side: u32) -> impl Iterator<Item = Tile> {
 ///
 /// # Panics
 ///
-/// If `side` is 0, or the part does not begin at a multiple of it.
+/// If `side` is 0, or the part does not begin at a multiple of `side`.
 pub fn tiles_of_part(part: Range<u32>, side: u32) -> impl Iterator<Item = Tile> {
     assert!(part.start.is_multiple_of(side), "a part from {} on: tiles of {side}", part.start);
     let (begin, end) = (part.start / side, part.end.div_ceil(side));

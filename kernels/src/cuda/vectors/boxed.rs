@@ -1,10 +1,11 @@
-//! Vectors of few dimensions in order, with boxes over 32, 256 and 8,192 of them.
+//! Vectors of few dimensions in order, with boxes over 32, 256 and 8,192 vectors.
 //!
 //! ```text
 //! values ─► sample ─► cells ─► keys ─► sort, three passes of 8 bits ─► rows, boxes ─► boxes of boxes
 //! ```
 //!
-//! All steps are kernels on one stream (`kernels/cuda/vector_order.cuh`); the host waits for none.
+//! All steps are kernels on one stream (`kernels/cuda/vector_order.cuh`); the host waits for no
+//! step.
 //!
 //! # The filter loses no pair
 //!
@@ -12,33 +13,33 @@
 //! of their vectors matches (`question.rs`): each gap is at most the difference of the coordinates,
 //! and rounding is monotone.
 //!
-//! A frame is a box: that of a sample of the right vectors, whose halves are made once, or, where
-//! that is too coarse for epsilon, that of a warp's left vectors with 1.5 epsilon around it. Let o
-//! be its centre, K half its width in each dimension, and s a power of two that makes the largest K
-//! at most 32. A vector x
-//! becomes y = (x - o) s, clamped to K s. The clamp is the projection to a convex set and s scales
-//! all alike, so the distance of two such y is at most s times that of the vectors. It does not
-//! matter for that whether o and K are exact. Then, with k the clamp as a half (float16):
+//! A frame is a box: the box of a sample of the right vectors, whose halves are made once, or,
+//! where that box is too coarse for epsilon, the box of a warp's left vectors with 1.5 epsilon
+//! around it. Let o be the centre of the frame, K half its width in each dimension, and s a power
+//! of two that makes the largest K at most 32. A vector x becomes y = (x - o) s, clamped to K s.
+//! The clamp is the projection to a convex set and s scales all dimensions alike, so the distance
+//! of two such y is at most s times the distance of the vectors, even if o and K are not exact.
+//! Then, with k the clamp as a half (float16):
 //!
 //! 1. `fma` rounds y once, and conversion to a half rounds it again; clamping afterwards gives the
 //!    same, because rounding is monotone and k is a half. A coordinate moves by at most
 //!    k (2^-11 + 2^-22) + 2^-24 = m: half a unit in the last place of a half is 2^-11 of the value,
-//!    or 2^-25 below the least normal half. So the distance of two rounded vectors h exceeds that
-//!    of the y by at most 2 M, M^2 the sum of all m^2.
+//!    or 2^-25 below the least normal half. So the distance of two rounded vectors h exceeds the
+//!    distance of the y by at most 2 M, where M^2 is the sum of all m^2.
 //! 2. |h - g|^2 is the sum of h^2, of g^2 and of -2 h g. The products -2 h g are exact, and the sum
 //!    of h^2 is rounded by less than 2^-20 of the sum of k^2. In the frame of the warp, each g^2 is
-//!    rounded to a half, by at most 2^-11 k^2 + 2^-25. In that of the sample their sum has two
-//!    halves, of which the second one is rounded by at most 2^-22 of the sum, and 2^-25.
+//!    rounded to a half, by at most 2^-11 k^2 + 2^-25. In the frame of the sample their sum has two
+//!    halves, and the second half is rounded by at most 2^-22 of the sum, and 2^-25.
 //! 3. Tensor cores add exact products. Their sums are off by less than 2^-18 of the sum of all
-//!    absolute terms, which is at most four times the sum of k^2, and the threshold. (They align
-//!    terms to the largest and cut off bits below 2^-23 of it or less: Fasi, Higham, Mikaitis,
-//!    Pranesh, *Numerical Behavior of NVIDIA Tensor Cores*, PeerJ CS 2021. The bound has room for
-//!    32 times as much for each of 32 terms.)
+//!    absolute terms, which is at most four times the sum of k^2, and the threshold. (Tensor cores
+//!    align terms to the largest term and cut off bits below 2^-23 of it or less: Fasi, Higham,
+//!    Mikaitis, Pranesh, *Numerical Behavior of NVIDIA Tensor Cores*, PeerJ CS 2021. The bound has
+//!    room for 32 times this error for each of 32 terms.)
 //!
 //! So the sum of a match is at most (reach s + 2 M)^2 (1 + 2^-14) and the sum of
-//! k^2 (2^-11 + 2^-14) + 2^-23 in the frame of the warp, or of 2^-15 k^2 + 2^-23 in that of the
-//! sample: the threshold. It is subtracted at the start, so a negative sum, or
-//! a negative infinity, says "maybe". Where s cannot be large enough, since values or epsilon are
+//! k^2 (2^-11 + 2^-14) + 2^-23 in the frame of the warp, or of 2^-15 k^2 + 2^-23 in the frame of
+//! the sample: the threshold. The threshold is subtracted at the start, so a negative sum, or a
+//! negative infinity, says "maybe". Where s cannot be large enough, since values or epsilon are
 //! tiny, terms of 2^-24 make the threshold pass more pairs, never fewer.
 
 #![expect(unsafe_code, reason = "kernels that make the order")]
@@ -65,7 +66,7 @@ const SHIFTS: [u32; 3] = [0, 8, 16];
 /// Words of `Plan` of `vector_order.cuh`.
 const PLAN_WORDS: usize = 1 + 6 * BOX_DIMS_MAX;
 
-/// Shared memory of the kernels that need some.
+/// Shared memory of kernels.
 const PLAN_BYTES: u32 = 2 * 16 * 16 * 4;
 const COUNT_BYTES: u32 = 256 * 4;
 const SCAN_BYTES: u32 = 4 * 256 * 4;
@@ -93,7 +94,7 @@ pub(super) struct BoxedRoom {
     boxes: [DeviceBuffer<f32>; 3],
 }
 
-/// The vectors and boxes as kernels take them: `Boxed` of `vector_order.cuh`.
+/// The vectors and boxes as an argument of kernels: `Boxed` of `vector_order.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct BoxedArgument {
@@ -108,7 +109,7 @@ pub(super) struct BoxedArgument {
     groups: u32,
 }
 
-/// Keys and vectors as kernels take them: `Sorted` of `vector_order.cuh`.
+/// Keys and vectors as an argument of kernels: `Sorted` of `vector_order.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct SortedArgument {
@@ -150,7 +151,7 @@ impl BoxedRoom {
         })
     }
 
-    /// The bytes of that room.
+    /// The bytes of the room for `len` vectors of `dims` dimensions.
     pub(super) fn bytes(len: usize, dims: usize) -> usize {
         let (floats, [keys, counts, plan]) = elements(len, dims);
         let words = [floats[0], keys, keys, keys, keys, counts, DIGITS, plan];
@@ -158,7 +159,7 @@ impl BoxedRoom {
         all.map(|len| len * size_of::<u32>()).sum()
     }
 
-    /// Queues all steps for `vectors`, which are on the device when the stream gets there.
+    /// Queues all steps for `vectors`, which are on the device when the stream begins these steps.
     pub(super) fn queue<P: Primitive, V: Copy>(
         &self,
         kernels: &Kernels<P>,
@@ -220,8 +221,9 @@ impl<P: Primitive> Steps<'_, P> {
         let (plan, keys) = (self.room.plan.pointer(), self.room.keys[0].pointer());
         let launch = PLAN.launch("vectors_plan", self.device(), 1, PLAN_BYTES);
         let arguments = (vectors, question.reach, plan);
-        // SAFETY: the arguments are of the kernel's types, and the buffers of `room` as long as
-        // the vectors need; the caller keeps them until the stream is done. So below.
+        // SAFETY: the arguments are of the kernel's types, and the buffers of `room` are as long as
+        // the vectors need; the caller keeps the buffers until the stream is done. The same holds
+        // below.
         unsafe { self.kernels.queue(self.stream, launch, arguments) }?;
         let launch = self.launch("vectors_keys", self.len.div_ceil(GROUP), 0);
         // SAFETY: as above.
@@ -238,7 +240,7 @@ impl<P: Primitive> Steps<'_, P> {
                 keys: keys[side].pointer(),
                 ids: ids[side].pointer(),
             };
-            // Vectors are in their first order at the beginning.
+            // The first pass reads vectors in their original order.
             let unsorted = SortedArgument { ids: DevicePointer::NULL, ..side(from) };
             let source = if pass == 0 { unsorted } else { side(from) };
             let launch = self.launch("vectors_count", tiles, COUNT_BYTES);

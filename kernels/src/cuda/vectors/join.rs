@@ -24,7 +24,7 @@ pub struct JoinLimits {
     pub units: usize,
     /// Room for pairs, at least 1.
     pub pairs: usize,
-    /// Vectors of each side whose partners are counted; 0 if that is not asked for.
+    /// Vectors of each side whose partners are counted; 0 if no job asks for partners.
     pub partners: usize,
     /// Room for candidates of tiles, at most `pairs`; 0 for other methods.
     pub candidates: usize,
@@ -41,7 +41,7 @@ impl JoinLimits {
             + (self.candidates.max(1) + COUNTERS) * size_of::<u64>()
     }
 
-    /// Units of a part, with those that earlier ones have left.
+    /// Units of a part, including units that earlier units have left unfinished.
     fn units(&self) -> usize {
         self.units + if self.candidates > 0 { BLOCKS_LEFT } else { 0 }
     }
@@ -51,21 +51,23 @@ impl JoinLimits {
     }
 }
 
-/// Counters of candidates, as `output.cuh` has them.
+/// Number of counters of candidates, as in `output.cuh`.
 const COUNTERS: usize = 3;
 
 /// A part of a join, and the question about it.
 #[derive(Clone, Debug)]
 pub struct JoinJob<'a> {
-    /// Units of the join, each once: of [`DeviceVectors::units`], or unfinished ones.
+    /// Units of the join, without repetition: units of [`DeviceVectors::units`], or unfinished
+    /// units.
     pub units: &'a [JoinUnit],
     /// The left vectors.
     pub left: &'a Arc<DeviceVectors>,
-    /// The right vectors; without them the left ones are joined with themselves, each pair once.
+    /// The right vectors; without right vectors the left vectors are joined with themselves, each
+    /// pair once.
     pub right: Option<&'a Arc<DeviceVectors>>,
     /// The largest distance of a pair.
     pub epsilon: f64,
-    /// The policy that the units are of.
+    /// The policy from which the units were made.
     pub policy: Policy,
     /// The answer that is wanted.
     pub answer: Answer,
@@ -79,7 +81,7 @@ pub struct VectorJoin {
     output: BoundedOutput<NearPair, JoinUnit>,
     /// Strips at the front of the units, under tiles.
     strips: u32,
-    /// Left and right vector of each.
+    /// The left and the right vector of each candidate.
     candidates: DeviceBuffer<u64>,
     candidate_counters: MirroredBuffer<u64>,
 }
@@ -99,11 +101,11 @@ pub struct JoinKept {
 pub struct JoinAnswered {
     written: Written,
     count: u64,
-    /// Vectors of each side with a number of partners.
+    /// Vectors of each side that have a number of partners.
     partners: [usize; 2],
 }
 
-/// The output as kernels take it: `NearOutput` of `vectors.cuh`.
+/// The output as an argument of kernels: `NearOutput` of `vectors.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct OutputPart {
@@ -112,7 +114,7 @@ struct OutputPart {
     bases: [u32; 2],
 }
 
-/// The units as kernels take them: `JoinUnits` of `vectors.cuh`.
+/// The units as an argument of kernels: `JoinUnits` of `vectors.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct UnitsArgument {
@@ -121,10 +123,10 @@ struct UnitsArgument {
 }
 
 // SAFETY: the arguments are of the kernels' types. Units have been checked against the vectors on
-// the device, whose order and boxes kernels of ours have made. Kernels write pairs within the room
-// that they are told of, partners of vectors that are there, for which there is room, and leave a
-// unit unfinished at most once, for which there is room. A block has the threads and the shared
-// memory of its kernel.
+// the device, whose order and boxes our kernels have made. Kernels write pairs within the room that
+// they are told of, partners of existing vectors, for which there is room, and leave a unit
+// unfinished at most once, for which there is room. A block has the threads and the shared memory
+// of its kernel.
 unsafe impl Primitive for VectorJoin {
     const IMAGES: &'static Images = images!("vectors");
     const KERNELS: &'static [&'static str] = FUNCTIONS;
@@ -154,7 +156,7 @@ unsafe impl Primitive for VectorJoin {
         })
     }
 
-    /// The units within the limits, and of these vectors.
+    /// Checks that the units are within the limits, and of these vectors.
     fn check(limits: JoinLimits, job: &JoinJob<'_>) -> JoinKept {
         let &JoinJob { units, left, right, epsilon, policy, answer } = job;
         let (is_self, right) = (right.is_none(), right.unwrap_or(left));
@@ -263,7 +265,7 @@ unsafe impl Primitive for VectorJoin {
     }
 }
 
-/// Candidates, or any matches without units of their own, as kernels take them: `Output` of
+/// Candidates, or any matches without units of their own, as an argument of kernels: `Output` of
 /// `output.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -274,7 +276,7 @@ struct CandidatesArgument {
     room: u64,
 }
 
-/// The question of tiles as kernels take it: `TileQuestion` of `vector_tiles.cuh`.
+/// The question of tiles as an argument of kernels: `TileQuestion` of `vector_tiles.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct TileQuestion {
@@ -284,7 +286,7 @@ struct TileQuestion {
 }
 
 impl VectorJoin {
-    /// Fills in strips first, then blocks of pairs.
+    /// Fills in strips first, and then blocks of pairs.
     fn fill_strips(&mut self, units: &[JoinUnit]) {
         let strips = units.iter().filter(|unit| is_strip(unit));
         let blocks = units.iter().filter(|unit| !is_strip(unit));
@@ -312,6 +314,8 @@ impl VectorJoin {
         let tiles = TileQuestion { bytes, candidates, output };
         let (device, strips) = (step.device(), self.strips);
         let count = u32::try_from(self.units.filled()).expect("within the slot's limits");
+        // Strips write candidates, which a second kernel decides; blocks of pairs, which follow the
+        // strips in the units, are decided at once.
         if strips > 0 {
             step.clear(&self.candidate_counters)?;
             let units = UnitsArgument { units: self.units.pointer(), count: strips };
@@ -330,14 +334,14 @@ impl VectorJoin {
 }
 
 impl Slot<VectorJoin> {
-    /// The pairs of the last part, in no order; none if others were asked for.
+    /// The pairs of the last part, in no order; none if the job asked for another answer.
     #[must_use]
     pub fn pairs(&self) -> &[NearPair] {
         let (buffers, answer) = self.answered();
         buffers.output.matches(answer.written)
     }
 
-    /// The unfinished units of the last part: they go on after the pairs that found room.
+    /// The unfinished units of the last part, which continue after the pairs that found room.
     #[must_use]
     pub fn unfinished(&self) -> &[JoinUnit] {
         let (buffers, answer) = self.answered();
@@ -350,7 +354,8 @@ impl Slot<VectorJoin> {
         self.answered().1.count
     }
 
-    /// The number of partners of each left vector, and of each right one unless they are the same.
+    /// The number of partners of each left vector, and of each right vector unless the sides are
+    /// the same.
     #[must_use]
     pub fn partners(&self) -> [&[u32]; 2] {
         let (buffers, answer) = self.answered();

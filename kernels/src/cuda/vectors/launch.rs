@@ -10,31 +10,31 @@ pub(super) const WARP_LEN: usize = 32;
 /// Vectors of a leaf, and leaves of a super-group, of boxes.
 pub(super) const LEAF: usize = 32;
 pub(super) const LEAVES_OF_SUPER: usize = 256;
-/// Dimensions of vectors in tiles, at most.
+/// Maximum dimensions of vectors in tiles.
 pub(super) const TILE_DIMS_MAX: usize = 7 * 128;
-/// Dimensions of vectors under boxes, at most.
+/// Maximum dimensions of vectors under boxes.
 pub(super) const BOX_DIMS_MAX: usize = 16;
 
-/// A way to find the pairs. All of them find the same.
+/// A way to find the pairs. All ways find the same pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
-    /// All pairs, a left vector a thread, as published.
+    /// All pairs, with a thread for each left vector, as published.
     NestedLoop,
     /// The directory of quantiles, as published: 16 parts in each of three dimensions.
     Directory,
     /// Boxes over vectors in the order of cells, for 1 to 16 dimensions.
     Boxes,
     /// All pairs, by products of bytes on tensor cores, for 1 to 896 dimensions, in devices of
-    /// capability 9.0. It joins vectors with themselves.
+    /// capability 9.0. This method joins vectors with themselves.
     Tiles,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods.
     pub const ALL: &'static [Self] = &[Self::NestedLoop, Self::Directory, Self::Boxes, Self::Tiles];
 
-    /// Whether it joins vectors of `dims` dimensions.
+    /// Whether the method joins vectors of `dims` dimensions.
     #[must_use]
     pub fn takes(self, dims: usize) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Method {
         }
     }
 
-    /// Whether a device has the units.
+    /// Whether a device has the units of the method.
     #[must_use]
     pub fn is_available(self, device: &Properties) -> bool {
         self != Self::Tiles || device.capability == (9, 0)
@@ -73,7 +73,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// All of them, the fastest first.
+    /// All filters, the fastest first.
     pub const ALL: &'static [Self] = &[Self::Half, Self::Float];
 
     /// Whether a device has the units, and its image uses them.
@@ -82,7 +82,7 @@ impl Filter {
         self == Self::Float || matches!(device.capability, (8, _) | (9, 0))
     }
 
-    /// The fastest that a device has.
+    /// The fastest filter that a device has.
     #[must_use]
     pub fn best(device: &Properties) -> Self {
         if Self::Half.is_available(device) { Self::Half } else { Self::Float }
@@ -118,20 +118,20 @@ const BOX_KERNELS: [BoxKernel; 6] = {
     ]
 };
 
-/// The usual maximum of blocks for each multiprocessor: a block takes one unit a warp.
+/// The usual maximum of blocks for each multiprocessor: each warp of a block takes one unit.
 const BLOCKS_MAX: u32 = 1 << 20;
 const LOOPS: Grid = Grid::new(64, BLOCKS_MAX);
 const BOXES: Grid = Grid::new(128, BLOCKS_MAX);
 const WARPS_OF_BLOCK: u32 = 4;
-/// Steps of the order: a block 256 vectors, or 4,096 keys.
+/// The grid of the steps of the order: a block takes 256 vectors, or 4,096 keys.
 pub(super) const ORDER: Grid = Grid::new(256, BLOCKS_MAX);
 pub(super) const PLAN: Grid = Grid::new(512, BLOCKS_MAX);
 
-/// Blocks of tiles at a time, at most: a block fills a multiprocessor.
+/// Maximum blocks of tiles at a time: a block fills a multiprocessor.
 pub(super) const TILE_BLOCKS_MAX: u32 = 256;
 const TILES_OF_FOUR: Grid = Grid::new(5 * 128, 1);
 const TILES_OF_TWO: Grid = Grid::new(3 * 128, 1);
-/// Candidates are decided by four warps a block, with the parts of two rows a lane.
+/// Blocks of four warps decide candidates; each lane has the parts of two rows.
 const DECIDE: Grid = Grid::new(128, 6);
 const DECIDE_BYTES: u32 = 4 * 2 * 32 * 33 * 4;
 
@@ -163,18 +163,18 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "vectors_blocks",
 ];
 
-/// Numbers that change the speed of a join, and nothing else.
+/// Numbers that change only the speed of a join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The units that filter, under boxes.
     pub filter: Filter,
     /// Leaves of left vectors that a warp takes at a time, under boxes: 2 or 4.
     pub leaves: usize,
-    /// Maximum of blocks for each multiprocessor; work beyond that is done by striding.
+    /// Maximum of blocks for each multiprocessor; blocks stride over further work.
     pub blocks_per_multiprocessor_max: u32,
 }
 
-/// Vectors from which on a warp takes four leaves.
+/// Number of vectors from which on a warp takes four leaves.
 const MANY: usize = 1 << 20;
 
 impl Policy {
@@ -186,7 +186,8 @@ impl Policy {
         Self { filter, leaves, blocks_per_multiprocessor_max: BLOCKS_MAX }
     }
 
-    /// The kernel for boxes of `dims` dimensions: of the leaves that are wanted, if there is one.
+    /// The kernel for boxes of `dims` dimensions, with the leaves of the policy if there is such a
+    /// kernel.
     fn kernel(&self, dims: usize) -> &'static BoxKernel {
         let fits = |kernel: &&BoxKernel| kernel.filter == self.filter && kernel.dims >= dims;
         let mut kernels = BOX_KERNELS.iter().filter(fits);
@@ -221,7 +222,7 @@ impl Policy {
         grid.launch(name, device, strips.min(TILE_BLOCKS_MAX), shared_bytes)
     }
 
-    /// The launch that decides candidates, and that of blocks of pairs.
+    /// The launch that decides candidates, and the launch of blocks of pairs.
     pub(super) fn launch_decide(device: &Properties) -> Launch {
         DECIDE.launch("vectors_decide", device, u32::MAX, DECIDE_BYTES)
     }

@@ -2,9 +2,9 @@
 //! to the last bit.
 //!
 //! The square of a distance is the float64 sum, in the order of the dimensions, of the squares of
-//! the differences of float32 numbers, each operation rounded on its own. A pair is found if that
-//! is at most the square of epsilon. So every method, filter, order and cut into parts finds the
-//! pairs that a plain loop finds.
+//! the differences of float32 numbers, each operation rounded on its own. A pair is found if this
+//! sum is at most the square of epsilon. So every method, filter, order and cut into parts finds
+//! the pairs that a plain loop finds.
 //!
 //! ```text
 //! values ──load──► DeviceVectors ──units──► JoinUnit ..  (parts of them in several slots)
@@ -19,9 +19,9 @@
 //! | [`Method::Boxes`] | 32 x 32 products of near leaves: order and boxes are made on the device |
 //! | [`Method::Tiles`] | all pairs as products of bytes, then candidates: for many dimensions |
 //!
-//! Matches go to a buffer of fixed room. A unit whose match finds no room comes back as unfinished
-//! and is asked for again; it goes on where it was, so that no match is lost or found twice, and
-//! nothing is estimated or counted first.
+//! Matches go to a buffer of fixed room. A unit whose match finds no room returns as unfinished,
+//! and the caller submits it again; the unit continues where it stopped, so that no match is lost
+//! or found twice, and no kernel estimates or counts first.
 //!
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009, figures 3 and 5. Departures: `kernels/cuda/vector_loops.cuh`; boxes, their order, and

@@ -8,11 +8,11 @@ use crate::memory::Plain;
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[repr(C)]
 pub struct NearPair {
-    /// The left vector; of a self-join, the one with the lower number.
+    /// The left vector; in a self-join, the vector with the lower number.
     pub left: u32,
     /// The right vector.
     pub right: u32,
-    /// The square of their distance: the float64 sum, in the order of the dimensions.
+    /// The square of the distance: the float64 sum, in the order of the dimensions.
     pub square: f64,
 }
 
@@ -27,14 +27,14 @@ impl NearPair {
 // SAFETY: two `u32` and a number of eight bytes, in the order of the kernels' struct (`repr(C)`).
 unsafe impl Plain for NearPair {}
 
-/// The pairs of a few left vectors with all right vectors from a place on. The vectors that `left`
-/// and `at` stand for depend on the [`Method`](super::Method).
+/// The pairs of a few left vectors with all right vectors from a place on. The
+/// [`Method`](super::Method) decides which vectors `left` and `at` stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(C)]
 pub struct JoinUnit {
     pub(super) left: u32,
     pub(super) at: u32,
-    /// Matches from there on that have been found before.
+    /// Number of matches from that place on that have been found before.
     pub(super) skip: u32,
 }
 

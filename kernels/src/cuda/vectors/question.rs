@@ -3,16 +3,16 @@
 //! # Bounds in float32
 //!
 //! Let s be the true sum of the squares of n differences, and u = 2^-24. A match has a float64 sum
-//! of at most `limit`, each of whose n terms and sums is rounded by a factor of at least
-//! 1 - 2^-53, so s <= limit (1 + (n + 3) 2^-52).
+//! of at most `limit`. Each of the n terms and sums is rounded by a factor of at least 1 - 2^-53,
+//! so s <= limit (1 + (n + 3) 2^-52).
 //!
-//! * `reach` is at least the root of that, rounded up to float32. Rounding to nearest is monotone,
-//!   so a difference that is at most `reach` is also computed to be so.
-//! * A kernel sums in float32, with one rounding for each difference and one for each
-//!   `fma`. A term is rounded by at most (1 + u)^2 before its sum and all sums by (1 + u)^n, in
-//!   either direction, and where a square underflows, by at most 2^-150 besides. So the result is
-//!   at most s (1 + u)^(n + 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096, which
-//!   is `bound`, rounded up. A difference that overflows is infinite, and larger than each finite
+//! * `reach` is at least the root of this bound, rounded up to float32. Rounding to nearest is
+//!   monotone, so a difference of at most `reach` is also at most `reach` when computed.
+//! * A kernel sums in float32, with a rounding for each difference and a rounding for each `fma`. A
+//!   term is rounded by at most (1 + u)^2 before its sum and all sums by (1 + u)^n, in either
+//!   direction, and a square that underflows by at most 2^-150 in addition. So the result is at
+//!   most s (1 + u)^(n + 2) + n 2^-150 <= s (1 + (n + 8) 2^-23) + 2^-120 for n <= 4,096: this is
+//!   `bound`, rounded up. A difference that overflows is infinite, and larger than each finite
 //!   bound, as it should be.
 
 use super::DIMS_MAX;
@@ -23,7 +23,7 @@ const FLOAT64_SLACK: f64 = 1e-9;
 /// The least float32 bound: above the sum of all roundings of tiny squares.
 const TINY: f64 = 1.0 / (1_u128 << 120) as f64;
 
-/// The answer that is wanted.
+/// The kind of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -35,7 +35,7 @@ pub enum Answer {
     Partners,
 }
 
-/// The question as kernels take it: `Question` of `vectors.cuh`.
+/// The question as an argument of kernels: `Question` of `vectors.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Question {
@@ -54,7 +54,7 @@ impl Question {
     /// If `epsilon` is negative or no number.
     pub(super) fn new(epsilon: f64, dims: usize, is_self: bool, answer: Answer) -> Self {
         assert!(epsilon >= 0.0, "epsilon is {epsilon}; needed is a number of at least 0");
-        // An infinite one joins all.
+        // An infinite epsilon joins all pairs.
         let limit = Epsilon::new(epsilon).map_or(f64::INFINITY, Epsilon::square);
         let dims = u32::try_from(dims.min(DIMS_MAX)).expect("at most 4,096");
         let slack = f64::from(dims + 8) / f64::from(1_u32 << 23);

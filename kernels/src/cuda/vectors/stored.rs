@@ -17,19 +17,20 @@ use crate::cuda::flights::{Kernels, Primitive};
 /// Positions have 32 bits.
 const LEN_MAX: usize = 1 << 31;
 
-/// The largest number of vectors, their dimensions, and the method they are prepared for.
+/// The largest number of vectors, their dimensions, and the method for which they are prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorLimits {
     /// Vectors.
     pub len: usize,
-    /// Dimensions of each, 1 to [`DIMS_MAX`].
+    /// Dimensions of each vector, 1 to [`DIMS_MAX`].
     pub dims: usize,
     /// The method.
     pub method: Method,
 }
 
 impl VectorLimits {
-    /// The bytes of the vectors and of all that is made of them in the device's memory.
+    /// The bytes of the vectors and of all data that the device makes from them, in the device's
+    /// memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let Self { len, dims, method } = *self;
@@ -59,7 +60,7 @@ pub struct DeviceVectors {
     len: usize,
     /// Added to the numbers of the vectors.
     base: u32,
-    /// The epsilon that they are prepared for.
+    /// The epsilon for which the vectors are prepared.
     epsilon: f64,
     values: DeviceBuffer<f32>,
     prepared: Prepared,
@@ -78,7 +79,7 @@ enum Prepared {
     Tiles(TiledRoom),
 }
 
-/// Vectors as kernels take them: `Vectors` of `vectors.cuh`.
+/// Vectors as an argument of kernels: `Vectors` of `vectors.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct VectorsArgument {
@@ -90,18 +91,18 @@ pub(super) struct VectorsArgument {
 
 impl Drop for DeviceVectors {
     fn drop(&mut self) {
-        // Buffers are freed when nothing uses them any more; a stream that fails has stopped.
+        // Buffers are freed when no work uses them any more; a stream that fails has stopped.
         let _ = self.copy.synchronize();
         let _ = self.build.synchronize();
     }
 }
 
 impl DeviceVectors {
-    /// Room for any vectors up to `limits`; holds none.
+    /// Room for any vectors up to `limits`, without vectors yet.
     ///
     /// # Errors
     ///
-    /// If it does not fit, or the driver fails.
+    /// If the room does not fit, or the driver fails.
     ///
     /// # Panics
     ///
@@ -132,17 +133,18 @@ impl DeviceVectors {
         })
     }
 
-    /// Sends vectors in place of the ones before, and prepares them for joins by about `epsilon`:
-    /// another one changes the speed alone, but for [`Method::Tiles`], which joins by this one.
-    /// Pairs name the vectors by numbers from `base` on. Returns when all have been sent; kernels
-    /// may go on. `kernels` of [`VectorJoin`](super::VectorJoin) have those that prepare vectors.
+    /// Sends vectors in place of the previous vectors, and prepares them for joins by about
+    /// `epsilon`. A join by another epsilon only has another speed, except with [`Method::Tiles`],
+    /// which joins by this epsilon. Pairs name the vectors by numbers from `base` on. The call
+    /// returns when all vectors have been sent; kernels may go on. `kernels` of
+    /// [`VectorJoin`](super::VectorJoin) have the kernels that prepare vectors.
     ///
-    /// All numbers must be finite: pairs of a vector with others are unspecified.
+    /// All numbers must be finite: the pairs of a vector with another number are unspecified.
     ///
     /// # Cost
     ///
-    /// The vectors once over the bus, which is fast if the slice is of a pinned buffer. The host
-    /// sorts them for [`Method::Directory`], and does nothing for others.
+    /// The vectors go over the bus once; the copy is fast if the slice is of a pinned buffer. The
+    /// host sorts the vectors for [`Method::Directory`] only.
     ///
     /// # Errors
     ///
@@ -150,8 +152,8 @@ impl DeviceVectors {
     ///
     /// # Panics
     ///
-    /// If the vectors exceed the limits or are no whole vectors, their numbers exceed 32 bits,
-    /// `epsilon` is negative or no number, or `kernels` are of another primitive.
+    /// If the values exceed the limits or are no whole vectors, the numbers of vectors exceed 32
+    /// bits, `epsilon` is negative or no number, or `kernels` are of another primitive.
     pub fn load<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
@@ -165,8 +167,8 @@ impl DeviceVectors {
         self.load_parts(kernels, &[values], base, epsilon)
     }
 
-    /// As [`load`](Self::load), for vectors in several slices, one after the other. It is not for
-    /// [`Method::Directory`].
+    /// As [`load`](Self::load), for vectors in several slices, one after another. The call does not
+    /// serve [`Method::Directory`].
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ impl DeviceVectors {
     ///
     /// # Panics
     ///
-    /// As `load`, or if the method is that of the directory.
+    /// As `load`, or if the method is [`Method::Directory`].
     pub fn load_parts<P: Primitive>(
         &mut self,
         kernels: &Kernels<P>,
@@ -192,7 +194,7 @@ impl DeviceVectors {
     }
 
     /// Forgets the vectors, and checks that `numbers` numbers have room; returns the number of
-    /// their vectors.
+    /// vectors in these numbers.
     fn begin_load(&mut self, numbers: usize, base: u32) -> usize {
         let VectorLimits { len: most, dims, .. } = self.limits;
         let len = numbers / dims;
@@ -251,7 +253,7 @@ impl DeviceVectors {
         self.len == 0
     }
 
-    /// All units of the join of these vectors with themselves, or with `right` ones.
+    /// All units of the join of these vectors with themselves, or with the vectors `right`.
     #[must_use]
     pub fn units(&self, right: Option<&Self>, policy: &Policy) -> Vec<JoinUnit> {
         let (dims, is_self) = (self.limits.dims, right.is_none());
@@ -274,13 +276,13 @@ impl DeviceVectors {
         (0..units).map(|left| JoinUnit { left, at: at(left), skip: 0 }).collect()
     }
 
-    /// Units of the join of the first `split` of these vectors with the other ones, under
-    /// [`Method::Tiles`]. They have some pairs of vectors on the same side, too, which the caller
-    /// drops.
+    /// Units of the join of the first `split` vectors with all later vectors, under
+    /// [`Method::Tiles`]. The units also have pairs of vectors on the same side, and the caller
+    /// drops these pairs.
     ///
     /// # Panics
     ///
-    /// If the method is another one, or there are fewer vectors.
+    /// If the vectors have another method, or there are fewer vectors than `split`.
     #[must_use]
     pub fn units_across(&self, split: usize) -> Vec<JoinUnit> {
         let VectorLimits { dims, method, .. } = self.limits;
@@ -289,7 +291,7 @@ impl DeviceVectors {
         tiled::strips_of(split, split..self.len, dims)
     }
 
-    /// Whether a unit is one of a join of these left vectors.
+    /// Whether a unit belongs to a join of these left vectors.
     pub(super) fn has_unit(&self, unit: &JoinUnit, policy: &Policy) -> bool {
         if self.limits.method == Method::Tiles {
             return tiled::is_unit(unit, self.len, self.limits.dims);
@@ -336,7 +338,7 @@ impl DeviceVectors {
         VectorsArgument { rows: self.values.pointer(), ids, len, dims }
     }
 
-    /// The directory, if the method is that.
+    /// The directory, if the method is [`Method::Directory`].
     pub(super) fn directory(&self) -> Option<DirectoryArgument> {
         match &self.prepared {
             Prepared::Directory { room, .. } => Some(room.argument()),
@@ -344,7 +346,7 @@ impl DeviceVectors {
         }
     }
 
-    /// The vectors in order with their boxes, if the method is that.
+    /// The vectors in order with their boxes, if the method is [`Method::Boxes`].
     pub(super) fn boxed(&self) -> Option<BoxedArgument> {
         match &self.prepared {
             Prepared::Boxes(room) => Some(room.argument(self.len)),
@@ -354,7 +356,7 @@ impl DeviceVectors {
 }
 
 impl DeviceVectors {
-    /// The rows of bytes, if the method is that of tiles.
+    /// The rows of bytes, if the method is [`Method::Tiles`].
     pub(super) fn tiled(&self) -> Option<TiledArgument> {
         match &self.prepared {
             Prepared::Tiles(room) => {
@@ -382,11 +384,11 @@ impl Sending<'_> {
         question: &Question,
     ) -> Result<(), DeviceError> {
         let DeviceVectors { limits, copy, build, sent, built, .. } = self.0;
-        // The kernels before may still read vectors.
+        // Earlier kernels may still read vectors.
         copy.wait(built)?;
         let mut at = 0;
         for part in parts {
-            // SAFETY: only kernels of this store use the buffer, and the next ones wait for the
+            // SAFETY: only kernels of this store use the buffer, and the next kernels wait for the
             // copy; the borrow of the values lasts until the copy stream is idle (`drop`).
             unsafe { copy.copy_slice(part, &self.0.values, at) }?;
             at += part.len();
@@ -410,7 +412,7 @@ impl Sending<'_> {
 
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
-        // Values are borrowed until here, also when a step fails or panics.
+        // The borrow of the values ends here, also when a step fails or panics.
         let _ = self.0.copy.synchronize();
     }
 }

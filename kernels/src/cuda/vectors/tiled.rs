@@ -8,8 +8,8 @@
 //!
 //! With the centre c of all numbers and a scale s, a coordinate x becomes (x - c) s and then the
 //! nearest byte from -127 to 127, whatever c and s are. Let p be a vector in units of a byte, q its
-//! bytes, and m at least their distance, which is measured. If two vectors are at most epsilon
-//! apart, then |q - q'| <= epsilon s + m + m', and because squares are convex
+//! bytes, and m at least the distance of p and q, which is measured. If two vectors are at most
+//! epsilon apart, then |q - q'| <= epsilon s + m + m', and because squares are convex
 //!
 //! ```text
 //! |q|^2 + |q'|^2 - 2 q q' <= (epsilon s + m + m')^2
@@ -17,17 +17,17 @@
 //! ```
 //!
 //! So q q' >= h + h' with the height h = |q|^2 / 2 - (epsilon s + 2 m)^2 / 4 of each vector, rounded
-//! down to a whole number. Products of bytes are whole numbers and exact: 4,096 of them are below
-//! 2^27, and heights are cut to at most 2^30. Roundings of m: a difference and a product round p by
-//! at most 2^-23 of it, so a coordinate within the bytes by 2^-16, and the norm of at most 4,096 of
-//! those is 2^-10; coordinates past the bytes, and the sum of squares with its root, by a share of
-//! 2^-11. The kernel adds 2^-8 and 2^-10. An m that overflows makes the height the least one,
-//! which lets all pairs of the vector pass.
+//! down to a whole number. Products of bytes are whole numbers and exact: the sum of 4,096 products
+//! is below 2^27, and heights are cut to at most 2^30. Roundings of m: a difference and a product
+//! round p by at most 2^-23 of it, so a coordinate within the bytes is rounded by 2^-16, and the
+//! norm of at most 4,096 such roundings is 2^-10; coordinates past the bytes, and the sum of
+//! squares with its root, are rounded by a share of 2^-11. The kernel adds 2^-8 and 2^-10. An m
+//! that overflows makes the height the least number, which lets all pairs of the vector pass.
 //!
-//! Most tiles are left after a test of the largest q q' of a row against h and the least h' of the
-//! tile, which is at most that of each of its pairs.
+//! Most tiles end after a test of the largest q q' of a row against h and the least h' of the tile,
+//! which is at most the h' of each pair of the tile.
 //!
-//! Candidates are decided in float64 in the order of the dimensions, a lane each.
+//! Candidates are decided in float64 in the order of the dimensions; a lane takes a candidate.
 
 #![expect(unsafe_code, reason = "kernels that make the rows")]
 
@@ -52,8 +52,9 @@ const STRIP: usize = 64;
 /// The mark of units of 16 x 128 pairs.
 const BLOCK_UNIT: u32 = 1 << 31;
 const BLOCK_ROWS: usize = 16;
-/// Maximum units of 16 x 128 pairs that a launch leaves unfinished, besides strips: the tiles of
-/// the sixteen warps of each block that have been copied when it notices that room is used up.
+/// Maximum units of 16 x 128 pairs that a launch leaves unfinished, in addition to strips: the
+/// tiles of the sixteen warps of each block that have been copied when the block notices that the
+/// room is used up.
 pub(super) const BLOCKS_LEFT: usize = TILE_BLOCKS_MAX as usize * 16 * 8;
 
 /// Sixteen bytes, which a kernel copies at once.
@@ -64,7 +65,8 @@ struct Chunk([u32; 4]);
 // SAFETY: four `u32`, as `uint4` of the kernels, without padding.
 unsafe impl Plain for Chunk {}
 
-/// Groups of four warps of a block: two where four have no room for their rows.
+/// Number of groups of four warps of a block: four, or two where shared memory has no room for the
+/// rows of four.
 pub(super) fn groups(dims: usize) -> usize {
     if dims.div_ceil(PANEL) <= 3 { 4 } else { 2 }
 }
@@ -84,7 +86,7 @@ pub(super) struct TiledRoom {
     extent: DeviceBuffer<u32>,
 }
 
-/// The rows as kernels take them: `ByteRows` of `vector_tiles.cuh`.
+/// The rows as an argument of kernels: `ByteRows` of `vector_tiles.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct TiledArgument {
@@ -102,12 +104,13 @@ fn narrow(len: usize) -> u32 {
     u32::try_from(len).expect("at most 2^31 vectors")
 }
 
-/// Rows, with those that fill up the last block.
+/// Number of rows, including the rows that fill up the last block.
 fn rows(len: usize) -> usize {
     len.max(1).next_multiple_of(BLOCK)
 }
 
-/// Numbers of the columns of all tiles: heights, and four in which the largest is.
+/// Numbers of the columns of all tiles: the negative heights of a tile, and four numbers, the first
+/// of which is the largest of them.
 fn columns(len: usize) -> usize {
     rows(len) / TILE * (TILE + 4)
 }
@@ -127,13 +130,13 @@ impl TiledRoom {
         })
     }
 
-    /// The bytes of that room.
+    /// The bytes of the room for `len` vectors of `dims` dimensions.
     pub(super) fn bytes(len: usize, dims: usize) -> usize {
         chunks(len, dims) * size_of::<Chunk>() + (rows(len) + columns(len) + 2) * size_of::<u32>()
     }
 
     /// Queues the kernels that make the rows, for values that are on the device when the stream
-    /// gets there.
+    /// begins these kernels.
     pub(super) fn queue<P: Primitive>(
         &self,
         kernels: &Kernels<P>,
@@ -184,8 +187,9 @@ pub(super) fn strips(len: usize, dims: usize) -> Vec<JoinUnit> {
     strips_of(len, 0..len, dims)
 }
 
-/// The strips of the first `left` of some vectors with the `right` ones, and of some vectors beside
-/// them. Strips of the same columns follow each other, and find these in the cache.
+/// The strips of the first `left` vectors with the vectors `right`; strips at the edges also have
+/// neighbouring vectors. Strips of the same columns follow each other, and find the columns in the
+/// cache.
 pub(super) fn strips_of(left: usize, right: Range<usize>, dims: usize) -> Vec<JoinUnit> {
     let block = groups(dims) * 64;
     let tiles = right.end.div_ceil(TILE);
@@ -207,7 +211,7 @@ pub(super) fn is_strip(unit: &JoinUnit) -> bool {
     unit.left & BLOCK_UNIT == 0
 }
 
-/// Whether a unit is of `len` vectors.
+/// Whether a unit belongs to a join of `len` vectors.
 pub(super) fn is_unit(unit: &JoinUnit, len: usize, dims: usize) -> bool {
     let tiles = len.div_ceil(TILE);
     let (left, at) = ((unit.left & !BLOCK_UNIT) as usize, unit.at as usize);

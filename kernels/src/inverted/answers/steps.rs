@@ -47,6 +47,7 @@ impl<L: Blocks> Answer for L {
     #[inline(always)]
     fn find(self, steps: Steps<'_>, buffers: &mut Buffers, found: &mut Vec<u32>) {
         let Some((first, others)) = steps.split() else { return };
+        // A query of one list has no groups to combine: its ids are copied.
         if let Some(groups) = Grouped::new(steps).filter(|_| !others.is_empty()) {
             return find_common_groups(self, &groups, found);
         }
@@ -105,6 +106,7 @@ fn filter<'a, L: Blocks>(
         }
         let mut kept = Kept::new(next, from.len());
         step(level, from, steps.list(key), len_of(key), list, &mut kept);
+        // The kept ids, in `next`, are the source of the next step.
         source = Source::Buffer(kept.len());
         std::mem::swap(ids, next);
     }

@@ -12,7 +12,7 @@ fn index() -> Index {
     Index::new(documents, lists.chain([BTreeSet::new()]).collect())
 }
 
-/// `len` queries of 0 to 5 terms, some of them unknown.
+/// `len` queries of 0 to 5 terms; some terms are unknown.
 fn queries(len: u32) -> Vec<Vec<u32>> {
     let query = |at: u32| (0..at * 7 % 6).map(|i| (at * 31 + i * i * 17) % 43).collect();
     (0..len).map(query).collect()
@@ -98,7 +98,7 @@ fn longer_lists_cost_more() {
     assert!(cost(&[30, 10]) < cost(&[12, 10]));
     assert!(cost(&[30, 10]) < cost(&[30, 10, 11]));
     assert!(cost(&[0, 1, 2]) > cost(&[0, 1]));
-    // Nothing is searched for an unknown term.
+    // A query with an unknown term searches no list.
     assert!(cost(&[12, 99]) < cost(&[12, 11]));
     assert!(cost(&[]) < cost(&[12]));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::{Isa, Query, QueryScratch, Segment, SegmentBytes, encode, narrow};
 use crate::inverted::segment::{Form, LINE, Line, SegmentError, bytes, words, words_mut};
 
-/// Bytes in aligned lines; those past the last word are zero.
+/// Bytes in aligned lines; bytes past the last word are zero.
 fn aligned(content: &[u8]) -> Vec<Line> {
     let mut lines = vec![Line::default(); content.len().div_ceil(4 * LINE)];
     for (word, bytes) in words_mut(&mut lines).iter_mut().zip(content.chunks(4)) {
@@ -34,7 +34,7 @@ fn ask(content: &[u8]) -> Result<(), SegmentError> {
     Ok(())
 }
 
-/// A segment with groups: of a list in buckets, of plain ids and of a bitmap.
+/// A segment with groups of a list in buckets, of a list of plain ids and of a bitmap.
 fn grouped() -> Vec<u8> {
     let documents = 20_000;
     let lists: [BTreeSet<u32>; 5] = [
@@ -86,7 +86,7 @@ fn forged_numbers_of_groups_are_refused() {
     }
 }
 
-/// A small segment with a list of each form, of buckets of two widths.
+/// A small segment with a list of each form, and with buckets of two widths.
 fn small() -> Vec<u8> {
     let documents = 4_000;
     let lists: [BTreeSet<u32>; 6] = [
@@ -153,7 +153,7 @@ fn forged_rows_are_refused_with_their_term() {
         forge(|words| words[2] += 1),
         Err(SegmentError::Postings { postings: 1_419, expected: 1_420 })
     );
-    // A form that is none, a place in the list before, a length past the documents.
+    // An unknown form, a place in the previous list, and a length past the documents.
     for (term, word, value) in [(0, 1, 9), (1, 2, 48), (3, 0, 5_000), (2, 0, 3), (4, 1, 1 << 16)] {
         let refused = forge(|words| words[row(term) + word] = value);
         let term = u32::try_from(term).unwrap();

@@ -1,4 +1,4 @@
-//! Lists with groups: which have them, and queries of such lists.
+//! Lists with groups: which lists have groups, and queries of such lists.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use proptest::sample::select;
 use super::{Index, Isa, QueryScratch, narrow};
 use crate::inverted::segment::{Form, Row};
 
-/// Runs of `run` documents, one every `step`, of at most `len` ids below `documents`.
+/// Runs of `run` documents, a run every `step` documents, of at most `len` ids below `documents`.
 fn runs(documents: u32, begin: u32, step: u32, run: u32, len: usize) -> BTreeSet<u32> {
     let begins = (begin..documents).step_by(step as usize);
     let ids = begins.flat_map(|begin| begin..documents.min(begin.saturating_add(run)));
     ids.take(len).collect()
 }
 
-/// The number of groups of each list, zero if it has none.
+/// The number of groups of each list; zero for a list without groups.
 fn groups(index: &Index) -> Vec<u32> {
     let view = index.segment.view();
     let of = |row: &[u32; 4]| {
@@ -29,15 +29,15 @@ fn groups(index: &Index) -> Vec<u32> {
 fn lists_have_groups_if_their_ids_are_close() {
     let documents = 1 << 20;
     let lists = vec![
-        // In buckets, 32 ids a group.
+        // A list in buckets with 32 ids in a group.
         runs(documents, 100, 4_096, 32, usize::MAX),
-        // In buckets, an id a group.
+        // A list in buckets with an id in each group.
         runs(documents, 0, 128, 1, usize::MAX),
         // A bitmap with a sixteenth of the groups.
         runs(documents, 0, 1_024, 40, usize::MAX),
         // A bitmap with an id in each group.
         runs(documents, 0, 64, 1, usize::MAX),
-        // Too few.
+        // A list with too few ids.
         runs(documents, 0, 4_096, 32, 100),
         BTreeSet::from([5, 6]),
     ];
@@ -65,7 +65,7 @@ fn lines_at_the_ends_of_documents_are_found() {
 fn ids_near_the_maximum_have_groups() {
     let last = u32::MAX - 1;
     let crowd = |begin: u32, len: u32| (begin..=begin + len).collect::<BTreeSet<u32>>();
-    // The summary of so many documents pays for long lists only.
+    // A summary of so many documents pays only for long lists.
     let lists = vec![crowd(last - 2_500_000, 2_500_000), crowd(last - 2_400_000, 2_400_000)];
     let index = Index::new(u32::MAX, lists);
     let mut scratch = QueryScratch::new();

@@ -1,4 +1,4 @@
-//! Merged segments against segments that are built at once.
+//! Merged segments against segments that are built from all documents.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ proptest! {
         parts in prop::collection::vec(
             prop::collection::vec(prop::collection::btree_set(0_u32..11, 0..11), 0..300), 0..4),
     ) {
-        // Part `p` numbers term `t` of its own as `(t + 5 p) % 13` of all.
+        // The new number of term `t` of part `p` is `(t + 5 p) % 13`.
         let maps: Vec<Vec<u32>> =
             (0..narrow(parts.len())).map(|p| (0..11).map(|t| (t + 5 * p) % 13).collect()).collect();
         let mut all = Vec::new();

@@ -16,7 +16,7 @@ use super::*;
 use crate::Isa;
 use crate::simd::{Base, dispatch};
 
-/// Lists and the segment of them.
+/// Lists, and the segment of these lists.
 struct Index {
     documents: u32,
     lists: Vec<BTreeSet<u32>>,
@@ -27,7 +27,7 @@ fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap()
 }
 
-/// The segment of lists, without documents: those could be too many.
+/// The segment of lists, made without documents, which could be too many.
 fn encode(documents: u32, lists: &[BTreeSet<u32>]) -> SegmentBytes {
     let lists = lists.iter().map(|list| Vec::from_iter(list.iter().copied()));
     let lists: Vec<Vec<u32>> = lists.collect();
@@ -70,7 +70,7 @@ impl Index {
         self.check_answer(&Query::from(terms), &expected);
     }
 
-    /// Compares them with `within` as a list and as bits.
+    /// Compares count and documents with `within` as a list and as bits.
     fn check_within(&self, terms: &[u32], within: &BTreeSet<u32>) {
         let of_terms = BTreeSet::from_iter(self.expected(terms));
         let expected = by_hand([&of_terms, within]);

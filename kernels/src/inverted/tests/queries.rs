@@ -10,9 +10,9 @@ use super::Index;
 /// The ids of a list below `documents`.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
-    /// Spread over all documents.
+    /// Ids spread over all documents.
     Spread,
-    /// In one bucket or a few.
+    /// Ids in one bucket or a few.
     Crowded,
     /// The last documents.
     Last,
@@ -49,7 +49,7 @@ fn lists(documents: u32) -> impl Strategy<Value = Vec<BTreeSet<u32>>> {
     prop::collection::vec(list, 1..7)
 }
 
-/// Lists, of which some have the ids of the one before them and more.
+/// Lists; some lists have the ids of the previous list and more.
 fn index() -> impl Strategy<Value = Index> {
     documents().prop_flat_map(|documents| {
         (lists(documents), any::<u8>()).prop_map(move |(mut lists, nested)| {
@@ -103,7 +103,7 @@ proptest! {
 
 #[test]
 fn skewed_buckets_are_searched_whole() {
-    // One bucket has 5,000 halves; its neighbours none.
+    // One bucket has 5,000 halves, and its neighbours have no halves.
     let crowd: BTreeSet<u32> = (700_000..705_000).chain([0, 999_999]).collect();
     let probes: BTreeSet<u32> = (0..200).map(|i| 699_900 + 27 * i).collect();
     let other: BTreeSet<u32> = (0..1_000).map(|i| 997 * i).collect();

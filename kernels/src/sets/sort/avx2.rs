@@ -13,11 +13,12 @@ use crate::simd::{Avx2, Avx512, RunOn, avx2};
 
 /// Tokens of a row.
 const LANES: usize = 8;
-/// Rows of the longest list that is sorted here: 4 KiB, which stay in the first-level cache.
+/// Rows of the longest list that this module sorts: 4 KiB, which stay in the first-level cache.
 const ROWS_MAX: usize = 128;
 /// Rows that stay in registers.
 const REGISTERS: usize = 8;
-/// Longer lists are passed over if they are sorted: the look at a list costs a misprediction.
+/// Least tokens of a list that is tested for its order, and skipped if it is sorted: the test of a
+/// list costs a misprediction.
 const LOOK_MIN: usize = 2 * LANES;
 
 impl RunOn<Avx2> for SortLists<'_> {
@@ -61,7 +62,7 @@ fn sort_short(simd: Avx2, list: &mut [u32]) {
     simd.store_part_u32(row.0, list);
 }
 
-/// Sorts a list in `rows`, two or more, of which the last one may be filled in part.
+/// Sorts a list in `rows`, two or more; the last row may be partly filled.
 #[inline(always)]
 fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
     load(simd, list, rows);
@@ -69,7 +70,7 @@ fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
     store(simd, rows, list);
 }
 
-/// The same for more rows than there are registers for.
+/// Sorts a list in more rows than there are registers for.
 #[inline(always)]
 fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
     load(simd, list, rows);
@@ -84,7 +85,7 @@ fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
     store(simd, rows, list);
 }
 
-/// Loads a list into rows, each of which is sorted.
+/// Loads a list into rows, and sorts each row.
 #[inline(always)]
 fn load(simd: Avx2, list: &[u32], rows: &mut [Row]) {
     let last = rows.len() - 1;
@@ -95,7 +96,7 @@ fn load(simd: Avx2, list: &[u32], rows: &mut [Row]) {
     rows[last] = Row::load_part(simd, &list[last * LANES..]).sorted();
 }
 
-/// Merges sorted runs of `run` rows, a power of two, until there is one.
+/// Merges sorted runs of `run` rows, a power of two, until one run is left.
 #[inline(always)]
 fn merge_runs(rows: &mut [Row], mut run: usize) {
     while run < rows.len() {
@@ -109,7 +110,7 @@ fn merge_runs(rows: &mut [Row], mut run: usize) {
     }
 }
 
-/// Writes two rows or more to a list, which ends in the last one.
+/// Writes two rows or more to a list that ends in the last row.
 #[inline(always)]
 fn store(simd: Avx2, rows: &[Row], list: &mut [u32]) {
     let last = rows.len() - 1;
@@ -118,13 +119,13 @@ fn store(simd: Avx2, rows: &[Row], list: &mut [u32]) {
     for (row, tokens) in rows[..last].iter().zip(whole) {
         simd.store_u32(row.0, tokens);
     }
-    // A store that ends with the list: one that goes on, even if masked, would let the load of the
-    // next list wait for it.
+    // The last store ends with the list: a longer store, even if masked, would let the load of the
+    // next list wait.
     let end = list.last_chunk_mut().expect("there are two rows");
     simd.store_u32(rows[last - 1].followed_by(rows[last], rest_len).0, end);
 }
 
-/// Merges a sorted run of `run` rows, a power of two, with one of at most as many.
+/// Merges a sorted run of `run` rows, a power of two, with a run of at most as many rows.
 #[inline(always)]
 fn merge(rows: &mut [Row], run: usize) {
     for place in run..rows.len() {
@@ -152,8 +153,8 @@ fn merge(rows: &mut [Row], run: usize) {
 #[derive(Clone, Copy)]
 struct Row(__m256i, Avx2);
 
-/// Compares each lane of `$row` with that lane of `$partners`, and keeps one of the two tokens: the
-/// larger one where the bit of the lane is set in `$back`, the smaller one elsewhere.
+/// Compares each lane of `$row` with the same lane of `$partners`, and keeps one of the two tokens:
+/// the larger token where the bit of the lane is set in `$back`, the smaller token elsewhere.
 macro_rules! round {
     ($row:expr, $back:literal, $partners:expr) => {{
         let (smaller, larger) = $row.exchanged($partners);
@@ -168,14 +169,14 @@ impl Row {
         Self(avx2!(simd, _mm256_set1_epi32(-1)), simd)
     }
 
-    /// Up to eight tokens, then the largest one.
+    /// Up to eight tokens, and then the largest token in all further lanes.
     #[inline(always)]
     fn load_part(simd: Avx2, tokens: &[u32]) -> Self {
         let Self(largest, _) = Self::largest(simd);
         Self(simd.load_part_u32(tokens, largest), simd)
     }
 
-    /// The smaller token of each lane, and the larger one.
+    /// The smaller tokens of each lane, and the larger tokens.
     #[inline(always)]
     fn exchanged(self, other: Self) -> (Self, Self) {
         let Self(tokens, simd) = self;
@@ -183,25 +184,25 @@ impl Row {
         (Self(smaller, simd), Self(avx2!(simd, _mm256_max_epu32(tokens, other.0)), simd))
     }
 
-    /// In the places that the bits of `ORDER`, two a place, say for each half.
+    /// The row with the lanes of each half in the order of `ORDER`, two bits for each place.
     #[inline(always)]
     fn shuffled<const ORDER: i32>(self) -> Self {
         Self(avx2!(self.1, _mm256_shuffle_epi32::<ORDER>(self.0)), self.1)
     }
 
-    /// With its halves exchanged.
+    /// The row with its halves exchanged.
     #[inline(always)]
     fn halves_exchanged(self) -> Self {
         Self(avx2!(self.1, _mm256_permute4x64_epi64::<0x4e>(self.0)), self.1)
     }
 
-    /// From the last lane to the first.
+    /// The row from the last lane to the first.
     #[inline(always)]
     fn reversed(self) -> Self {
         self.shuffled::<0x1b>().halves_exchanged()
     }
 
-    /// Sorted.
+    /// The row with its tokens sorted.
     #[inline(always)]
     fn sorted(self) -> Self {
         let pairs = round!(self, 0xaa, self.shuffled::<0xb1>());
@@ -211,13 +212,13 @@ impl Row {
         eight.halves_merged()
     }
 
-    /// Sorted, if it is bitonic.
+    /// The row with its tokens sorted; the row must be bitonic.
     #[inline(always)]
     fn merged(self) -> Self {
         round!(self, 0xf0, self.halves_exchanged()).halves_merged()
     }
 
-    /// With sorted halves, if they are bitonic.
+    /// The row with sorted halves; the halves must be bitonic.
     #[inline(always)]
     fn halves_merged(self) -> Self {
         let pairs = round!(self, 0xcc, self.shuffled::<0x4e>());

@@ -1,10 +1,11 @@
 //! Sorts many small lists.
 //!
-//! A list is a few rows, a register each. Rows are sorted, then runs of rows are merged, by the
+//! A list is a few rows; a row is a register. Rows are sorted, then runs of rows are merged, by the
 //! network of Batcher for bitonic sequences (Knuth, *The Art of Computer Programming* 3, §5.3.4).
-//! The places that it compares depend on the number of rows only, so no branch depends on a token,
-//! but for one: a list of more than two rows that is sorted already stays as it is. Up to eight
-//! rows stay in registers from the first step to the last; longer lists begin with runs of eight:
+//! The places that the network compares depend on the number of rows only. So no branch depends on
+//! a token, with one exception: a list of more than two rows that is sorted already stays as it is.
+//! Up to eight rows stay in registers from the first step to the last; longer lists begin with runs
+//! of eight:
 //!
 //! ```text
 //! rows      7 3 9 8 .. │ 2 5 1 6 .. │ 4 ∞ ∞ ∞ ..    the last one is filled with the largest token
@@ -12,11 +13,11 @@
 //! merged    1 2 3 5 .. │ 6 7 8 9 .. │ 4 ∞ ∞ ∞ ..    runs of two rows, then of four, ..
 //! ```
 //!
-//! Departure: a run is compared with the next one in reverse, so that the smaller token always
-//! goes to the front. Rows past the end, which would have the largest tokens, are then left out.
+//! Departure: a run is compared with the next run in reverse, so that the smaller token always goes
+//! to the front. Rows past the end, which would have the largest tokens, can then be left out.
 //!
-//! Long lists are left to the standard library. So are all lists on the levels `scalar` and
-//! `portable`: registers of 128 bits without a minimum of 32-bit lanes are slower.
+//! The standard library sorts long lists, and all lists on the levels `scalar` and `portable`:
+//! registers of 128 bits without a minimum of 32-bit lanes are slower.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -45,8 +46,8 @@ use crate::simd::{Base, Portable, RunOn, Scalar, dispatch};
 ///
 /// # Cost
 ///
-/// `log2(n)² / 16` vector exchanges a token of a list of `n`, of at most 1,024; a look at each
-/// token of a list that is sorted already. Allocates nothing.
+/// `log2(n)² / 16` vector exchanges for each token of a list of `n` tokens, at most 1,024; a look
+/// at each token of a list that is sorted already. The call allocates nothing.
 ///
 /// # Backends
 ///
@@ -55,7 +56,7 @@ use crate::simd::{Base, Portable, RunOn, Scalar, dispatch};
 ///
 /// # Panics
 ///
-/// If `isa` is not available, offsets descend, or the last one is beyond the tokens.
+/// If `isa` is not available, offsets descend, or the last offset is beyond the tokens.
 pub fn sort_lists(isa: Isa, offsets: &[u32], tokens: &mut [u32]) {
     dispatch::<Base, _>(isa, SortLists { offsets, tokens });
 }

@@ -339,7 +339,7 @@ impl<K: CellKey, A: Added> Absorb<'_, K, A> {
                 let sum = sums.0[position];
                 let added = added.at(position, sum.is_multiple_of(Cell::<K>::WORDS));
                 let sum = words.wrapping_add(sum as usize + Cell::<K>::WORDS_OF_KEY);
-                // SAFETY: what `find` returns is the number of a sum of one of the cells.
+                // SAFETY: `find` returns the number of a sum of a cell.
                 let sum = unsafe { &mut *sum };
                 let next = i64::from(*sum) + added;
                 if next <= limit {
@@ -439,7 +439,7 @@ mod tests {
         Ok(())
     }
 
-    /// Weights of which the largest has `bits` bits.
+    /// Weights; the largest has `bits` bits.
     fn weights(len: usize, bits: u32, seed: u64) -> Vec<u64> {
         (0..len as u64).map(|i| split_mix(seed, i) >> (64 - bits)).collect()
     }
@@ -466,7 +466,7 @@ mod tests {
                 keys.iter().map(|&key| u64::from(key) << 20).collect()
             };
             check(shape, &wide(&owners), &wide(&keys), weights)?;
-            // Keys of which one word is that of others.
+            // Keys that share one of their words with other keys.
             let words = |keys: &[u32]| {
                 let words = |&key: &u32| [u64::from(key) % 97, u64::from(key) << 32];
                 keys.iter().map(words).collect::<Vec<_>>()

@@ -7,7 +7,7 @@ use crate::overlap::{Chunk, Entry, Pairs, REJECTED, verify};
 use crate::supports::answer::{FoundPairs, Pair};
 use crate::supports::rows::Rows;
 
-/// Items whose tid lists are intersected with those of rows.
+/// Items whose tid lists are intersected with the lists of rows.
 ///
 /// # Examples
 ///

@@ -235,8 +235,8 @@ impl Scratch {
         self.others.resize(len + 4 * LANES, 0);
     }
 
-    /// Reorders the points of a range so that points before `middle` are the smaller ones in the
-    /// widest dimension. Returns that dimension, or none if all points are equal.
+    /// Reorders the points of a range so that the points before `middle` are smaller in the widest
+    /// dimension. Returns that dimension, or none if all points are equal.
     #[inline(always)]
     pub(super) fn split<const D: usize>(
         &mut self,

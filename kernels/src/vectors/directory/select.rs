@@ -81,18 +81,19 @@ fn partition<L: Filter>(level: L, numbers: &mut [u32], pivot: u32, scratch: &mut
     below
 }
 
-/// Sorts few numbers: each goes to its rank, the number of smaller ones.
+/// Sorts few numbers: each number goes to its rank, which is the count of smaller numbers.
 #[inline(always)]
 fn sort<L: Filter>(level: L, numbers: &mut [u32], scratch: &mut [u32]) {
     let lines = numbers.len().div_ceil(LANES);
     let scratch = &mut scratch[..lines * LANES];
     scratch[..numbers.len()].copy_from_slice(numbers);
-    // Numbers past the last one are greater than all.
+    // Numbers past the last number are greater than all.
     scratch[numbers.len()..].fill(u32::MAX >> 1);
     let scratch = &*scratch;
     let (lines, _) = scratch.as_chunks();
     for &number in &scratch[..numbers.len()] {
-        // Not the sum of an iterator, whose function lacks the instructions of the level.
+        // The loop is not the sum of an iterator, whose function would lack the instructions of the
+        // level.
         let mut smaller = 0;
         for line in lines {
             smaller += level.below(line, number).count_ones();

@@ -6,11 +6,12 @@ use crate::simd::{Base, RunOn, dispatch};
 use crate::vectors::levels::{Filter, as_u32};
 use crate::vectors::rows::{Vectors, by_dims};
 
-/// Maximum levels of the tree of a sample, and points of it.
+/// Maximum levels of the tree of a sample, and maximum points of the sample.
 const TREE_LEVELS_MAX: u32 = 12;
 const SAMPLE_MAX: usize = 1 << 16;
 const _: () = assert!(SAMPLE_MAX <= INDEX_MASK as usize + 1);
-/// Points of a sample for each bucket; buckets vary by the reciprocal of its root.
+/// Points of a sample for each bucket; the size of buckets varies by the reciprocal of the root of
+/// this number.
 const SAMPLES_A_BUCKET: usize = 256;
 
 /// A kd tree of splits, as a heap from index 1.
@@ -31,7 +32,7 @@ impl Tree {
         if levels > 0 {
             let samples = (nodes * SAMPLES_A_BUCKET).min(SAMPLE_MAX).min(len / 2);
             let step = len / samples;
-            // One row of each stretch, not always the same one: rows may come in periods.
+            // Each stretch gives one row, at a changing place, since rows may be periodic.
             let row = |at: usize| at * step + (at.wrapping_mul(0x9E37_79B9) >> 16) % step;
             let rows: Vec<f32> =
                 (0..samples).flat_map(|at| vectors.row(row(at))).copied().collect();
@@ -119,7 +120,7 @@ fn find_buckets<const D: usize>(call: FindBuckets<'_>) {
     let dims = if D == 0 { call.vectors.dims() } else { D };
     let (nodes, splits) = (&call.tree.dims[..], &call.tree.splits[..call.tree.buckets()]);
     let nodes = &nodes[..splits.len()];
-    // Several rows at a time: each waits for its loads, level by level.
+    // Several rows descend together, level by level, so that their loads overlap.
     const ROWS: usize = 8;
     let chunks = call.vectors.values().chunks(ROWS * dims);
     for (rows, buckets) in chunks.zip(call.buckets.chunks_mut(ROWS)) {

@@ -90,7 +90,7 @@ const WIDER: f64 = 1.0 + 1.0 / (1_u64 << 40) as f64;
 /// Coordinates as they are stored.
 #[derive(Clone, Debug)]
 pub(in crate::vectors) enum Form {
-    /// Whole numbers of 16 bits, two dimensions a word.
+    /// Whole numbers of 16 bits, two dimensions in a word.
     Short {
         /// The least coordinate of each dimension.
         low: Vec<f64>,
@@ -99,7 +99,7 @@ pub(in crate::vectors) enum Form {
         /// Units of a distance of one.
         scale: f64,
     },
-    /// Numbers of 32 bits, a dimension a word.
+    /// Numbers of 32 bits, a dimension in a word.
     Float {
         /// The power of two that coordinates are multiplied by.
         scale: f64,

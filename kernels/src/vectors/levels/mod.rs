@@ -18,7 +18,7 @@ use crate::memory::Plain;
 /// Points of a line, and children of a node of a directory.
 pub(super) const LANES: usize = 16;
 
-/// One word of each of sixteen points.
+/// A word of each of sixteen points.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line(pub(super) [u32; LANES]);

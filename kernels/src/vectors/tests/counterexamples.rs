@@ -1,9 +1,9 @@
-//! A search for counterexamples of the bounds of [`Form`]: pairs that join, with a sum above the
-//! limit for those, and pairs that do not join, with a sum within the limit below which all do.
+//! A search for counterexamples of the bounds of [`Form`]: pairs that join although their sum is
+//! above the upper limit, and pairs that do not join although their sum is within the lower limit.
 //!
 //! Epsilon is the distance of the pair, or just below it. A walk changes a coordinate at a time,
-//! and keeps changes after which rounding uses more of what the bounds leave to it. So it comes to
-//! the worst pairs, at which random ones do not arrive.
+//! and keeps changes after which rounding uses more of the slack of the bounds. So the walk finds
+//! the worst pairs, which random pairs do not reach.
 
 use super::super::epsilon::{Epsilon, square};
 use super::Random;
@@ -12,10 +12,10 @@ use crate::vectors::filters::{Extent, Form};
 use crate::vectors::levels::{LANES, Line};
 
 const STEPS: usize = 4_000;
-/// Walks of a number of dimensions, each in another extent.
+/// Number of walks for each number of dimensions, each in another extent.
 const WALKS: usize = 6;
 
-/// A pair of points, one after the other.
+/// A pair of points, one after another.
 struct Pair<'a> {
     form: &'a Form,
     dims: usize,
@@ -148,7 +148,7 @@ fn search(dims: usize, form_of: fn(&Extent, f64) -> Form) -> [f64; 2] {
 fn no_bound_of_whole_numbers_has_a_counterexample() {
     for dims in [1, 2, 3, 5, 8, 16, 31] {
         let shares = search(dims, |extent, _| Form::short(extent));
-        // The search is a sharp one: it uses most of the slack.
+        // The search is sharp: it uses most of the slack.
         assert!(shares.iter().all(|&share| share > 0.8), "{dims} dimensions: {shares:?}");
     }
 }
@@ -161,7 +161,7 @@ fn no_bound_of_floats_has_a_counterexample() {
     }
 }
 
-/// A form for points of which one has a coordinate that is a mark of missing data.
+/// A form for points with a coordinate that is a mark of missing data.
 fn bent(extent: &Extent, reach: f64) -> Form {
     let mut extent = extent.clone();
     extent.high[0] = f32::MAX;
@@ -204,7 +204,7 @@ fn bends_keep_neighbours_in_order_and_apart_from_each_other() {
             })
             .collect();
         assert!(stored.is_sorted(), "{reach}");
-        // Seven neighbours at most come together, and so do numbers that may join.
+        // At most seven neighbours have near images, and numbers that may join have near images.
         for (values, stored) in values.windows(8).zip(stored.windows(8)) {
             let is_near = f64::from(values[7]) - f64::from(values[0]) <= 1.01 * reach;
             assert!(is_near || (stored[7] - stored[0]).powi(2) > limit, "{reach}: {values:?}");

@@ -40,7 +40,8 @@ impl Random {
 /// A set of pairs with their squares, sorted.
 type Pairs = Vec<(u32, u32, u64)>;
 
-/// The pairs of two blocks by a loop over all, `left < right` if they are one.
+/// The pairs of two blocks by a loop over all pairs, with `left < right` if both are the same
+/// block.
 fn naive(left: Vectors<'_>, right: Vectors<'_>, epsilon: f64, is_within: bool) -> Pairs {
     let mut pairs = Vec::new();
     for i in 0..left.len() {
@@ -98,7 +99,8 @@ fn scanned(isa: Isa, join: &NestedLoop<'_>, room: usize) -> Pairs {
     found(join.parts(), room, begin, |sink| join.advance(isa, &mut scan.borrow_mut(), sink))
 }
 
-/// Rows that have a partner before them, of a sink that needs one of each; counts what it takes.
+/// A sink that needs one pair of each row: the rows that have an earlier partner, and the number of
+/// taken pairs.
 struct Later {
     has_earlier: Vec<bool>,
     taken: usize,
@@ -122,7 +124,7 @@ impl Sink for Later {
     }
 }
 
-/// The rows of the right vectors that have a partner, and the number of pairs that tell it.
+/// The rows of the right vectors that have a partner, and the number of pairs that the sink took.
 fn later(isa: Isa, join: Join<'_>, rows: usize) -> (Vec<bool>, usize) {
     let mut later = Later { has_earlier: vec![false; rows], taken: 0 };
     let mut search = Search::default();
@@ -156,7 +158,7 @@ fn counted(isa: Isa, join: Join<'_>, mut partners: Partners) -> (usize, [Vec<u32
     (usize::try_from(count.0).unwrap(), [partners.left().to_vec(), partners.right().to_vec()])
 }
 
-/// The same from the pairs.
+/// The same counts, computed from the pairs.
 fn counts_of(pairs: &Pairs, left: usize, right: Option<usize>) -> (usize, [Vec<u32>; 2]) {
     let mut counts = [vec![0; left], vec![0; right.unwrap_or(0)]];
     for &(left, right_row, _) in pairs {
@@ -175,7 +177,7 @@ fn form_of(way: usize) -> fn(&Extent, f64) -> Form {
     }
 }
 
-/// A directory for itself, in one of three ways.
+/// A directory for a join with itself, in one of three ways.
 fn directory_within(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Directory {
     let construction = Construction::within(isa, vectors.dims(), vectors.len(), epsilon);
     construction.with_form(form_of(way)).run(vectors)
@@ -193,7 +195,7 @@ fn directory(isa: Isa, way: usize, vectors: Vectors<'_>, epsilon: Epsilon) -> Di
     construction.with_map(map).with_form(form).run(vectors)
 }
 
-/// Compares all ways with the loop; returns the number of pairs.
+/// Compares all ways with the loop over all pairs; returns the number of pairs.
 fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
     let vectors = Vectors::new(values, dims);
     let threshold = Epsilon::new(epsilon).unwrap();
@@ -232,7 +234,7 @@ fn check(values: &[f32], dims: usize, epsilon: f64) -> usize {
             let found = later(isa, Join::each(&whole), vectors.len()).0;
             assert!(found == later_of(&within, vectors.len()), "{name}");
             let left_directory = directory(isa, way, left, threshold);
-            // A map may be that of other points.
+            // A map may be made from other points.
             let ways = if way == 3 && !left.is_empty() {
                 let right = Directory::like(isa, right, &left_directory);
                 [left_directory, right]
@@ -359,7 +361,7 @@ fn huge_tiny_and_mixed_scales_match() {
     let mut random = Random(7);
     let values = random.rows(200, 3);
     for scale in [3.4e38_f32, 1e30, 1e-20, 1e-38, 1e-42, 1.4e-45] {
-        // To both sides of zero, where the extent exceeds the greatest float32.
+        // Values are on both sides of zero, where the extent exceeds the greatest float32.
         let scaled: Vec<f32> = values.iter().map(|value| (value * 2.0 - 1.0) * scale).collect();
         for part in [0.0, 1e-4, 0.2, 0.9] {
             check(&scaled, 3, f64::from(scale) * part);
@@ -376,7 +378,7 @@ fn huge_tiny_and_mixed_scales_match() {
     }
 }
 
-/// A sink that needs one pair of each point gets few of a crowd.
+/// A sink that needs one pair of each point gets few pairs of a crowd.
 #[test]
 fn points_with_many_partners_are_left_at_the_first_one() {
     let isa = Isa::selected().unwrap();
@@ -438,7 +440,7 @@ fn coordinates_far_beyond_others_leave_filters_sharp() {
         for (far, every) in [(f32::MAX, 500), (-3.4e38, 10), (1e30, 2), (3e12, 2), (3.4e38, 1)] {
             let mut values = even.clone();
             for (at, row) in values.chunks_exact_mut(dims).step_by(every).enumerate() {
-                // Of all of a column, or of some of each.
+                // The marks are in one whole column, or in some rows of each column.
                 row[if every == 1 { 0 } else { at % dims }] = far * (1.0 - 0.01 * random.unit());
             }
             let vectors = Vectors::new(&values, dims);
@@ -501,7 +503,8 @@ fn strips_are_left_where_windows_are_long() {
         far[..dims].fill(1e9);
         let mut equal = even.clone();
         equal[..dims * 19_000].fill(0.5);
-        // Points of a line are in strips along it, even those across a dimension without extent.
+        // Points of a line are in strips along the line, even strips across a dimension without
+        // extent.
         let mut line = even.clone();
         line.chunks_exact_mut(dims).for_each(|row| row[1..].fill(0.25));
         let cases = [
@@ -592,8 +595,8 @@ proptest! {
         rows in 300_usize..900,
         seed: u64,
     ) {
-        // Each point is at a distance of about epsilon from the one before along each axis in
-        // turn, and strips are as high as epsilon where that is a part of the extent.
+        // Each point is at a distance of about epsilon from the previous point along each axis in
+        // turn, and strips are as high as epsilon where epsilon is a part of the extent.
         let mut random = Random(seed);
         let scale = 2.0_f32.powi(exponent);
         let step = scale / parts as f32;
@@ -619,7 +622,7 @@ proptest! {
         seed: u64,
     ) {
         let mut random = Random(seed);
-        // Few cells make duplicates and distances that are equal.
+        // Few cells make duplicates and equal distances.
         let scale = 2.0_f32.powi(exponent);
         let values: Vec<f32> =
             (0..rows * dims).map(|_| (random.next() % cells) as f32 / cells as f32 * scale).collect();

@@ -18,7 +18,7 @@ fn maps(case: &TransactionCase) -> Arc<BatMaps<2>> {
     Arc::new(BatMaps::new(Isa::Scalar, permutations, case.lists()))
 }
 
-/// Two slots for two thirds of the tiles each, with the maps of a case.
+/// Two slots, each for two thirds of the tiles, with the maps of a case.
 fn open(
     device: &Device,
     case: &TransactionCase,
@@ -32,7 +32,7 @@ fn open(
     Ok((flights, maps))
 }
 
-/// Asks until no tile is unfinished, two chunks at a time: all pairs in order.
+/// Asks until no tile is unfinished, two chunks at a time; returns all pairs in order.
 fn pairs(
     flights: &mut Flights<MapPairs>,
     maps: &Arc<DeviceMaps>,

@@ -23,7 +23,7 @@ use super::device;
 /// Bytes of each kind of memory.
 const BUDGET: usize = 64 << 20;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -43,13 +43,14 @@ impl Bench {
         DeviceSets::upload(&self.memory, &case.sets)
     }
 
-    /// With signatures of `words` words, or with none.
+    /// Uploads the sets of a case with signatures of `words` words, or without signatures if
+    /// `words` is 0.
     fn upload_signed(&self, case: &Case, words: usize) -> Result<Arc<DeviceSets>, DeviceError> {
         let isa = Isa::selected().unwrap();
         DeviceSets::upload_signed(&self.memory, &case.sets, isa, words)
     }
 
-    /// A slot of exactly the size of a case, so that an access past its end is one outside.
+    /// A slot of exactly the size of a case, so that an access past its end is outside of memory.
     pub(crate) fn slot(&self, case: &Case) -> Result<Slot<PairOverlap>, DeviceError> {
         let limits = ChunkLimits {
             entries: case.entries.len(),
@@ -73,7 +74,8 @@ impl Bench {
     }
 }
 
-/// The usual policy of a kernel; one of few threads, blocks and room; one of many threads.
+/// The usual policy of a kernel; a policy of few threads, blocks and room; a policy of many
+/// threads.
 fn policies(variant: Variant) -> [Policy; 3] {
     let usual = Policy::of(variant);
     let small = usual.with_grid(usual.grid().with_threads(32).with_blocks_max(1));
@@ -85,7 +87,7 @@ fn check(variant: Variant) {
     check_signed(variant, 0);
 }
 
-/// With signatures of `words` words.
+/// Checks a kernel with signatures of `words` words.
 fn check_signed(variant: Variant, words: usize) {
     let Some(device) = device() else { return };
     let bench = Bench::new(&device).unwrap();
@@ -176,7 +178,7 @@ fn sets_that_only_look_alike_are_noticed() {
     let _ = bench.submit(slot, &case, &sets, (Policy::of(Variant::Lanes8), Answer::Overlaps));
 }
 
-/// Sends a case through `slots` slots in chunks of `size` pairs; the overlaps of all of them.
+/// Sends a case through `slots` slots in chunks of `size` pairs; returns the overlaps of all pairs.
 pub(crate) fn waves(
     bench: &Bench,
     case: &Case,

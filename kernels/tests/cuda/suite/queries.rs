@@ -13,7 +13,7 @@ use super::super::device;
 use super::super::lists::{Form, ListCase};
 use super::BUDGET;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -21,7 +21,7 @@ struct Bench {
     documents: Arc<Kernels<QueryDocuments>>,
 }
 
-/// Exactly the size of a case, so that an access past its end is one outside.
+/// Limits of exactly the size of a case, so that an access past its end is outside of memory.
 fn limits(case: &ListCase, units: usize) -> QueryLimits {
     QueryLimits { queries: case.queries(), terms: case.terms.len(), units }
 }
@@ -64,7 +64,7 @@ impl Bench {
     }
 }
 
-/// The documents of each query, and the batches that it took.
+/// The documents of each query, and the number of batches that found them.
 struct Found {
     documents: Vec<Vec<u32>>,
     batches: usize,
@@ -106,7 +106,7 @@ fn every(begin: u32, end: u32, step: usize) -> impl Iterator<Item = u32> {
     (begin..end).step_by(step)
 }
 
-/// Lists of few ids in all forms that they can have.
+/// Lists of few ids, in all forms that such lists can have.
 fn few_ids() -> ListCase {
     ListCase::new("few ids", 200)
         .list(Form::Inline, [])
@@ -126,7 +126,7 @@ fn few_ids() -> ListCase {
         .query(&[3, 8, 6, 7, 2, 3])
 }
 
-/// Lists around the size of a unit, skewed ones, and ones that span halves of ids.
+/// Lists around the size of a unit, skewed lists, and lists that span several upper halves of ids.
 fn units_of_ids() -> ListCase {
     let documents = 3 * 65_536 + 40;
     ListCase::new("units of ids", documents)
@@ -150,8 +150,8 @@ fn units_of_ids() -> ListCase {
         .query(&[2, 6, 7])
 }
 
-/// Compares counts and documents of batches that bring their lists along: with room for all lists,
-/// and with room for the lists of the query with the most words.
+/// Compares counts and documents of batches that send their lists: with room for all lists, and
+/// with room for the lists of the query with the most words.
 fn check_streamed(case: &ListCase) {
     let Some(device) = device() else { return };
     let (segment, expected, mut namer) = (case.segment(), case.by_hand(), ListNamer::new());
@@ -246,7 +246,7 @@ fn ids_up_to_the_last_one_match_sets() {
             .list(Form::Inline, [last])
             .all_pairs()
             .query(&[0, 1, 2, 3])
-            // After the row of the last term there is a list.
+            // A list follows the row of the last term.
             .query(&[4]),
     );
 }
@@ -257,7 +257,7 @@ fn nothing_is_a_batch() {
     check(&ListCase::new("no documents", 0).list(Form::Inline, []).query(&[0]).query(&[]));
 }
 
-/// Compares counts of one query after the other, in batches of `step` queries. With one query, a
+/// Compares counts of one query after another, in batches of `step` queries. With one query, a
 /// batch is the serial model of the paper: transfer, kernels and transfer back for each query.
 fn check_serial(case: &ListCase, policy: Policy, step: usize) {
     let Some(device) = device() else { return };

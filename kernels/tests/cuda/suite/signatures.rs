@@ -13,7 +13,7 @@ use super::super::device;
 use super::super::tiles::{self, TileCase};
 use super::BUDGET;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -38,7 +38,7 @@ impl Bench {
         SignedSets::new(&self.memory, &self.kernels, &sets, &case.runs(), words)
     }
 
-    /// A slot of exactly the size of a case, so that an access past its end is one outside.
+    /// A slot of exactly the size of a case, so that an access past its end is outside of memory.
     pub(crate) fn slot(&self, case: &TileCase, room: usize) -> Result<Slot<TileJoin>, DeviceError> {
         Slot::new(&self.memory, limits(case, room))
     }
@@ -55,7 +55,7 @@ impl Bench {
         slot.submit(&self.lane, &self.kernels, &job)
     }
 
-    /// Asks until nothing is unfinished: all matches in order, and the survivors.
+    /// Asks until no tile is unfinished; returns all matches in order, and the survivors.
     pub(crate) fn join(
         &self,
         case: &TileCase,
@@ -96,7 +96,7 @@ pub(crate) fn expected(case: &TileCase, words: usize) -> (Vec<Match>, Counted) {
     (answer.matches, signatures::count(Isa::Scalar, &signatures, tiles))
 }
 
-/// The usual grid; one of a single block of two warps; one of many threads.
+/// The usual grid; a grid of a single block of two warps; a grid of many threads.
 fn grids() -> [Grid; 3] {
     [GRID, GRID.with_threads(64).with_blocks_max(1), GRID.with_threads(256)]
 }
@@ -181,7 +181,7 @@ fn several_chunks_of_tiles_are_in_flight() {
     }
     matches.sort_unstable();
     assert!(matches == expected(&case, 1).0);
-    // One that nobody collects.
+    // No caller collects this flight.
     drop(bench.submit(bench.slot(&case, 10).unwrap(), &case, &case.tiles, &sets, job).unwrap());
     assert_eq!(bench.memory.used_bytes(), used);
 }

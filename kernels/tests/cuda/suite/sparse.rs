@@ -12,7 +12,7 @@ use super::super::device;
 use super::super::transactions::{self, TransactionCase};
 use super::BUDGET;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -32,7 +32,7 @@ impl Bench {
         SparseRows::upload(&self.memory, case.lists(), case.transactions()).unwrap()
     }
 
-    /// Asks until no strip is unfinished, with room for `pairs` pairs: all pairs in order.
+    /// Asks until no strip is unfinished, with room for `pairs` pairs; returns all pairs in order.
     fn pairs(&self, job: &RowJob<'_>, (width, pairs): (u32, usize)) -> Vec<Pair> {
         let limits = RowPairLimits { strips: job.strips.len(), width, pairs };
         let mut slot = Slot::new(&self.memory, limits).unwrap();
@@ -56,10 +56,10 @@ fn check(cases: &[TransactionCase]) {
     for case in cases {
         let (all, rows) = (case.by_hand(), bench.upload(case));
         let most = all.iter().map(|pair| pair.support).max().unwrap_or(0);
-        // Narrow strips are many.
+        // Large cases take wider strips, since narrow strips are many.
         let narrow = if case.items < 50 { 1 } else { 65 };
         for (width, least) in [(4096, 1), (narrow, most / 2 + 1)] {
-            // Some of many right items: a block takes its time on the stand-in driver.
+            // Only some of many right items are asked for: a block is slow on the stand-in driver.
             let is_asked = |right: u32| right.is_multiple_of(1 + case.items / 60);
             let strips = strips(case.items, width).filter(|strip| is_asked(strip.right));
             let strips: Vec<Strip> = strips.collect();

@@ -15,7 +15,7 @@ use super::super::device;
 use super::super::transactions::{self, TransactionCase};
 use super::BUDGET;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -66,7 +66,7 @@ impl Bench {
         slot.submit(&self.lane, &self.kernels, job).unwrap()
     }
 
-    /// Asks until no tile is unfinished: all pairs in order.
+    /// Asks until no tile is unfinished; returns all pairs in order.
     fn pairs(&self, mut slot: Slot<TilePairs>, job: &Job<'_>) -> Vec<Pair> {
         let (mut pairs, mut left) = (Vec::new(), job.tiles.to_vec());
         while !left.is_empty() {
@@ -80,7 +80,7 @@ impl Bench {
     }
 }
 
-/// The usual policy, and one of a block for each multiprocessor.
+/// The usual policy, and a policy of one block for each multiprocessor.
 fn policies(units: Units) -> [Policy; 2] {
     [Policy::of(units), Policy::of(units).with_blocks_max(1)]
 }
@@ -194,7 +194,7 @@ fn several_chunks_are_in_flight_over_one_upload() {
     assert_eq!(memory.used_bytes(), used);
 }
 
-/// Loads a case in parts and counts the tiles of each part while the next ones are under way.
+/// Loads a case in parts, and counts the tiles of each part while the next parts are under way.
 fn pairs_in_parts(
     bench: &Bench,
     rows: &mut BitRows,

@@ -12,7 +12,7 @@ use super::super::device;
 use super::super::vectors::{self, VectorCase};
 use super::BUDGET;
 
-/// Everything to run cases on a device.
+/// The memory, streams and kernels that run cases on a device.
 pub(crate) struct Bench {
     memory: Arc<Memory>,
     lane: Arc<Lane>,
@@ -42,7 +42,8 @@ impl Bench {
         })
     }
 
-    /// Room of exactly the size of the vectors, so that an access past its end is one outside.
+    /// Room of exactly the size of the vectors, so that an access past its end is outside of
+    /// memory.
     fn vectors(
         &self,
         values: &[f32],
@@ -78,7 +79,7 @@ impl Bench {
         slot.submit(&self.lane, &self.kernels, &job)?.collect()
     }
 
-    /// Asks until nothing is unfinished: all pairs in order.
+    /// Asks until no unit is unfinished; returns all pairs in order.
     pub(crate) fn join(&self, loaded: &Loaded, room: usize) -> Result<Vec<NearPair>, DeviceError> {
         let mut units = loaded.units();
         let is_tiled = loaded.left.limits().method == Method::Tiles;
@@ -139,12 +140,13 @@ fn partners(case: &VectorCase, pairs: &[NearPair]) -> [Vec<u32>; 2] {
     [left, right]
 }
 
-/// Room for pairs: for all, for all but one, and so little that several rounds are needed.
+/// Room for pairs: for all pairs, for all but one, and so little room that several rounds are
+/// needed.
 fn rooms(pairs: usize) -> [usize; 3] {
     [pairs.max(1), pairs.saturating_sub(1).max(1), pairs / 7 + 1]
 }
 
-/// Cases for a device: all of them for a real one, some for a slow one.
+/// Cases for a device: all cases for a real device, some cases for the slow stand-in.
 fn cases(device: &Device, all: Vec<VectorCase>) -> Vec<VectorCase> {
     let step = if device.properties().name.contains("stand-in") { 8 } else { 1 };
     all.into_iter().step_by(step).collect()
@@ -178,7 +180,7 @@ fn policies(bench: &Bench) -> Vec<Policy> {
     policies
 }
 
-/// For the search for missing barriers, and for all kinds of devices.
+/// This test serves the search for missing barriers, and all kinds of devices.
 #[test]
 fn small_joins_of_vectors_by_each_method_are_those_of_a_plain_loop() {
     let Some(device) = device() else { return };

@@ -1,4 +1,4 @@
-//! The plain algorithm of the paper, which answers one query after the other, for comparison.
+//! The plain algorithm of the paper, which answers one query after another, for comparison.
 
 mod serial;
 

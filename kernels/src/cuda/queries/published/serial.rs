@@ -32,16 +32,16 @@ impl SerialLimits {
     }
 }
 
-/// The number of documents of each query of a batch, one query after the other: the plain algorithm
+/// The number of documents of each query of a batch, one query after another: the plain algorithm
 /// of the paper (§III, end), for comparison.
 ///
-/// The two shortest lists of a query are intersected by all blocks of the device, an id a thread;
-/// then the result with the next list, and so on. Each step is a search, a scan and a compaction,
-/// which are kernels of their own. In the paper's serial model a query goes to the device when the
-/// answer to the one before has come back: batches of one query on one slot.
+/// All blocks of the device intersect the two shortest lists of a query, with a thread for each id;
+/// then they intersect the result with the next list, and so on. Each step is a search, a scan and
+/// a compaction, in kernels of their own. In the paper's serial model a query goes to the device
+/// when the answer to the previous query has returned: batches of one query on one slot.
 ///
-/// Departures: the scan is ours, in place of that of a library, over blocks of 256 threads; the
-/// lists of a query are ordered by a warp.
+/// Departures: our scan, over blocks of 256 threads, replaces the scan of a library; a warp orders
+/// the lists of a query.
 ///
 /// # Shapes
 ///
@@ -51,12 +51,12 @@ impl SerialLimits {
 /// # Cost
 ///
 /// Over the bus: as [`QueryCounts`](crate::cuda::queries::QueryCounts). On the device: a binary
-/// search for each id that is left before a step, four launches for the first step of a query and
-/// three for each further one.
+/// search for each id that remains before a step, four launches for the first step of a query and
+/// three for each further step.
 ///
 /// # Panics
 ///
-/// [`Slot::submit`] does if a batch exceeds its limits, or the lists are not plain.
+/// [`Slot::submit`] panics if a batch exceeds its limits, or the lists are not plain.
 #[derive(Debug)]
 pub struct SerialCounts {
     queries: QueryBuffers,
@@ -76,7 +76,7 @@ pub struct SerialKept {
     policy: Policy,
 }
 
-/// The ids that are left, as kernels take them: `Serial` of `serial.cu`.
+/// The remaining ids as an argument of kernels: `Serial` of `serial.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct SerialArgument {
@@ -88,7 +88,7 @@ struct SerialArgument {
 }
 
 impl SerialCounts {
-    /// The arguments of a step, the first of which is 1.
+    /// The arguments of a step; the first step is 1.
     fn argument(&self, step: u32) -> SerialArgument {
         let [even, odd] = &self.ids;
         let (from, to) = if step.is_multiple_of(2) { (odd, even) } else { (even, odd) };
@@ -103,8 +103,8 @@ impl SerialCounts {
 }
 
 // SAFETY: as for `QueryCounts`. No list has more ids than there is room for, so that each id has a
-// place before and after a step and a sum, and each tile of them a sum. Steps are as many as terms,
-// and have a number of ids each.
+// place before a step, a place after it, and a sum, and each tile of ids has a sum. There are as
+// many steps as terms, and each step has a number of ids.
 unsafe impl Primitive for SerialCounts {
     const IMAGES: &'static Images = images!("serial");
     const KERNELS: &'static [&'static str] = &SERIAL_FUNCTIONS;

@@ -21,7 +21,7 @@ pub const MAP_PAIRS_MIN: usize = (MAP_TILE * MAP_TILE) as usize;
 /// least `least`.
 #[derive(Clone, Debug)]
 pub struct MapJob<'a> {
-    /// Tiles of `maps`, each once.
+    /// Tiles of `maps`, without repetition.
     pub tiles: &'a [Tile],
     /// The maps of all items, on the device.
     pub maps: &'a Arc<DeviceMaps>,
@@ -36,9 +36,9 @@ pub struct MapJob<'a> {
 ///
 /// # Cost
 ///
-/// A tile takes `MAP_TILE * MAP_TILE` comparisons of its widest map, 3 B of both maps for each
-/// position. A pair of which an item has failed insertions is written if these could complete its
-/// support, and looked up on the host.
+/// A tile takes `MAP_TILE * MAP_TILE` comparisons of its widest map, with 3 B of both maps for each
+/// position. A pair whose items have failed insertions is written if these could complete its
+/// support; the host then looks the insertions up.
 #[derive(Debug)]
 pub struct MapPairs(TileBuffers);
 
@@ -50,8 +50,8 @@ pub struct MapsKept {
     blocks_max: u32,
 }
 
-/// The answer in the buffers, and the maps on the host that complete it. Those on the device can
-/// go.
+/// The answer in the buffers, and the maps on the host that complete it. The maps on the device may
+/// be dropped.
 #[derive(Debug, Default)]
 pub struct MapsAnswered {
     written: Written,
@@ -87,7 +87,7 @@ unsafe impl Primitive for MapPairs {
         TileBuffers::new(memory, limits, MAP_PAIRS_MIN).map(Self)
     }
 
-    /// The tiles within the limits, and of these maps.
+    /// Checks that the tiles are within the limits, and of these maps.
     fn check(limits: PairLimits, job: &MapJob<'_>) -> MapsKept {
         let &MapJob { tiles, maps, least, blocks_max } = job;
         TileBuffers::check(limits, tiles, maps.tiles(), least);
@@ -123,7 +123,8 @@ unsafe impl Primitive for MapPairs {
 }
 
 impl HostMaps {
-    /// The pair with the common elements that a map lacks, if its support suffices.
+    /// The pair with the common elements that a map lacks added to its support, if the sum
+    /// suffices.
     fn complete(&self, pair: Pair) -> Option<Pair> {
         let failed = failed_support(&self.maps, [pair.left, pair.right]);
         let support = pair.support + failed;

@@ -13,10 +13,10 @@ use crate::memory::Plain;
 /// The tables of a map for pairs, `D` = 2.
 const TABLES: usize = 3;
 
-/// The kernel numbers blocks by 32 bits, with a table added.
+/// Maximum number of blocks: the kernel adds a table to a 32-bit number of a block.
 const BLOCKS_MAX: usize = 1 << 31;
 
-/// The widest map: its sums of flags, 128 each, have 32 bits.
+/// The widest range: the sums of its flags, 128 for each, have 32 bits.
 const RANGE_MAX: usize = 1 << 25;
 
 // SAFETY: 64 bytes without padding, four `uint4` of the kernels.
@@ -38,8 +38,8 @@ unsafe impl Plain for Place {}
 ///
 /// # Cost
 ///
-/// The bytes of the maps, and 12 an item. A tile costs as much as `MAP_TILE` times `MAP_TILE` pairs
-/// of its widest map, so items are best sorted by the number of their tids.
+/// The bytes of the maps, and 12 bytes for each item. A tile costs as much as `MAP_TILE` times
+/// `MAP_TILE` pairs of its widest map, so items are best sorted by the number of their tids.
 pub struct DeviceMaps {
     host: Arc<BatMaps<2>>,
     blocks: DeviceBuffer<Block>,
@@ -55,7 +55,7 @@ impl fmt::Debug for DeviceMaps {
     }
 }
 
-/// The maps as kernels take them: `Maps` of `batmaps.cu`.
+/// The maps as an argument of kernels: `Maps` of `batmaps.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct MapsArgument {
@@ -66,19 +66,19 @@ pub(super) struct MapsArgument {
 }
 
 impl DeviceMaps {
-    /// Copies maps to the device and waits until they are there. They stay on the host, too, where
-    /// failed insertions are looked up.
+    /// Copies maps to the device, and waits until they have arrived. The maps stay on the host too,
+    /// which looks up failed insertions.
     ///
     /// # Errors
     ///
-    /// If they do not fit, or the driver fails.
+    /// If the maps do not fit, or the driver fails.
     ///
     /// # Panics
     ///
     /// If there are 2^31 blocks of 64 slots or more, or a range is above 2^25.
     pub fn upload(memory: &Arc<Memory>, maps: &Arc<BatMaps<2>>) -> Result<Arc<Self>, DeviceError> {
         let len = u32::try_from(maps.len()).expect("sets are numbered by 32 bits");
-        // Items that fill up the last tile have an empty map after all others.
+        // Items that fill up the last tile have an empty map after all maps.
         let end = maps.blocks().len();
         let count = end + TABLES;
         assert!(count <= BLOCKS_MAX, "{count} blocks exceed {BLOCKS_MAX}");
@@ -124,7 +124,7 @@ impl DeviceMaps {
         self.len as usize
     }
 
-    /// Whether there is none.
+    /// Whether there is no map.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -1,8 +1,9 @@
 //! The directory of quantiles of Böhm, Noll, Plant and Zherdin, made on the host.
 //!
-//! Vectors are sorted by the first dimension and cut into 16 parts of equal size, each part by the
-//! second dimension, and each of those by the third, down to 4,096 pages. A part has its extent in
-//! the dimension of its level; vectors of fewer dimensions have levels of extent 0.
+//! Vectors are sorted by the first dimension and cut into 16 parts of equal size, each part is cut
+//! in the same way by the second dimension, and each of the 256 parts by the third, into 4,096
+//! pages. A part has its extent in the dimension of its level; vectors of fewer dimensions have
+//! levels of extent 0.
 
 #![expect(unsafe_code, reason = "structs that kernels read")]
 
@@ -22,7 +23,8 @@ const PARTS: usize = FANOUT + FANOUT.pow(2) + PAGES;
 /// Left vectors with common bounds.
 const BOUNDED: usize = 32;
 
-/// The extent of vectors in a dimension; that of none has its ends the wrong way round.
+/// The extent of vectors in a dimension; the extent of no vectors has its low end above its high
+/// end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(8))]
 struct Extent {
@@ -43,7 +45,7 @@ impl Extent {
     }
 }
 
-/// The directory of some vectors.
+/// The directory of a list of vectors.
 #[derive(Debug)]
 pub(in crate::cuda::vectors) struct Directory {
     /// The vectors in the order of pages.
@@ -100,11 +102,11 @@ pub(in crate::cuda::vectors) struct DirectoryRoom {
     parts: DeviceBuffer<Extent>,
     pages: DeviceBuffer<u32>,
     bounds: DeviceBuffer<Extent>,
-    /// The page of the first vector of each [`BOUNDED`].
+    /// The page of the first vector of each group of [`BOUNDED`] vectors.
     first_pages: Vec<u32>,
 }
 
-/// The directory as kernels take it: `Directory` of `vector_loops.cuh`.
+/// The directory as an argument of kernels: `Directory` of `vector_loops.cuh`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::cuda::vectors) struct DirectoryArgument {
@@ -120,7 +122,7 @@ impl DirectoryArgument {
     }
 }
 
-/// Extents of `len` left vectors.
+/// Number of extents of `len` left vectors.
 fn bounds_len(len: usize) -> usize {
     len.div_ceil(BOUNDED).max(1) * LEVELS
 }
@@ -139,7 +141,7 @@ impl DirectoryRoom {
         })
     }
 
-    /// The bytes of that room.
+    /// The bytes of the room for `len` vectors.
     pub(in crate::cuda::vectors) fn bytes(len: usize) -> usize {
         let extents = PARTS + bounds_len(len);
         extents * size_of::<Extent>() + (PAGES + 1) * size_of::<u32>()
