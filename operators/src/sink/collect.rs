@@ -15,7 +15,8 @@ use trommel_engine::operator::{
 
 /// Keeps every batch for its [`Collected`] handle.
 ///
-/// Its memory has no limit: use it for tests and for results that fit in memory.
+/// The memory of the batches has no limit: use the sink for tests and for results that fit in
+/// memory.
 ///
 /// # Examples
 /// ```

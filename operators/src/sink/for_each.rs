@@ -12,8 +12,7 @@ use trommel_engine::operator::{
 
 type SinkFn = Box<dyn FnMut(RecordBatch) -> Result<(), OperatorError> + Send>;
 
-/// Calls a function with every batch. The function may block, which holds up all stages before
-/// it.
+/// Calls a function with every batch. The function may block, which holds up all earlier stages.
 ///
 /// # Examples
 /// ```
@@ -40,7 +39,7 @@ pub struct ForEach {
 }
 
 impl ForEach {
-    /// Calls `function` with every batch; an error it returns ends the run.
+    /// Calls `function` with every batch. An error that `function` returns ends the run.
     pub fn new(
         function: impl FnMut(RecordBatch) -> Result<(), OperatorError> + Send + 'static,
     ) -> Self {

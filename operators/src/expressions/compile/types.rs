@@ -56,7 +56,7 @@ pub(crate) fn plain(kind: &DataType) -> Option<DataType> {
     }
 }
 
-/// Bits of an integer type, and whether it has a sign.
+/// Bits of an integer type, and whether the type has a sign.
 fn bits(kind: &DataType) -> (u8, bool) {
     match kind {
         DataType::Int8 => (8, true),

@@ -201,7 +201,10 @@ impl Borders {
             // A restored stream continues with its live pane, even if the time of the pane has
             // passed.
             None if *index == 0 => *index = grid.index(now.clock),
+            // The clocks agree, so the borders stay.
             Some(begun) if begun.clock(now.at).abs_diff(now.clock) <= JUMP => return,
+            // After a jump back the live pane gets a new number. After a jump forward, `passed`
+            // shows that the live pane has ended.
             Some(begun) if now.clock < begun.clock(now.at) => *index = grid.index(now.clock),
             _ => {}
         }

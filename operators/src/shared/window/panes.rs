@@ -75,6 +75,7 @@ impl<P: Pane> Panes<P> {
         for panes in self.panes.chunk_by(|left, right| left.cell() == right.cell()) {
             let begin = end;
             end += panes.len();
+            // A closed cell gets no further panes, so all of its panes are merged into one.
             if panes.len() > 1 && panes[0].cell() != open && fits(panes, room) {
                 return Some(begin..end);
             }

@@ -211,8 +211,8 @@ impl Generate {
         let are_in_range = mistakes.check(self.check_ranges());
         let zipf = self.items_of(self.alphabet);
         if zipf.as_ref().is_err_and(|mistake| mistake.parameter != Some("skew")) {
-            // The exponent cannot be checked with an invalid alphabet, so a valid alphabet checks
-            // it.
+            // An invalid alphabet leaves the exponent unchecked, so the check uses a valid
+            // alphabet.
             mistakes.check(self.items_of(1));
         }
         let zipf = mistakes.check(zipf);

@@ -53,7 +53,7 @@ use crate::shared::rejected::OnError;
 /// counted on two cores in 1.06 s without workers and in 1.02 s with workers, on four cores in
 /// 0.76 s and 0.64 s.
 const LINES_THREADS_MIN: usize = 4;
-/// Maximum tables of Parquet or Arrow that are tried for the columns, if damaged files are left out.
+/// Maximum tables of Parquet or Arrow that are tried for the columns if bad files are left out.
 const FIRST_FILES: usize = 8;
 
 impl Read {

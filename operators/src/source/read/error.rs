@@ -8,7 +8,7 @@ use trommel_engine::memory::MemoryFull;
 
 use super::fixed::npy::NpyError;
 
-/// Error of a file or of a place in it.
+/// Error of a file, or of a place in a file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -72,7 +72,7 @@ pub enum ReadError {
     Cut {
         /// The file.
         path: Arc<str>,
-        /// Size when it was opened, in bytes.
+        /// Size of the file when it was opened, in bytes.
         bytes: u64,
         /// Bytes read.
         read: u64,
@@ -159,7 +159,7 @@ pub enum ReadError {
         path: Arc<str>,
         /// The line, from 1.
         line: u64,
-        /// The token, shortened if it is long.
+        /// The token, shortened if the token is long.
         token: String,
     },
     /// A line is no object of JSON.
@@ -179,7 +179,7 @@ pub enum ReadError {
         path: Arc<str>,
         /// The line, or the first line of the record, from 1.
         line: u64,
-        /// Name of the column at whose end or in whose place it fails.
+        /// Name of the column at whose end or in whose place the record fails.
         column: Option<String>,
         /// Reason.
         reason: String,
@@ -195,7 +195,7 @@ pub enum ReadError {
         column: String,
         /// Type of the column.
         expected: String,
-        /// Type and text of the value, shortened if it is long.
+        /// Type and text of the value; a long text is shortened.
         found: String,
     },
     /// There are more than 2^32 rows with ids.
@@ -287,7 +287,7 @@ pub enum ReadError {
         line: u64,
         /// Number of the field, from 1.
         field: usize,
-        /// The field, shortened if it is long.
+        /// The field, shortened if the field is long.
         token: String,
     },
     /// A field is no text in the encoding of the inputs.
@@ -392,27 +392,27 @@ fn no_such_name(pattern: &str) -> String {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// It is a pipe, a terminal or a device.
+    /// The file is a pipe, a terminal or a device.
     #[error("tables are read from regular files only, since their columns are at the end")]
     NotRegular,
-    /// It is damaged or uses a feature that its decoder does not have.
+    /// The file is damaged, or uses a feature that its decoder does not have.
     #[error("{0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Its decoder met bytes that it does not expect.
+    /// The decoder met bytes that the decoder does not expect.
     #[error("it is damaged")]
     Damaged,
-    /// Its next part does not fit into memory.
+    /// The next part of the file does not fit into memory.
     #[error("no memory for its next part: {0}")]
     Memory(#[source] MemoryFull),
-    /// It lacks a column of the first file.
+    /// The file lacks a column of the first file.
     #[error("it has no column `{name}` of the type {expected}, which the first file has")]
     Missing {
         /// The column.
         name: String,
-        /// Its type.
+        /// The type of the column.
         expected: String,
     },
-    /// It has a column that the first file lacks.
+    /// The file has a column that the first file lacks.
     #[error("it has the column `{name}`, which the first file does not have")]
     More {
         /// The column.

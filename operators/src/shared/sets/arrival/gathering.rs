@@ -168,6 +168,7 @@ impl Gathering {
     ) -> Result<(), SetError> {
         let (rows, tokens) = (sets.len(), sets.tokens());
         self.collector.expect(side, rows, tokens)?;
+        // A block has sets of one side only.
         if side != self.pending_side {
             self.close();
         }
@@ -219,6 +220,7 @@ impl Gathering {
             return None;
         }
         let counter = self.counter()?;
+        // Each table counts about the same number of blocks, so several tasks can count.
         let share = self.uncounted.len().div_ceil(self.tables_max());
         let first = self.uncounted.len() - share;
         let blocks = self.uncounted.drain(first..);

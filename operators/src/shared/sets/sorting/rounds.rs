@@ -181,6 +181,7 @@ impl Sorting {
         budget.take(SORTED, plan.sets())?;
         let shelf_bytes = plan.shelf_bytes_max();
         budget.take(SORTED, shelf_bytes)?;
+        // Each shelf in work needs memory for a second copy, so the memory limits their number.
         let mut under_way_max = 1;
         while under_way_max < self.cores && budget.take(SORTED, shelf_bytes).is_ok() {
             under_way_max += 1;

@@ -186,6 +186,7 @@ impl Shelves {
     /// Puts the sets of `block` on their shelves.
     pub(crate) fn add(&mut self, block: ArrivedBlock) {
         let Self { plan, shelves } = self;
+        // The blocks of arrival are the only shelf, so no set is copied.
         if let [shelf] = &mut shelves[..] {
             shelf.blocks.push(block);
             return;

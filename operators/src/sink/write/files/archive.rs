@@ -273,7 +273,8 @@ fn full_files(path: &Path) -> io::Result<Vec<FullFile>> {
     Ok(found)
 }
 
-/// The time in the name of a full file, and whether it is not compressed; none for any other file.
+/// The time in the name of a full file, and whether the file is not compressed; `None` for any
+/// other file.
 fn parts_of_name(path: &Path, name: &OsStr) -> Option<(DateTime<Utc>, bool)> {
     if let Some(time) = time_of(path, name) {
         return Some((time, true));

@@ -135,10 +135,12 @@ impl<E: RecordEnds> Blocks<E> {
         if self.is_left_out() {
             return self.drop_line(line, run, is_too_long);
         }
+        // A comment before the first record is not part of the record.
         let is_of_head = self.ends.is_before_head()
             && (!self.ends.is_passed_over(line.content) || self.is_within_head());
         // A line that is too long ends its record, whatever quotes the line has.
         let is_end = is_too_long || self.ends.is_at(line.content);
+        // The worker refuses the record, so its remaining lines make no rows.
         if self.is_dropping {
             self.is_dropping = !is_end;
             if is_too_long {
@@ -237,6 +239,7 @@ impl<E: RecordEnds> Blocks<E> {
     }
 
     fn is_any_under_way(&self) -> bool {
+        // The reader and each block that waits hold a reference, too.
         Arc::strong_count(&self.under_way) > 1 + self.ready.len()
     }
 }
@@ -248,6 +251,7 @@ impl<E: RecordEnds> LineFormat for Blocks<E> {
 
     fn append(&mut self, run: &Run<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
         self.begin_file(inputs);
+        // A file that is left out makes no rows; only its long lines are refused, one by one.
         if self.is_left_out() && run.is_accepted() {
             self.lines_before += run.lines() as u64;
             return Ok(());
@@ -312,6 +316,7 @@ impl<E: RecordEnds> LineFormat for Blocks<E> {
             self.begin_lines();
             self.close(self.open.len(), Then::FileEnd);
         } else if self.open.len() > 0 {
+            // The open lines end with the unusable first record, which the worker refuses.
             self.close(self.open.len(), Then::Record);
         }
         self.file = None;

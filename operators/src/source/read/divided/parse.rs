@@ -220,6 +220,7 @@ impl Consumer for Collect {
     type Chunk = ParseChunk;
 
     fn take(&mut self, chunk: &ParseChunk, out: &mut Output) -> Result<Taken, OperatorError> {
+        // Each call sends one batch of the chunk, and only the first call reports the refused rows.
         if self.next == 0 {
             let files = chunk.block.as_ref().and_then(|block| block.rejected.clone());
             let rejected = files.into_iter().chain(chunk.rejected.clone());

@@ -132,6 +132,7 @@ impl Cutter for PartCutter {
             parts.map(|part| self.part(part, path)).collect::<Result<Vec<_>, _>>()
         });
         let mut parts = match parts {
+            // A part in the wave gives its memory back after its rows have been sent.
             Err(TableError::Memory(_)) if Arc::strong_count(&self.under_way) > 1 => {
                 return Ok(Cutting::Wait(PAUSE));
             }

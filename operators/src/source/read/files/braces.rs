@@ -70,7 +70,7 @@ fn bracket(text: &str) -> Option<usize> {
     }
 }
 
-/// The alternatives of the first braces with a comma, each with all that stands around them.
+/// The alternatives of the first braces with a comma, each with the text around the braces.
 fn alternatives(pattern: &str) -> Option<Vec<String>> {
     let mut at = 0;
     while let Some(character) = pattern[at..].chars().next() {

@@ -552,7 +552,7 @@ impl Inputs {
         (self.rejected.rows() > 0).then(|| self.rejected.take())
     }
 
-    /// Adds the counts of refused rows and files of another part, and reports them.
+    /// Adds the counts of refused rows and files of another part, and reports these rows and files.
     pub(crate) fn add_refused(&mut self, refused: &Refused) {
         let own = &mut self.refused;
         let is_first = own.skipped == 0;

@@ -26,7 +26,7 @@ pub(crate) struct Raw {
     origin: Origin,
     /// Bytes taken so far.
     bytes: u64,
-    /// Bytes to read at the time of opening; `None` unless it is a regular file.
+    /// Bytes to read at the time of opening; `None` unless the file is a regular file.
     bytes_at_open: Option<u64>,
     /// Whether the file is a named pipe.
     is_fifo: bool,

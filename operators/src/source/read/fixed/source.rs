@@ -17,7 +17,7 @@ use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{BadRow, Got, Inputs, Opened};
 use crate::source::read::text::lines::STEPS_MAX;
 
-/// Initial size of the buffer in bytes; it doubles whenever reads fill it.
+/// Initial size of the buffer in bytes. The size doubles whenever reads fill the buffer.
 const BYTES_MIN: usize = 4 << 10;
 /// Maximum bytes of a batch: the size of the largest batch of 64-bit integers.
 const BYTES_MAX: usize = 8 << 20;

@@ -1,4 +1,4 @@
-//! Headers of the pages of a Parquet file, looked at before its decoder sees them.
+//! Headers of the pages of a Parquet file, which are read before the decoder reads the pages.
 //!
 //! The decoder allocates the size that a header states. The reader therefore adds up the sizes of
 //! all pages of a column first and asks for the memory; a header that is damaged or reaches beyond

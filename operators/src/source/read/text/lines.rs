@@ -461,8 +461,8 @@ impl LineBuffer {
         self.start < self.complete
     }
 
-    /// Free space for a read. Moves an incomplete line to the front, and doubles the buffer if
-    /// that line fills it.
+    /// Free space for a read. Moves an incomplete line to the front, and doubles the buffer if the
+    /// line fills the buffer.
     ///
     /// # Errors
     /// If there is no memory for a line of this length.

@@ -139,7 +139,7 @@ impl<R: Records> Joined<R> {
         Ok(())
     }
 
-    /// Makes a row of the open record, if any, unless it is refused.
+    /// Makes a row of the open record, if a record is open and not refused.
     fn close(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         match self.open.take() {
             Some(Open { line, offset, bytes, is_refused: false }) => {
