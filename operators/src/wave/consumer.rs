@@ -77,7 +77,7 @@ impl<C: Consumer> CollectPart<C> {
     }
 }
 
-/// Returns a chunk that has been read to prepare.
+/// Returns a chunk to prepare, after its rows have been read.
 fn give_back<C: WaveChunk>(mut chunk: Box<InWave<C>>, out: &mut Output) {
     chunk.chunk.release();
     out.send_reply(into_message(chunk));

@@ -67,7 +67,8 @@ impl OverlapFlights {
     }
 
     pub(crate) fn has_room(&self, sets: &JoinedSets) -> bool {
-        // A chunk alone is submitted even if its sets do not fit: the device then reports the error.
+        // A chunk alone is submitted even if its sets do not fit: the device then reports the
+        // error.
         let is_alone = self.flights.is_idle();
         self.flights.has_room() && (is_alone || self.cache.has_room(stores(sets)))
     }
