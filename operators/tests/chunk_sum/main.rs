@@ -121,9 +121,9 @@ fn a_query_is_answered_while_numbers_come() {
     let source = graph.add("numbers", Memory::new(batch(&[]).schema(), batches()));
     let sums = graph.add_after(source, "sums", ChunkSums { len: 10, device: Device::Cpu });
     graph.add_after(sums, "end", Discard::new());
-    let mut running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+    let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
     let request = Request::new("sum");
-    let mut ask = || {
+    let ask = || {
         let rows = running.query("sums", &request).unwrap();
         rows.column(0).as_primitive::<UInt64Type>().value(0)
     };
