@@ -352,7 +352,7 @@ impl Tokenize {
             }
             TokenizeBy::Words => {
                 let isa = selected_isa();
-                mistakes.check(isa.map_err(BindError::from)).map(Tokenizer::words)
+                mistakes.check(isa).map(Tokenizer::words)
             }
             TokenizeBy::Whitespace => Some(Tokenizer::Whitespace),
         };

@@ -27,7 +27,7 @@ use crate::cuda::driver::{DeviceError, Images, Memory};
 /// A device checks no argument. For each job that [`Self::check`] lets pass,
 ///
 /// - [`Self::launch`] gives each kernel arguments of the types of its parameters, in their order,
-/// and a grid and shared memory that the kernel allows;
+///   and a grid and shared memory that the kernel allows;
 /// - the kernels read only buffers of `self` and of [`Self::Kept`], within their lengths, and
 ///   write only buffers of `self`;
 /// - the steps name only buffers of `self`, and the host's side of a buffer is read only in
