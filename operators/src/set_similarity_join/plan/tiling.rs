@@ -95,7 +95,7 @@ impl Tiling {
         }
         let step = u32::try_from(collection.len().div_ceil(COUNTED_SETS).max(1));
         let step = step.expect("sets have 32-bit numbers");
-        let (tiled, saved) = choose(&buckets(collection, bounds, step), cost);
+        let (tiled, saved) = choose(&buckets(collection, bounds, step), step == 1, cost);
         if saved == 0.0 || !choice.pays(&Estimate::on_cpu(saved)) {
             return None;
         }
@@ -137,12 +137,20 @@ impl Bucket {
     }
 }
 
-/// The sizes for which tiles cost less, and the nanoseconds that they save.
-fn choose(buckets: &[Bucket], cost: TileCost) -> (TiledRanks, f64) {
+/// The sizes for which tiles cost less, and the nanoseconds that tiles save.
+///
+/// Where postings were counted of some sets only, a size without a counted posting can have
+/// postings: an index finds them if there is one for other sizes, or else tiles do.
+fn choose(buckets: &[Bucket], are_exact: bool, cost: TileCost) -> (TiledRanks, f64) {
     let saved: Vec<f64> = buckets.iter().map(|bucket| bucket.saved(cost)).collect();
-    let ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0.0).collect();
+    let mut ranks: Vec<bool> = saved.iter().map(|saved| *saved > 0.0).collect();
     let mut others = buckets.iter().zip(&ranks).filter(|(_, is_tiled)| !**is_tiled);
     let has_others = others.any(|(bucket, _)| bucket.postings > 0);
+    if !are_exact && !has_others {
+        for (is_tiled, bucket) in ranks.iter_mut().zip(buckets) {
+            *is_tiled |= bucket.pairs > 0;
+        }
+    }
     (TiledRanks { ranks, has_others }, saved.iter().sum())
 }
 
@@ -250,12 +258,37 @@ mod tests {
         let buckets =
             [bucket(25_000, 10), bucket(22_000, 10), bucket(0, 0), bucket(1_400_000, 1000)];
         let cost = |words| TileCost { pair: 0.001 * words, posting: 2.4 };
-        let (tiled, saved) = choose(&buckets, cost(1.0));
+        let (tiled, saved) = choose(&buckets, true, cost(1.0));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false, true], true));
         assert!((saved - 1_002.0).abs() < 1e-6, "{saved}");
-        let (tiled, saved) = choose(&buckets[1..], cost(1.0));
+        let (tiled, saved) = choose(&buckets[1..], true, cost(1.0));
         assert_eq!((tiled.ranks, tiled.has_others), (vec![true, false, true], false));
         assert!((saved - 1_002.0).abs() < 1e-6, "{saved}");
-        assert_eq!(choose(&buckets, cost(3.0)).0.ranks, [false; 4]);
+        assert_eq!(choose(&buckets, true, cost(3.0)).0.ranks, [false; 4]);
+    }
+
+    /// A pair is found by the tiles of the size of its later set, or by an index.
+    #[test]
+    fn no_size_with_postings_is_left_out_where_some_sets_are_counted() {
+        let (sets, bounds) = (sets(false), bounds(1, 2));
+        let all = buckets(&sets, bounds, 1);
+        // Only large postings pay for the tiles of a size.
+        for (step, pair) in (1..=sets.len()).flat_map(|step| [(step, 1e-9), (step, 1.0)]) {
+            let step = u32::try_from(step).unwrap();
+            let counted = buckets(&sets, bounds, step);
+            let cost = TileCost { pair, posting: 1.0 };
+            let (tiled, _) = choose(&counted, step == 1, cost);
+            for (bucket, is_tiled) in all.iter().zip(&tiled.ranks) {
+                let is_found = bucket.postings == 0 || *is_tiled || tiled.has_others;
+                assert!(is_found, "one of {step} sets, {pair}: {bucket:?}");
+            }
+        }
+        let bucket = |pairs, postings| Bucket { pairs, postings };
+        let cost = TileCost { pair: 0.001, posting: 2.4 };
+        let (tiled, _) = choose(&[bucket(7, 0), bucket(100, 10), bucket(0, 0)], false, cost);
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![true, true, false], false));
+        let with_index = [bucket(7, 0), bucket(100, 10), bucket(1 << 20, 1)];
+        let (tiled, _) = choose(&with_index, false, cost);
+        assert_eq!((tiled.ranks, tiled.has_others), (vec![false, true, false], true));
     }
 }
