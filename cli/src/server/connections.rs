@@ -48,7 +48,7 @@ pub(super) async fn serve(
     mut ended: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let places = Arc::new(Places::new());
+    let places = Arc::new(OpenConnections::new());
     let (mut open, told) = (JoinSet::new(), ended.clone());
     loop {
         tokio::select! {
@@ -78,7 +78,7 @@ pub(super) async fn serve(
 async fn connection(
     stream: TcpStream,
     router: Router,
-    place: Place,
+    place: ConnectionPlace,
     mut ended: watch::Receiver<bool>,
 ) {
     let mut stream = TimeoutStream::new(stream);
@@ -112,24 +112,24 @@ async fn connection(
 }
 
 /// The connections that are open, in the order in which they were opened.
-struct Places {
-    open: Mutex<VecDeque<Arc<Entry>>>,
+struct OpenConnections {
+    open: Mutex<VecDeque<Arc<OpenConnection>>>,
     limit: usize,
 }
 
-struct Entry {
+struct OpenConnection {
     /// Requests in progress.
     requests: AtomicUsize,
     is_wanted_elsewhere: Notify,
 }
 
 /// A connection's place, which it frees when it is dropped.
-struct Place {
-    places: Arc<Places>,
-    entry: Arc<Entry>,
+struct ConnectionPlace {
+    places: Arc<OpenConnections>,
+    entry: Arc<OpenConnection>,
 }
 
-impl Places {
+impl OpenConnections {
     fn new() -> Self {
         // The pipeline needs descriptors too.
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -137,19 +137,21 @@ impl Places {
         Self { open: Mutex::default(), limit }
     }
 
-    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Entry>>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<OpenConnection>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place for a new connection; `None` if all are taken and have requests in progress.
-    fn take(self: &Arc<Self>) -> Option<Place> {
+    fn take(self: &Arc<Self>) -> Option<ConnectionPlace> {
         if self.open().len() >= self.limit && !self.free_one() {
             return None;
         }
-        let entry =
-            Arc::new(Entry { requests: AtomicUsize::new(0), is_wanted_elsewhere: Notify::new() });
+        let entry = Arc::new(OpenConnection {
+            requests: AtomicUsize::new(0),
+            is_wanted_elsewhere: Notify::new(),
+        });
         self.open().push_back(Arc::clone(&entry));
-        Some(Place { places: Arc::clone(self), entry })
+        Some(ConnectionPlace { places: Arc::clone(self), entry })
     }
 
     /// Closes the oldest connection without a request in progress; false if there is none.
@@ -161,17 +163,17 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.places.open().retain(|entry| !Arc::ptr_eq(entry, &self.entry));
     }
 }
 
 /// A request in progress.
-struct Busy(Arc<Entry>);
+struct Busy(Arc<OpenConnection>);
 
 impl Busy {
-    fn new(entry: &Arc<Entry>) -> Self {
+    fn new(entry: &Arc<OpenConnection>) -> Self {
         // Relaxed: all accesses are on one thread.
         entry.requests.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(entry))

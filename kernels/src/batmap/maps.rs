@@ -14,7 +14,7 @@ const LOAD_PERCENT_MAX: u64 = 100;
 
 /// The place of a map.
 #[derive(Clone, Copy)]
-struct Entry {
+struct MapEntry {
     /// The first block of the map.
     begin: usize,
     /// The binary logarithm of the blocks of a table.
@@ -44,7 +44,7 @@ struct Entry {
 pub struct BatMaps<const D: usize> {
     permutations: Permutations<D>,
     blocks: Vec<Block>,
-    entries: Vec<Entry>,
+    entries: Vec<MapEntry>,
     /// The elements of each set whose insertion failed, ascending.
     side: Vec<u32>,
     /// The end of the side list of each set.
@@ -102,7 +102,7 @@ impl<const D: usize> BatMaps<D> {
             let universe = maps.permutations.universe();
             let last = tids.last().copied().unwrap_or(0);
             assert!(tids.is_empty() || last < universe, "tid {last} in a universe of {universe}");
-            let Entry { begin, table_bits } = maps.entries[set];
+            let MapEntry { begin, table_bits } = maps.entries[set];
             // Each set grows the memory by its own map, so that the map is in the cache.
             maps.blocks.resize(begin + ((D + 1) << table_bits), Block([0; BLOCK]));
             // Tokens are numbered from 1 on; an empty set needs no number.
@@ -122,7 +122,7 @@ impl<const D: usize> BatMaps<D> {
             let load = (D * sets.set(set).len()) as u64;
             let range = (load * 100 / load_percent + 1).next_power_of_two();
             let table_bits = range.ilog2().clamp(least, most) - BLOCK.ilog2();
-            entries.push(Entry { begin, table_bits });
+            entries.push(MapEntry { begin, table_bits });
             begin += (D + 1) << table_bits;
         }
         let blocks = Vec::with_capacity(begin);
@@ -170,7 +170,7 @@ impl<const D: usize> BatMaps<D> {
 
     /// The first block of a map, and the binary logarithm of the blocks of a table.
     pub(crate) fn place(&self, map: u32) -> (usize, u32) {
-        let Entry { begin, table_bits } = self.entries[map as usize];
+        let MapEntry { begin, table_bits } = self.entries[map as usize];
         (begin, table_bits)
     }
 
@@ -182,7 +182,7 @@ impl<const D: usize> BatMaps<D> {
     /// One map.
     #[inline(always)]
     pub(super) fn map(&self, map: u32) -> Map<'_> {
-        let Entry { begin, table_bits } = self.entries[map as usize];
+        let MapEntry { begin, table_bits } = self.entries[map as usize];
         Map { tables: &self.blocks[begin..][..(D + 1) << table_bits], table_bits }
     }
 

@@ -112,7 +112,7 @@ pub struct BatchScratch {
     keys: Vec<u64>,
     /// The begin of the keys of each query, and the end of all keys.
     offsets: Vec<usize>,
-    order: Vec<Place>,
+    order: Vec<QueryPlace>,
     /// Queries that are counted together at the end.
     dense: DenseQueries,
     /// Documents in the order of work, and the range of each query.
@@ -143,7 +143,7 @@ impl BatchScratch {
             Steps::plan(view, batch.query(query as usize), &mut self.keys);
             self.offsets.push(self.keys.len());
             let term = |at: usize| self.keys.get(begin + at).map_or(u32::MAX, |&key| term_of(key));
-            self.order.push(Place { second: term(1), first: term(0), query });
+            self.order.push(QueryPlace { second: term(1), first: term(0), query });
         }
         self.order.sort_unstable();
     }
@@ -153,7 +153,7 @@ impl BatchScratch {
 /// by the list of its ids. Queries that search the same list follow each other, and find the list
 /// in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct QueryPlace {
     second: u32,
     first: u32,
     query: u32,
@@ -201,7 +201,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         counts.resize(batch.len(), 0);
         let mut dense = std::mem::take(&mut scratch.dense);
         dense.clear();
-        self.work(isa, batch, scratch, Counts { counts, dense: &mut dense });
+        self.work(isa, batch, scratch, WriteCounts { counts, dense: &mut dense });
         dense.count(isa, self.view(), batch.within, counts);
         scratch.dense = dense;
     }
@@ -251,7 +251,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
             within.check(view.documents());
         }
         scratch.plan(view, batch);
-        dispatch::<Vp2Intersect, _>(isa, Work { view, batch, scratch, writer });
+        dispatch::<Vp2Intersect, _>(isa, AnswerBatch { view, batch, scratch, writer });
     }
 }
 
@@ -260,12 +260,12 @@ trait Write {
     fn write<L: Answer>(&mut self, level: L, query: u32, steps: Steps<'_>, buffers: &mut Buffers);
 }
 
-struct Counts<'a> {
+struct WriteCounts<'a> {
     counts: &'a mut [u32],
     dense: &'a mut DenseQueries,
 }
 
-impl Write for Counts<'_> {
+impl Write for WriteCounts<'_> {
     #[inline(always)]
     fn write<L: Answer>(&mut self, level: L, query: u32, steps: Steps<'_>, buffers: &mut Buffers) {
         if level.is_dense(steps) {
@@ -290,14 +290,14 @@ impl Write for Documents<'_> {
     }
 }
 
-struct Work<'a, W> {
+struct AnswerBatch<'a, W> {
     view: View<'a>,
     batch: QueryBatch<'a>,
     scratch: &'a mut BatchScratch,
     writer: W,
 }
 
-impl<L: Answer, W: Write> RunOn<L> for Work<'_, W> {
+impl<L: Answer, W: Write> RunOn<L> for AnswerBatch<'_, W> {
     #[inline(always)]
     fn run_on(self, level: L) {
         let Self { view, batch, scratch, mut writer } = self;

@@ -30,7 +30,7 @@ pub(super) struct Transactions {
     /// Least support of a pair whose count is complete.
     least: u32,
     items: Vec<u32>,
-    places: Vec<Place>,
+    places: Vec<ItemRange>,
     /// The next row: the cursors are after all items before it.
     row: u32,
     /// For each item the transactions aside that hold it. Empty if no transaction is aside.
@@ -50,13 +50,13 @@ pub(super) struct Head {
 
 /// Positions of a transaction. A transaction that is aside has no items.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct ItemRange {
     begin: u32,
     next: u32,
     end: u32,
 }
 
-impl Place {
+impl ItemRange {
     /// Moves the cursor after `items` items, 0 or 1.
     #[inline(always)]
     fn step(&mut self, items: u32) {
@@ -78,7 +78,7 @@ impl Transactions {
         let place = |size| {
             let begin = end;
             end += size;
-            Place { begin, next: begin, end }
+            ItemRange { begin, next: begin, end }
         };
         let places = sizes.into_iter().map(place).collect();
         let masks = vec![0; if aside.is_empty() { 0 } else { items.len() }];

@@ -116,7 +116,7 @@ impl<L: ConvertIntegers> RunOn<L, bool> for Integers<'_> {
     #[inline(always)]
     fn run_on(self, level: L) -> bool {
         let Self { text, integers, ends } = self;
-        let mut piece = Piece::new();
+        let mut piece = TextPiece::new();
         for (number, bytes) in text.chunks(PIECE_BLOCKS * TEXT_BLOCK).enumerate() {
             let begin = place(number * PIECE_BLOCKS * TEXT_BLOCK);
             let before = place(integers.len());
@@ -130,7 +130,7 @@ impl<L: ConvertIntegers> RunOn<L, bool> for Integers<'_> {
         }
         if piece.is_digit {
             // The text ends the last integer.
-            piece.ends = Found::one(place(text.len()));
+            piece.ends = FoundPlaces::one(place(text.len()));
             if !piece.convert(level, text, integers) {
                 return false;
             }
@@ -143,21 +143,21 @@ impl<L: ConvertIntegers> RunOn<L, bool> for Integers<'_> {
 }
 
 /// A part of the text.
-struct Piece {
+struct TextPiece {
     /// Places where integers begin, and where they end. The last integer may have no end yet.
-    begins: Found<BEGINS>,
-    ends: Found<BEGINS>,
+    begins: FoundPlaces<BEGINS>,
+    ends: FoundPlaces<BEGINS>,
     /// For each end of a line, the number of integers of the piece that end before it.
-    lines: Found<LINES>,
+    lines: FoundPlaces<LINES>,
     /// Whether the last byte is a digit, or a carriage return.
     is_digit: bool,
     is_return: bool,
 }
 
-impl Piece {
+impl TextPiece {
     #[inline(always)]
     fn new() -> Self {
-        let (begins, ends, lines) = (Found::none(), Found::none(), Found::none());
+        let (begins, ends, lines) = (FoundPlaces::none(), FoundPlaces::none(), FoundPlaces::none());
         Self { begins, ends, lines, is_digit: false, is_return: false }
     }
 
@@ -236,12 +236,12 @@ impl Piece {
 }
 
 /// Places that have been found, in their order.
-struct Found<const N: usize> {
+struct FoundPlaces<const N: usize> {
     places: [u32; N],
     len: usize,
 }
 
-impl<const N: usize> Found<N> {
+impl<const N: usize> FoundPlaces<N> {
     #[inline(always)]
     fn none() -> Self {
         Self { places: [0; N], len: 0 }

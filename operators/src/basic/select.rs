@@ -185,7 +185,7 @@ impl Operator for Selecting {
         let lists = columns[unnested].as_list::<i32>();
         let others: Vec<&ArrayRef> =
             columns.iter().enumerate().filter(|at| at.0 != unnested).map(|at| at.1).collect();
-        let places = Places::new(lists, begin, &others)?;
+        let places = UnnestedValues::new(lists, begin, &others)?;
         let rows = take_rows(&columns, unnested, &places, &self.schema)?;
         if rows.num_rows() > 0 {
             out.send(rows);
@@ -210,7 +210,7 @@ impl Operator for Selecting {
 const UNNESTED_BYTES: usize = 16 << 20;
 
 /// Some values of a column of lists, and the row of each value.
-struct Places {
+struct UnnestedValues {
     values: Vec<u32>,
     rows: Vec<u32>,
     /// Number of values before the next part, over all lists that are not null.
@@ -218,7 +218,7 @@ struct Places {
     is_last: bool,
 }
 
-impl Places {
+impl UnnestedValues {
     /// At most a batch of values, from value number `begin` on. Each value gets a copy of its row
     /// in the `others` columns, so that rows with long texts make smaller batches.
     fn new(
@@ -269,7 +269,7 @@ fn row_bytes(columns: &[&ArrayRef], row: usize) -> Result<usize, ArrowError> {
 fn take_rows(
     columns: &[ArrayRef],
     unnested: usize,
-    places: &Places,
+    places: &UnnestedValues,
     schema: &SchemaRef,
 ) -> Result<RecordBatch, OperatorError> {
     let (values, rows) =

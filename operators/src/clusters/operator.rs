@@ -50,11 +50,11 @@ pub(super) struct Clustering {
     numbers: [Vec<u32>; 2],
     pairs: u64,
     clusters: u64,
-    rows: Option<Rows>,
+    rows: Option<UnsentRows>,
 }
 
 /// Rows that have not been sent.
-struct Rows {
+struct UnsentRows {
     groups: Groups,
     /// The next group, and the next place in the group.
     group: usize,
@@ -140,7 +140,7 @@ impl Clustering {
     }
 
     /// Groups the ids by clusters, in the order of the ids.
-    fn group(&mut self) -> Result<Rows, BudgetFull> {
+    fn group(&mut self) -> Result<UnsentRows, BudgetFull> {
         let len = self.components.len();
         let mut budget = self.budget()?;
         budget.take("the ids", self.ids.names.bytes())?;
@@ -151,12 +151,12 @@ impl Clustering {
         // The order of the ids makes the rows independent of the order of the pairs.
         let groups = mem::take(&mut self.components).grouped(&order);
         self.clusters = groups.len() as u64;
-        Ok(Rows { groups, group: 0, place: 0 })
+        Ok(UnsentRows { groups, group: 0, place: 0 })
     }
 
     /// The next rows; `None` if all rows have been sent.
     fn next_rows(&mut self) -> Option<RecordBatch> {
-        let Rows { groups, group, place } = self.rows.as_mut()?;
+        let UnsentRows { groups, group, place } = self.rows.as_mut()?;
         let (mut firsts, mut sizes, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let begin = *place;
         while *group < groups.len() && firsts.len() < BATCH_ITEMS {

@@ -9,7 +9,7 @@ use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 use trommel_engine::query::{QueryError, Request, Response};
 use trommel_kernels::Isa;
 
-use super::answer::chunk::{QueryChunk, Work};
+use super::answer::chunk::{QueryChunk, QueryWork};
 use super::data::growth::GrowingIndex;
 use super::data::index::{DOCUMENTS_MAX, Index};
 use super::data::segments::IndexSegment;
@@ -244,13 +244,13 @@ impl QueryProducer {
     }
 
     /// The next work, if there is work to be sent now.
-    fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<Work> {
+    fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<QueryWork> {
         // Segments come before answers, because queries may wait for segments.
         if let Some(work) = self.index.next_work() {
             return Some(work);
         }
         if let Some(index) = self.device.next_opening() {
-            return Some(Work::Open(index));
+            return Some(QueryWork::Open(index));
         }
         self.waiting.fill(&mut self.buckets, &self.names);
         // Queries over another index wait for the queries in the buckets.
@@ -264,7 +264,7 @@ impl QueryProducer {
             let index = self.buckets.index();
             self.is_on_device = self.device.takes(index, &chunk.queries);
             chunk.is_for_device = self.is_on_device;
-            return Some(Work::Answer(Arc::clone(index)));
+            return Some(QueryWork::Answer(Arc::clone(index)));
         }
         None
     }
@@ -358,7 +358,7 @@ impl Producer for QueryProducer {
         }
         self.in_flight -= 1;
         match std::mem::take(&mut chunk.work) {
-            Work::Built(segment, block) => {
+            QueryWork::Built(segment, block) => {
                 let waiting = &mut self.waiting;
                 let is_waited_for = self.rules.over == AnswerOver::Arrived;
                 self.index.built(segment, block, |index| {
@@ -367,9 +367,12 @@ impl Producer for QueryProducer {
                     }
                 });
             }
-            Work::Merged(segment) => self.index.merged(segment),
-            Work::Open(_) => return self.device.opened(),
-            Work::Nothing | Work::Build(_) | Work::Merge(_) | Work::Answer(_) => return,
+            QueryWork::Merged(segment) => self.index.merged(segment),
+            QueryWork::Open(_) => return self.device.opened(),
+            QueryWork::Nothing
+            | QueryWork::Build(_)
+            | QueryWork::Merge(_)
+            | QueryWork::Answer(_) => return,
         }
         self.settle();
     }

@@ -15,7 +15,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 use trommel_kernels::vectors::Partners;
 
-use super::answer::chunk::{EpsilonChunk, Kept, Task};
+use super::answer::chunk::{EpsilonChunk, KeptPairs, Task};
 use super::answer::found::PartnerCounts;
 use super::answer::join::PartedJoin;
 use super::data::building::Progress;
@@ -40,7 +40,7 @@ use crate::wave::{DeviceChoice, Filled, Producer};
 const COPIES: &str = "the copies";
 
 /// Progress of the join.
-enum Phase {
+enum JoinPhase {
     /// Before the inputs have ended.
     Collecting,
     /// Kernels make the inputs ready.
@@ -59,7 +59,7 @@ enum Phase {
         partners: Option<PartnerCounts>,
         parts: Range<usize>,
         step: usize,
-        kept: Kept,
+        kept: KeptPairs,
     },
     Done,
 }
@@ -71,12 +71,12 @@ pub(super) struct EpsilonProducer {
     bad: BadRows,
     budget: Budget,
     device: DeviceChoice,
-    phase: Phase,
+    phase: JoinPhase,
     /// Number of chunks of the join in the wave.
     joining: usize,
     /// After the loss of a device: the pairs that the device has not found, and the partners that
     /// the device has counted.
-    rest: (Kept, Option<PartnerCounts>),
+    rest: (KeptPairs, Option<PartnerCounts>),
     /// Whether each vector is looked up until a first earlier partner is found.
     are_looked_up: bool,
     vectors: u64,
@@ -97,9 +97,9 @@ impl EpsilonProducer {
             bad,
             budget,
             device,
-            phase: Phase::Collecting,
+            phase: JoinPhase::Collecting,
             joining: 0,
-            rest: (Kept::All, None),
+            rest: (KeptPairs::All, None),
             are_looked_up: false,
             vectors: 0,
             pairs_of_copies: 0,
@@ -158,7 +158,7 @@ impl EpsilonProducer {
         }
         let is_alone = collected.len() == 1 && !self.are_looked_up;
         let inputs = collected.into_iter().map(|one| Progress::new(&self.rules, one, is_alone));
-        self.phase = Phase::Building(inputs.collect());
+        self.phase = JoinPhase::Building(inputs.collect());
         Ok(())
     }
 
@@ -173,24 +173,24 @@ impl EpsilonProducer {
         let right = sides.right.as_ref().map(|right| right.len());
         let blocks = BlockPlan::new(sides.left.len(), right, plan.shift);
         let partners = self.partners(&sides)?;
-        self.phase = Phase::OnDevice { sides, partners, blocks, plan, is_lost: false };
+        self.phase = JoinPhase::OnDevice { sides, partners, blocks, plan, is_lost: false };
         Ok(())
     }
 
     /// Continues on the CPU when all blocks have returned from a device that is lost.
     fn leave_device(&mut self) -> Result<(), OperatorError> {
         let is_left =
-            self.joining == 0 && matches!(self.phase, Phase::OnDevice { is_lost: true, .. });
+            self.joining == 0 && matches!(self.phase, JoinPhase::OnDevice { is_lost: true, .. });
         if !is_left {
             return Ok(());
         }
-        let phase = std::mem::replace(&mut self.phase, Phase::Done);
-        let Phase::OnDevice { sides, partners, blocks, .. } = phase else { return Ok(()) };
+        let phase = std::mem::replace(&mut self.phase, JoinPhase::Done);
+        let JoinPhase::OnDevice { sides, partners, blocks, .. } = phase else { return Ok(()) };
         let built = [Some(sides.left), sides.right].into_iter().flatten();
         let collected = built
             .map(|built| Arc::into_inner(built).expect("no block is under way").into_collected());
         let collected = collected.collect();
-        self.rest = (Kept::Without(Arc::new(blocks.into_found())), partners);
+        self.rest = (KeptPairs::Without(Arc::new(blocks.into_found())), partners);
         self.begin_building(collected)
     }
 
@@ -215,7 +215,7 @@ impl EpsilonProducer {
 
     /// Begins the join when all inputs are ready.
     fn begin_join(&mut self) -> Result<(), BudgetFull> {
-        let Phase::Building(inputs) = &self.phase else { return Ok(()) };
+        let JoinPhase::Building(inputs) = &self.phase else { return Ok(()) };
         let built: Option<Vec<_>> = inputs.iter().map(|input| input.built().cloned()).collect();
         let Some(sides) = built.and_then(|built| sides_of(built.into_iter(), self.are_looked_up))
         else {
@@ -223,14 +223,14 @@ impl EpsilonProducer {
         };
         let Rules { kernels, tuning, .. } = self.rules;
         let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
-        let (kept, counted) = std::mem::replace(&mut self.rest, (Kept::All, None));
+        let (kept, counted) = std::mem::replace(&mut self.rest, (KeptPairs::All, None));
         let partners = match counted {
             Some(counted) => Some(counted),
             None => self.partners(&sides)?,
         };
         // Each kernel gets some dozens of chunks, so that all kernels end at about the same time.
         let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
-        self.phase = Phase::Joining { sides, partners, parts: 0..parts, step, kept };
+        self.phase = JoinPhase::Joining { sides, partners, parts: 0..parts, step, kept };
         Ok(())
     }
 
@@ -238,11 +238,11 @@ impl EpsilonProducer {
     fn next_task(&mut self) -> Option<Task> {
         match &mut self.phase {
             // Blocks under way return first; `leave_device` then continues on the CPU.
-            Phase::OnDevice { is_lost: true, .. } => None,
+            JoinPhase::OnDevice { is_lost: true, .. } => None,
             // One block more than the device can hold waits in the wave, so that the device never
             // waits for a block.
-            Phase::OnDevice { .. } if self.joining > BLOCKS => None,
-            Phase::OnDevice { sides, partners, blocks, plan, .. } => {
+            JoinPhase::OnDevice { .. } if self.joining > BLOCKS => None,
+            JoinPhase::OnDevice { sides, partners, blocks, plan, .. } => {
                 let block = blocks.next()?;
                 Some(Task::Device(Box::new(DeviceJob {
                     block,
@@ -253,7 +253,9 @@ impl EpsilonProducer {
                     outcome: Outcome::Undone,
                 })))
             }
-            Phase::Joining { sides, partners, parts, step, kept } if parts.start < parts.end => {
+            JoinPhase::Joining { sides, partners, parts, step, kept }
+                if parts.start < parts.end =>
+            {
                 let end = parts.end.min(parts.start + *step);
                 let taken = parts.start..end;
                 parts.start = end;
@@ -267,7 +269,7 @@ impl EpsilonProducer {
     /// Takes a block that has returned.
     fn block_landed(&mut self, job: &DeviceJob) {
         self.joining -= 1;
-        let Phase::OnDevice { blocks, is_lost, .. } = &mut self.phase else { return };
+        let JoinPhase::OnDevice { blocks, is_lost, .. } = &mut self.phase else { return };
         match job.outcome {
             // A kernel got the block in place of the device.
             Outcome::Undone => *is_lost = true,
@@ -279,9 +281,9 @@ impl EpsilonProducer {
     /// The task of the chunk that follows the last chunk of the join; none if the output needs no
     /// such chunk.
     fn report(&mut self) -> Option<Task> {
-        let phase = std::mem::replace(&mut self.phase, Phase::Done);
-        let (Phase::Joining { sides, partners, .. } | Phase::OnDevice { sides, partners, .. }) =
-            phase
+        let phase = std::mem::replace(&mut self.phase, JoinPhase::Done);
+        let (JoinPhase::Joining { sides, partners, .. }
+        | JoinPhase::OnDevice { sides, partners, .. }) = phase
         else {
             return None;
         };
@@ -341,8 +343,8 @@ impl Producer for EpsilonProducer {
             return Ok(Filled::Chunk);
         }
         chunk.task = match &mut self.phase {
-            Phase::Collecting | Phase::Done => return Ok(Filled::Nothing),
-            Phase::Building(inputs) => {
+            JoinPhase::Collecting | JoinPhase::Done => return Ok(Filled::Nothing),
+            JoinPhase::Building(inputs) => {
                 // No input continues before all inputs know whether a directory pays.
                 let is_choosing = inputs.iter().any(Progress::is_choosing);
                 let mut inputs = inputs.iter_mut().enumerate();
@@ -353,10 +355,10 @@ impl Producer for EpsilonProducer {
                 let Some((of, task)) = task else { return Ok(Filled::Waiting) };
                 Task::Build { of, task }
             }
-            Phase::Joining { .. } | Phase::OnDevice { .. } if self.joining > 0 => {
+            JoinPhase::Joining { .. } | JoinPhase::OnDevice { .. } if self.joining > 0 => {
                 return Ok(Filled::Waiting);
             }
-            Phase::Joining { .. } | Phase::OnDevice { .. } => match self.report() {
+            JoinPhase::Joining { .. } | JoinPhase::OnDevice { .. } => match self.report() {
                 Some(report) => report,
                 None => return Ok(Filled::Nothing),
             },
@@ -368,7 +370,7 @@ impl Producer for EpsilonProducer {
         match &chunk.task {
             Task::Build { .. } => {
                 let built = std::mem::take(&mut chunk.task);
-                if let (Task::Build { of, task }, Phase::Building(inputs)) =
+                if let (Task::Build { of, task }, JoinPhase::Building(inputs)) =
                     (built, &mut self.phase)
                 {
                     let was_choosing = inputs[of].is_choosing();

@@ -8,7 +8,7 @@ use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 use trommel_kernels::supports::Pair;
 
-use super::answer::chunk::{PairChunk, Work};
+use super::answer::chunk::{PairChunk, PairWork};
 use super::data::collector::{Collector, TransactionBlock};
 use super::data::joining::Joining;
 use super::data::pair_rows::PairRows;
@@ -291,21 +291,21 @@ impl PairProducer {
     }
 
     /// The next task, of this window or of the next window that can be counted.
-    fn next_task(&mut self) -> Result<Option<Work>, OperatorError> {
+    fn next_task(&mut self) -> Result<Option<PairWork>, OperatorError> {
         loop {
             let work = match &mut self.mining {
                 Mining::Nothing => None,
-                Mining::Lists(joining) => joining.task().map(Work::Join),
+                Mining::Lists(joining) => joining.task().map(PairWork::Join),
                 Mining::Pairs(data, tasks) => {
-                    tasks.next().map(|task| Work::Count(Arc::clone(data), task))
+                    tasks.next().map(|task| PairWork::Count(Arc::clone(data), task))
                 }
                 Mining::Triples(pairs, tasks) => {
-                    tasks.next().map(|task| Work::CountTriples(Arc::clone(pairs), task))
+                    tasks.next().map(|task| PairWork::CountTriples(Arc::clone(pairs), task))
                 }
             };
             if let Some(work) = work {
                 self.away += 1;
-                self.counters.tasks += u64::from(!matches!(work, Work::Join(_)));
+                self.counters.tasks += u64::from(!matches!(work, PairWork::Join(_)));
                 return Ok(Some(work));
             }
             // An unfinished task returns for a second turn, and that turn must come before the
@@ -382,7 +382,7 @@ impl Producer for PairProducer {
             self.forget_old_items();
         }
         // Blocks come before tasks: other kernels transpose while this thread reads more input.
-        let block = self.next_block()?.map(Work::Transpose);
+        let block = self.next_block()?.map(PairWork::Transpose);
         let work = match block {
             Some(block) => Some(block),
             None => self.next_task()?,
@@ -401,29 +401,29 @@ impl Producer for PairProducer {
         if chunk.fell_back {
             self.device.leave();
         }
-        if self.rules.itemset == 3 && matches!(chunk.work, Work::Count(..)) {
+        if self.rules.itemset == 3 && matches!(chunk.work, PairWork::Count(..)) {
             self.found.extend_from_slice(chunk.found.pairs());
         }
         match std::mem::take(&mut chunk.work) {
-            Work::Transposed(block, memory) => {
+            PairWork::Transposed(block, memory) => {
                 self.panes.landed(block);
                 self.collector.recycle(memory);
             }
-            Work::Join(task) => {
+            PairWork::Join(task) => {
                 self.away -= 1;
                 if let Mining::Lists(joining) = &mut self.mining {
                     joining.landed(task);
                 }
             }
-            Work::Count(data, task) if !task.is_done() => {
-                chunk.work = Work::Count(data, task);
+            PairWork::Count(data, task) if !task.is_done() => {
+                chunk.work = PairWork::Count(data, task);
             }
-            Work::CountTriples(pairs, task) if !task.is_done() => {
-                chunk.work = Work::CountTriples(pairs, task);
+            PairWork::CountTriples(pairs, task) if !task.is_done() => {
+                chunk.work = PairWork::CountTriples(pairs, task);
             }
             // The drop of the last task also drops the data of the window.
-            Work::Count(..) | Work::CountTriples(..) => self.away -= 1,
-            Work::Nothing | Work::Transpose(_) => {}
+            PairWork::Count(..) | PairWork::CountTriples(..) => self.away -= 1,
+            PairWork::Nothing | PairWork::Transpose(_) => {}
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) struct Filtering<K: Column> {
     codes: Vec<K::Code>,
     hits: Vec<u64>,
     sample: SpaceSaving<K>,
-    places: Places,
+    places: RandomPlaces,
     /// The sampled rows of the present batch.
     sampled: Vec<u32>,
     /// Number of sampled rows at which the next choice follows.
@@ -63,7 +63,7 @@ impl<K: Column> Filtering<K> {
             codes: Vec::with_capacity(KEYS_MAX),
             hits: Vec::with_capacity(KEYS_MAX),
             sample: SpaceSaving::new(SAMPLE_COUNTERS).expect("the number is in range"),
-            places: Places::default(),
+            places: RandomPlaces::default(),
             sampled: Vec::new(),
             window: WINDOW_MIN,
             taken_out: 0,
@@ -176,15 +176,15 @@ impl<K: Column> Filtering<K> {
 /// Pseudo-random places in blocks of rows: a linear congruential generator modulo 2^64 (Knuth, *The
 /// Art of Computer Programming*, volume 2, §3.3.4, line 26).
 #[derive(Debug)]
-struct Places(u64);
+struct RandomPlaces(u64);
 
-impl Default for Places {
+impl Default for RandomPlaces {
     fn default() -> Self {
         Self(random_seed())
     }
 }
 
-impl Places {
+impl RandomPlaces {
     /// The next place below `end`, which is below 2^32.
     fn next_below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

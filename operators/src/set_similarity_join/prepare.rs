@@ -34,7 +34,7 @@ const COLUMNS: &str = "the columns";
 const ITEMS: &str = "the items of the sets";
 
 /// Progress of the join.
-enum Phase {
+enum CollectionPhase {
     /// Before the inputs have ended.
     Collecting(SetCollector),
     /// Before the inputs have ended, in tasks.
@@ -48,7 +48,7 @@ enum Phase {
 /// Collects the sets of one or two inputs, then makes chunks of their candidates.
 pub(super) struct CollectionProducer {
     /// `None` only during the change from a phase to the next phase.
-    phase: Option<Phase>,
+    phase: Option<CollectionPhase>,
     sources: Vec<SetSource>,
     bad: BadRows,
     /// Numbers of the items of all sources, and the bytes taken for these numbers.
@@ -116,9 +116,9 @@ impl CollectionProducer {
     ) -> Self {
         let shares = question.shares();
         let phase = if shares.cores > 1 {
-            Phase::Gathering(Box::new(Gathering::new(collector, size_min, shares)))
+            CollectionPhase::Gathering(Box::new(Gathering::new(collector, size_min, shares)))
         } else {
-            Phase::Collecting(collector)
+            CollectionPhase::Collecting(collector)
         };
         let carrier = SetSource::carrier(&sources);
         let tokens = TokenNumbers::new(sources[0].set().item_type());
@@ -138,7 +138,7 @@ impl CollectionProducer {
         self
     }
 
-    fn in_phase(phase: Phase, question: JoinQuestion) -> Self {
+    fn in_phase(phase: CollectionPhase, question: JoinQuestion) -> Self {
         Self {
             phase: Some(phase),
             sources: Vec::new(),
@@ -167,7 +167,7 @@ impl CollectionProducer {
     /// A producer whose inputs have ended.
     #[cfg(test)]
     pub(super) fn of_join(join: SetJoin, question: JoinQuestion) -> Self {
-        Self::in_phase(Phase::Joining(Box::new(join)), question)
+        Self::in_phase(CollectionPhase::Joining(Box::new(join)), question)
     }
 
     /// Adds the sets of a batch from input `port`.
@@ -186,7 +186,7 @@ impl CollectionProducer {
         }
         let sets = SetBatch::new(ids.numbers, sets);
         match &mut self.phase {
-            Some(Phase::Gathering(gathering)) => gathering.take(side, sets, first_row)?,
+            Some(CollectionPhase::Gathering(gathering)) => gathering.take(side, sets, first_row)?,
             _ => {
                 let (sets, size_min) = (sets.ascending(), self.size_min);
                 let counts = self.collector().push_rows(side, &sets, first_row, size_min)?;
@@ -211,8 +211,8 @@ impl CollectionProducer {
     /// The collector of the sets.
     fn collector(&mut self) -> &mut SetCollector {
         match &mut self.phase {
-            Some(Phase::Collecting(collector)) => collector,
-            Some(Phase::Gathering(gathering)) => gathering.collector_mut(),
+            Some(CollectionPhase::Collecting(collector)) => collector,
+            Some(CollectionPhase::Gathering(gathering)) => gathering.collector_mut(),
             _ => unreachable!("no input follows the end of the inputs"),
         }
     }
@@ -221,8 +221,8 @@ impl CollectionProducer {
     /// all tasks of collecting are done.
     fn task(&mut self) -> Result<Option<JoinWork>, OperatorError> {
         let tokens = match &self.phase {
-            Some(Phase::Collecting(collector)) => collector.tokens(),
-            Some(Phase::Gathering(gathering)) => gathering.collector().tokens(),
+            Some(CollectionPhase::Collecting(collector)) => collector.tokens(),
+            Some(CollectionPhase::Gathering(gathering)) => gathering.collector().tokens(),
             _ => 0,
         };
         if let Some(session) = self.opening.due(tokens) {
@@ -230,7 +230,7 @@ impl CollectionProducer {
         }
         loop {
             match &mut self.phase {
-                Some(Phase::Gathering(gathering)) => {
+                Some(CollectionPhase::Gathering(gathering)) => {
                     // A small task takes less time here than on the way to a kernel and back.
                     while gathering.is_small()
                         && let Some(mut task) = gathering.task(self.has_ended)
@@ -246,13 +246,15 @@ impl CollectionProducer {
                     }
                     self.sort()?;
                 }
-                Some(Phase::Sorting(sorting)) => {
+                Some(CollectionPhase::Sorting(sorting)) => {
                     return Ok(sorting.task().map(JoinWork::Sort));
                 }
-                Some(Phase::Planning(_, planning)) => {
+                Some(CollectionPhase::Planning(_, planning)) => {
                     return Ok(planning.task().map(JoinWork::Plan));
                 }
-                Some(Phase::Collecting(_) | Phase::Joining(_)) | None => return Ok(None),
+                Some(CollectionPhase::Collecting(_) | CollectionPhase::Joining(_)) | None => {
+                    return Ok(None);
+                }
             }
         }
     }
@@ -265,8 +267,8 @@ impl CollectionProducer {
         let token_bytes = mem::take(&mut self.token_bytes);
         self.collector().give_back(token_bytes);
         let sorting = match self.phase.take() {
-            Some(Phase::Collecting(collector)) => collector.sort(Shares::ONE)?,
-            Some(Phase::Gathering(gathering)) => {
+            Some(CollectionPhase::Collecting(collector)) => collector.sort(Shares::ONE)?,
+            Some(CollectionPhase::Gathering(gathering)) => {
                 self.rows = gathering.counts();
                 gathering.sort()?
             }
@@ -275,7 +277,7 @@ impl CollectionProducer {
         if sorting.is_small() {
             return self.plan(sorting.run()?);
         }
-        self.phase = Some(Phase::Sorting(Box::new(sorting)));
+        self.phase = Some(CollectionPhase::Sorting(Box::new(sorting)));
         Ok(())
     }
 
@@ -299,7 +301,9 @@ impl CollectionProducer {
         let collection = Arc::new(collection);
         self.times.ended("sorting_ns");
         match self.question.planning(&collection) {
-            Some(planning) => self.phase = Some(Phase::Planning(collection, Box::new(planning))),
+            Some(planning) => {
+                self.phase = Some(CollectionPhase::Planning(collection, Box::new(planning)))
+            }
             None => self.join(&collection, Planned::default())?,
         }
         Ok(())
@@ -313,34 +317,34 @@ impl CollectionProducer {
     ) -> Result<(), OperatorError> {
         self.times.ended("planning_ns");
         let join = SetJoin::in_waves(collection, self.question, &self.tiling, planned)?;
-        self.phase = Some(Phase::Joining(Box::new(join)));
+        self.phase = Some(CollectionPhase::Joining(Box::new(join)));
         self.times.ended("indexing_ns");
         Ok(())
     }
 
     /// Takes back work that a kernel has done completely or in part.
     fn work_landed(&mut self, chunk: &mut JoinChunk) -> Result<(), OperatorError> {
-        if let (Some(Phase::Joining(join)), Some(JoinWork::Search(search))) =
+        if let (Some(CollectionPhase::Joining(join)), Some(JoinWork::Search(search))) =
             (&mut self.phase, chunk.work_mut())
         {
             join.search_returned(&mut search.task);
         }
         match (chunk.take_done_work(), &mut self.phase) {
-            (Some(JoinWork::Gather(task)), Some(Phase::Gathering(gathering))) => {
+            (Some(JoinWork::Gather(task)), Some(CollectionPhase::Gathering(gathering))) => {
                 gathering.landed(task);
             }
-            (Some(JoinWork::Sort(task)), Some(Phase::Sorting(sorting))) => {
+            (Some(JoinWork::Sort(task)), Some(CollectionPhase::Sorting(sorting))) => {
                 if let Some(collection) = sorting.landed(task)? {
                     self.plan(collection)?;
                 }
             }
-            (Some(JoinWork::Plan(task)), Some(Phase::Planning(collection, planning))) => {
+            (Some(JoinWork::Plan(task)), Some(CollectionPhase::Planning(collection, planning))) => {
                 if let Some(planned) = planning.landed(task) {
                     let collection = Arc::clone(collection);
                     self.join(&collection, planned)?;
                 }
             }
-            (Some(JoinWork::Search(search)), Some(Phase::Joining(join))) => {
+            (Some(JoinWork::Search(search)), Some(CollectionPhase::Joining(join))) => {
                 join.search_landed(search.task);
             }
             _ => {}
@@ -364,13 +368,13 @@ impl Producer for CollectionProducer {
         self.has_ended = true;
         self.times.ended("reading_ns");
         match self.phase {
-            Some(Phase::Collecting(_)) => self.sort(),
+            Some(CollectionPhase::Collecting(_)) => self.sort(),
             _ => Ok(()),
         }
     }
 
     fn expected(&self) -> Option<Estimate> {
-        let Some(Phase::Joining(join)) = &self.phase else { return None };
+        let Some(CollectionPhase::Joining(join)) = &self.phase else { return None };
         let tiler = join.tiler()?;
         let data = verification::of_data(join.sets());
         Some(match self.question.algorithm {
@@ -394,9 +398,11 @@ impl Producer for CollectionProducer {
             return Ok(Filled::Chunk);
         }
         let join = match &mut self.phase {
-            Some(Phase::Joining(join)) => join,
-            Some(Phase::Sorting(_) | Phase::Planning(..)) => return Ok(Filled::Waiting),
-            Some(Phase::Gathering(_)) if self.has_ended => return Ok(Filled::Waiting),
+            Some(CollectionPhase::Joining(join)) => join,
+            Some(CollectionPhase::Sorting(_) | CollectionPhase::Planning(..)) => {
+                return Ok(Filled::Waiting);
+            }
+            Some(CollectionPhase::Gathering(_)) if self.has_ended => return Ok(Filled::Waiting),
             _ => return Ok(Filled::Nothing),
         };
         if self.copied_pairs > 0 {
@@ -426,7 +432,7 @@ impl Producer for CollectionProducer {
             self.failed = self.failed.take().or(landed.err());
             return;
         }
-        let Some(Phase::Joining(join)) = &mut self.phase else { return };
+        let Some(CollectionPhase::Joining(join)) = &mut self.phase else { return };
         join.count_survivors(chunk.survivors());
         if chunk.has_tiles() {
             // Chunks land in the order in which they were sent. If the first chunk of tiles is
@@ -448,11 +454,11 @@ impl Producer for CollectionProducer {
 
     fn counters(&self) -> Counters {
         let join = match &self.phase {
-            Some(Phase::Joining(join)) => join.counters(),
+            Some(CollectionPhase::Joining(join)) => join.counters(),
             _ => JoinCounters::default(),
         };
         let RowCounts { sets, empty_sets, nulls } = match &self.phase {
-            Some(Phase::Gathering(gathering)) => gathering.counts(),
+            Some(CollectionPhase::Gathering(gathering)) => gathering.counts(),
             _ => self.rows,
         };
         let mut counters = vec![

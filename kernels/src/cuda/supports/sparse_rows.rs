@@ -15,13 +15,13 @@ const PIECE: u32 = 256;
 /// Items of a transaction: `begin..end` of the items of all transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-struct Piece {
+struct RowPiece {
     begin: u32,
     end: u32,
 }
 
 // SAFETY: two `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Piece {}
+unsafe impl Plain for RowPiece {}
 
 /// Transactions, made from tid lists, and the pieces that precede each item: for each item and each
 /// transaction with the item, the earlier items of the transaction. At most 256 items are a short
@@ -39,7 +39,7 @@ struct Pieces {
 struct PieceLists {
     /// The first piece of each item, and the end.
     offsets: Vec<u32>,
-    pieces: Vec<Piece>,
+    pieces: Vec<RowPiece>,
 }
 
 impl PieceLists {
@@ -49,7 +49,7 @@ impl PieceLists {
 
     fn push(&mut self, begin: u32, end: u32) {
         if begin < end {
-            self.pieces.push(Piece { begin, end });
+            self.pieces.push(RowPiece { begin, end });
         }
     }
 }
@@ -113,7 +113,7 @@ pub struct SparseRows {
 #[derive(Debug)]
 struct PiecesOnDevice {
     offsets: DeviceBuffer<u32>,
-    pieces: DeviceBuffer<Piece>,
+    pieces: DeviceBuffer<RowPiece>,
 }
 
 /// Pieces as an argument of kernels: `PieceLists` of `sparse.cu`.
@@ -121,7 +121,7 @@ struct PiecesOnDevice {
 #[repr(C)]
 struct PiecesArgument {
     offsets: DevicePointer<u32>,
-    pieces: DevicePointer<Piece>,
+    pieces: DevicePointer<RowPiece>,
 }
 
 /// The transactions as an argument of kernels: `SparseRows` of `sparse.cu`.
@@ -202,7 +202,7 @@ impl SparseRows {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let of = |pieces: &PiecesOnDevice| {
-            pieces.offsets.len() * size_of::<u32>() + pieces.pieces.len() * size_of::<Piece>()
+            pieces.offsets.len() * size_of::<u32>() + pieces.pieces.len() * size_of::<RowPiece>()
         };
         of(&self.short) + of(&self.tails) + self.tokens.len() * size_of::<u32>()
     }
@@ -237,7 +237,7 @@ mod tests {
         let pieces = Pieces::new(Sets::new(&[0, 2, 3, 5], &[0, 2, 2, 0, 2]), 3);
         assert_eq!(pieces.items, [0, 2, 0, 1, 2]);
         assert_eq!(pieces.short.offsets, [0, 0, 1, 3]);
-        let piece = |begin, end| Piece { begin, end };
+        let piece = |begin, end| RowPiece { begin, end };
         assert_eq!(pieces.short.pieces, [piece(2, 3), piece(0, 1), piece(2, 4)]);
         assert!(pieces.tails.pieces.is_empty());
 

@@ -97,7 +97,8 @@ impl Encoder {
         let target = words_mut(&mut lines);
         target[..HEADER].copy_from_slice(&header.encode());
         let (rows, _) = target[HEADER..].as_chunks_mut::<ROW>();
-        for (row, Place { size, form, begin, .. }) in rows.iter_mut().zip(places(header, sizes)) {
+        for (row, ListPlace { size, form, begin, .. }) in rows.iter_mut().zip(places(header, sizes))
+        {
             *row = Row::encode(size, form, if form == Form::Inline { 0 } else { begin });
         }
         Self { lines, documents, term: 0 }
@@ -145,7 +146,7 @@ impl Encoder {
 }
 
 /// The place of a list.
-struct Place {
+struct ListPlace {
     size: ListSize,
     form: Form,
     begin: u64,
@@ -154,14 +155,17 @@ struct Place {
 }
 
 /// The place of each list.
-fn places(header: Header, sizes: impl Iterator<Item = ListSize>) -> impl Iterator<Item = Place> {
+fn places(
+    header: Header,
+    sizes: impl Iterator<Item = ListSize>,
+) -> impl Iterator<Item = ListPlace> {
     let documents = header.documents;
     sizes.scan(header.table_end(), move |free, size| {
         let form = Form::of(size.len, documents);
         let size = size.with_form(form, documents);
         let begin = form.align(*free);
         *free = form.end(begin, size, documents);
-        Some(Place { size, form, begin, end: *free })
+        Some(ListPlace { size, form, begin, end: *free })
     })
 }
 

@@ -25,7 +25,7 @@ impl RunOn<Avx2> for SortLists<'_> {
     #[inline(always)]
     fn run_on(self, simd: Avx2) {
         let Self { offsets, tokens } = self;
-        let mut rows = [Row::largest(simd); ROWS_MAX];
+        let mut rows = [TokenRow::largest(simd); ROWS_MAX];
         for ends in offsets.windows(2) {
             let list = &mut tokens[range(ends)];
             if list.len() > LOOK_MIN && list.is_sorted() {
@@ -34,13 +34,13 @@ impl RunOn<Avx2> for SortLists<'_> {
             match list.len().div_ceil(LANES) {
                 0 => {}
                 1 => sort_short(simd, list),
-                2 => sort(simd, list, &mut [Row::largest(simd); 2]),
-                3 => sort(simd, list, &mut [Row::largest(simd); 3]),
-                4 => sort(simd, list, &mut [Row::largest(simd); 4]),
-                5 => sort(simd, list, &mut [Row::largest(simd); 5]),
-                6 => sort(simd, list, &mut [Row::largest(simd); 6]),
-                7 => sort(simd, list, &mut [Row::largest(simd); 7]),
-                REGISTERS => sort(simd, list, &mut [Row::largest(simd); REGISTERS]),
+                2 => sort(simd, list, &mut [TokenRow::largest(simd); 2]),
+                3 => sort(simd, list, &mut [TokenRow::largest(simd); 3]),
+                4 => sort(simd, list, &mut [TokenRow::largest(simd); 4]),
+                5 => sort(simd, list, &mut [TokenRow::largest(simd); 5]),
+                6 => sort(simd, list, &mut [TokenRow::largest(simd); 6]),
+                7 => sort(simd, list, &mut [TokenRow::largest(simd); 7]),
+                REGISTERS => sort(simd, list, &mut [TokenRow::largest(simd); REGISTERS]),
                 count if count <= ROWS_MAX => sort_long(simd, list, &mut rows[..count]),
                 _ => list.sort_unstable(),
             }
@@ -58,13 +58,13 @@ impl<E> RunOn<Avx512<E>> for SortLists<'_> {
 /// Sorts a list of one row or less.
 #[inline(always)]
 fn sort_short(simd: Avx2, list: &mut [u32]) {
-    let row = Row::load_part(simd, list).sorted();
+    let row = TokenRow::load_part(simd, list).sorted();
     simd.store_part_u32(row.0, list);
 }
 
 /// Sorts a list in `rows`, two or more; the last row may be partly filled.
 #[inline(always)]
-fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
+fn sort(simd: Avx2, list: &mut [u32], rows: &mut [TokenRow]) {
     load(simd, list, rows);
     merge_runs(rows, 1);
     store(simd, rows, list);
@@ -72,7 +72,7 @@ fn sort(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
 
 /// Sorts a list in more rows than there are registers for.
 #[inline(always)]
-fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
+fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [TokenRow]) {
     load(simd, list, rows);
     let (parts, rest) = rows.as_chunks_mut::<REGISTERS>();
     for part in parts {
@@ -87,18 +87,18 @@ fn sort_long(simd: Avx2, list: &mut [u32], rows: &mut [Row]) {
 
 /// Loads a list into rows, and sorts each row.
 #[inline(always)]
-fn load(simd: Avx2, list: &[u32], rows: &mut [Row]) {
+fn load(simd: Avx2, list: &[u32], rows: &mut [TokenRow]) {
     let last = rows.len() - 1;
     let (whole, _) = list.as_chunks::<LANES>();
     for (row, tokens) in rows[..last].iter_mut().zip(whole) {
-        *row = Row(simd.load_u32(tokens), simd).sorted();
+        *row = TokenRow(simd.load_u32(tokens), simd).sorted();
     }
-    rows[last] = Row::load_part(simd, &list[last * LANES..]).sorted();
+    rows[last] = TokenRow::load_part(simd, &list[last * LANES..]).sorted();
 }
 
 /// Merges sorted runs of `run` rows, a power of two, until one run is left.
 #[inline(always)]
-fn merge_runs(rows: &mut [Row], mut run: usize) {
+fn merge_runs(rows: &mut [TokenRow], mut run: usize) {
     while run < rows.len() {
         let mut begin = 0;
         while begin + run < rows.len() {
@@ -112,7 +112,7 @@ fn merge_runs(rows: &mut [Row], mut run: usize) {
 
 /// Writes two rows or more to a list that ends in the last row.
 #[inline(always)]
-fn store(simd: Avx2, rows: &[Row], list: &mut [u32]) {
+fn store(simd: Avx2, rows: &[TokenRow], list: &mut [u32]) {
     let last = rows.len() - 1;
     let rest_len = list.len() - last * LANES;
     let (whole, _) = list.as_chunks_mut::<LANES>();
@@ -127,7 +127,7 @@ fn store(simd: Avx2, rows: &[Row], list: &mut [u32]) {
 
 /// Merges a sorted run of `run` rows, a power of two, with a run of at most as many rows.
 #[inline(always)]
-fn merge(rows: &mut [Row], run: usize) {
+fn merge(rows: &mut [TokenRow], run: usize) {
     for place in run..rows.len() {
         let mirrored = 2 * run - 1 - place;
         (rows[mirrored], rows[place]) = rows[mirrored].exchanged(rows[place].reversed());
@@ -151,18 +151,18 @@ fn merge(rows: &mut [Row], run: usize) {
 
 /// Eight tokens.
 #[derive(Clone, Copy)]
-struct Row(__m256i, Avx2);
+struct TokenRow(__m256i, Avx2);
 
 /// Compares each lane of `$row` with the same lane of `$partners`, and keeps one of the two tokens:
 /// the larger token where the bit of the lane is set in `$back`, the smaller token elsewhere.
 macro_rules! round {
     ($row:expr, $back:literal, $partners:expr) => {{
         let (smaller, larger) = $row.exchanged($partners);
-        Row(avx2!(larger.1, _mm256_blend_epi32::<$back>(smaller.0, larger.0)), larger.1)
+        TokenRow(avx2!(larger.1, _mm256_blend_epi32::<$back>(smaller.0, larger.0)), larger.1)
     }};
 }
 
-impl Row {
+impl TokenRow {
     /// A row of the largest token.
     #[inline(always)]
     fn largest(simd: Avx2) -> Self {

@@ -18,7 +18,7 @@ const MERGE_NS: f64 = 3.0;
 
 /// Content of a chunk.
 #[derive(Debug, Default)]
-pub(crate) enum Work {
+pub(crate) enum QueryWork {
     #[default]
     Nothing,
     Build(DocumentBlock),
@@ -34,7 +34,7 @@ pub(crate) enum Work {
 /// Work and its answers.
 #[derive(Debug, Default)]
 pub(crate) struct QueryChunk {
-    pub(crate) work: Work,
+    pub(crate) work: QueryWork,
     pub(crate) queries: QueryBlock,
     /// Documents of each query, if the output is `documents`.
     pub(crate) found: FoundDocuments,
@@ -53,30 +53,34 @@ pub(crate) struct QueryChunk {
 impl QueryChunk {
     /// Whether a returned chunk still has queries without an answer.
     pub(crate) fn is_unfinished(&self) -> bool {
-        matches!(self.work, Work::Answer(_)) && self.finished < self.queries.len()
+        matches!(self.work, QueryWork::Answer(_)) && self.finished < self.queries.len()
     }
 }
 
 impl WaveChunk for QueryChunk {
     fn items(&self) -> usize {
         match &self.work {
-            Work::Build(block) => block.ends.len(),
-            Work::Answer(_) => self.queries.len(),
-            Work::Nothing | Work::Built(..) | Work::Merge(_) | Work::Merged(_) | Work::Open(_) => 0,
+            QueryWork::Build(block) => block.ends.len(),
+            QueryWork::Answer(_) => self.queries.len(),
+            QueryWork::Nothing
+            | QueryWork::Built(..)
+            | QueryWork::Merge(_)
+            | QueryWork::Merged(_)
+            | QueryWork::Open(_) => 0,
         }
     }
 
     fn bytes(&self) -> usize {
         let work = match &self.work {
-            Work::Build(block) => block.bytes(),
-            Work::Nothing | Work::Built(..) | Work::Merge(_) => 0,
-            Work::Merged(_) | Work::Open(_) | Work::Answer(_) => 0,
+            QueryWork::Build(block) => block.bytes(),
+            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merge(_) => 0,
+            QueryWork::Merged(_) | QueryWork::Open(_) | QueryWork::Answer(_) => 0,
         };
         work + self.queries.bytes() + size_of_val(&self.found.documents[..])
     }
 
     fn clear(&mut self, _: usize) {
-        self.work = Work::Nothing;
+        self.work = QueryWork::Nothing;
         self.queries.clear();
         self.found.offsets.clear();
         self.found.documents.clear();
@@ -92,11 +96,11 @@ impl WaveChunk for QueryChunk {
             parts.iter().map(|part| part.weight()).sum::<u64>() as f64
         };
         let cpu_ns = match &self.work {
-            Work::Nothing | Work::Built(..) | Work::Merged(_) => 0.0,
-            Work::Build(block) => block.terms.len() as f64 * BUILD_NS,
-            Work::Merge(parts) => weight(parts) * MERGE_NS,
-            Work::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
-            Work::Answer(_) => self.queries.cost_ns as f64,
+            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => 0.0,
+            QueryWork::Build(block) => block.terms.len() as f64 * BUILD_NS,
+            QueryWork::Merge(parts) => weight(parts) * MERGE_NS,
+            QueryWork::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
+            QueryWork::Answer(_) => self.queries.cost_ns as f64,
         };
         Estimate::on_cpu(cpu_ns)
     }
@@ -106,7 +110,7 @@ impl WaveChunk for QueryChunk {
     }
 
     fn has_rows(&self) -> bool {
-        matches!(self.work, Work::Answer(_))
+        matches!(self.work, QueryWork::Answer(_))
     }
 
     /// Queries wait for segments, so prepare waits for all chunks.

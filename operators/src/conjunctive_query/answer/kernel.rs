@@ -6,7 +6,7 @@ use std::time::Instant;
 use trommel_kernels::Isa;
 use trommel_kernels::cuda::NoDevice;
 
-use super::chunk::{QueryChunk, Work};
+use super::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::data::index::Answerer;
 use crate::conjunctive_query::data::segments::{SegmentFactory, merge_segments};
 use crate::conjunctive_query::device::flights::{OpenFlights, QueryFlights};
@@ -38,14 +38,16 @@ impl Kernel for QueryKernel {
         chunk.fell_back |= chunk.is_for_device;
         let QueryChunk { work, queries, found, counts, .. } = chunk;
         match work {
-            Work::Nothing | Work::Built(..) | Work::Merged(_) => {}
-            Work::Build(block) => {
+            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => {}
+            QueryWork::Build(block) => {
                 let segment = self.factory.build(block);
-                *work = Work::Built(Arc::new(segment), std::mem::take(block));
+                *work = QueryWork::Built(Arc::new(segment), std::mem::take(block));
             }
-            Work::Open(index) => self.device.iter().for_each(|device| device.open_ahead(index)),
-            Work::Merge(parts) => *work = Work::Merged(Arc::new(merge_segments(parts))),
-            Work::Answer(index) => {
+            QueryWork::Open(index) => {
+                self.device.iter().for_each(|device| device.open_ahead(index))
+            }
+            QueryWork::Merge(parts) => *work = QueryWork::Merged(Arc::new(merge_segments(parts))),
+            QueryWork::Answer(index) => {
                 match self.output {
                     QueryOutput::Documents => self.answerer.find(index, queries.terms(), found),
                     QueryOutput::Count => self.answerer.count(index, queries.terms(), counts),

@@ -27,13 +27,13 @@ use arrow_array::{Array, LargeStringArray};
 
 use super::index::Index;
 use super::segments::{DocumentBlock, IndexSegment};
-use crate::conjunctive_query::answer::chunk::Work;
+use crate::conjunctive_query::answer::chunk::QueryWork;
 use crate::conjunctive_query::parameters::tuning::Tuning;
 use crate::shared::budget::bytes_with;
 
 /// Progress of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum IndexPhase {
     Arriving,
     /// The documents have ended; segments are built and merged.
     Ending,
@@ -45,7 +45,7 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct GrowingIndex {
     tuning: Tuning,
-    phase: Phase,
+    phase: IndexPhase,
     index: Arc<Index>,
     /// The block to which documents are added.
     open: DocumentBlock,
@@ -73,7 +73,7 @@ impl GrowingIndex {
     pub(crate) fn new(tuning: Tuning) -> Self {
         Self {
             tuning,
-            phase: Phase::Arriving,
+            phase: IndexPhase::Arriving,
             index: Arc::default(),
             open: DocumentBlock::default(),
             closed: VecDeque::new(),
@@ -148,22 +148,22 @@ impl GrowingIndex {
 
     /// Notes that the documents have ended.
     pub(crate) fn end(&mut self) {
-        if self.phase == Phase::Arriving {
+        if self.phase == IndexPhase::Arriving {
             self.close();
-            self.phase = Phase::Ending;
+            self.phase = IndexPhase::Ending;
             self.settle();
         }
     }
 
     /// Whether the index has all documents and does not change any more.
     pub(crate) fn is_whole(&self) -> bool {
-        self.phase == Phase::Whole
+        self.phase == IndexPhase::Whole
     }
 
     fn settle(&mut self) {
         let is_built = self.closed.is_empty() && self.building == 0 && self.merging.is_none();
-        if self.phase == Phase::Ending && is_built && self.index.len() <= 1 {
-            self.phase = Phase::Whole;
+        if self.phase == IndexPhase::Ending && is_built && self.index.len() <= 1 {
+            self.phase = IndexPhase::Whole;
         }
     }
 
@@ -178,16 +178,16 @@ impl GrowingIndex {
     }
 
     /// The next block to be built, or else the next merge.
-    pub(crate) fn next_work(&mut self) -> Option<Work> {
+    pub(crate) fn next_work(&mut self) -> Option<QueryWork> {
         if let Some(mut block) = self.closed.pop_front() {
             block.sent_bytes = block.bytes();
             self.building += 1;
             self.building_bytes += block.sent_bytes;
-            return Some(Work::Build(block));
+            return Some(QueryWork::Build(block));
         }
         let range = self.next_merge()?;
         let parts = self.index.segments().skip(range.start).take(range.len());
-        let work = Work::Merge(parts.cloned().collect());
+        let work = QueryWork::Merge(parts.cloned().collect());
         self.merging = Some(range);
         self.merges += 1;
         Some(work)
@@ -198,7 +198,7 @@ impl GrowingIndex {
             return None;
         }
         let len = self.index.len();
-        if self.phase == Phase::Ending {
+        if self.phase == IndexPhase::Ending {
             let is_built = self.building == 0 && self.closed.is_empty();
             return (is_built && len > 1).then_some(0..len);
         }

@@ -24,7 +24,7 @@ use trommel_kernels::inverted::{ListNamer, QueryBatch};
 
 use super::joined::{Answers, Joined};
 use super::resident::{HeldLists, ResidentSegments};
-use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::conjunctive_query::plan::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
@@ -167,7 +167,7 @@ impl Flying {
 
 /// The index of a chunk for a device.
 fn index_of(chunk: &QueryChunk) -> &Arc<Index> {
-    let Work::Answer(index) = &chunk.work else { unreachable!("it is not for a device") };
+    let QueryWork::Answer(index) = &chunk.work else { unreachable!("it is not for a device") };
     index
 }
 

@@ -65,7 +65,7 @@ impl OperatorSpec for ConjunctiveQuery {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let queries = &inputs[inputs.len() - 1];
-        let Checked { columns, names, memory, begin, destinations, claims } =
+        let CheckedQueries { columns, names, memory, begin, destinations, claims } =
             self.checked(inputs, &context)?;
         let is_reused = begin.is_some() && self.restore.is_none();
         let kernels = Wave::kernels(context.cores);
@@ -93,7 +93,7 @@ impl OperatorSpec for ConjunctiveQuery {
 }
 
 /// Parameters that fit each other and the inputs.
-struct Checked {
+struct CheckedQueries {
     columns: Columns,
     names: ItemNames,
     memory: Allowance,
@@ -105,7 +105,11 @@ struct Checked {
 
 impl ConjunctiveQuery {
     /// Checks all parameters.
-    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+    fn checked(
+        &self,
+        inputs: &[SchemaRef],
+        context: &BindContext,
+    ) -> Result<CheckedQueries, BindError> {
         let mut mistakes = Mistakes::default();
         let has_documents = inputs.len() == 2;
         let fits = mistakes.check(self.check()).is_some();
@@ -136,7 +140,7 @@ impl ConjunctiveQuery {
             let columns = Columns { documents, queries, carry, bad };
             let ((destinations, claims), begin) = (files?, begin?);
             let (names, memory) = (names?, memory?);
-            Some(Checked { columns, names, memory, begin, destinations, claims })
+            Some(CheckedQueries { columns, names, memory, begin, destinations, claims })
         })
     }
 

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use thiserror::Error;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 
-use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::conjunctive_query::parameters::tuning::Tuning;
@@ -225,7 +225,9 @@ impl Consumer for AnswerConsumer {
     type Chunk = QueryChunk;
 
     fn take(&mut self, chunk: &QueryChunk, out: &mut Output) -> Result<Taken, OperatorError> {
-        let Work::Answer(index) = &chunk.work else { unreachable!("other chunks have no rows") };
+        let QueryWork::Answer(index) = &chunk.work else {
+            unreachable!("other chunks have no rows")
+        };
         // The answers are counted once for each chunk, not for each batch of its rows.
         if self.sent == 0 {
             self.count(chunk);

@@ -8,7 +8,7 @@ use trommel_engine::operator::{Ending, Output};
 use trommel_kernels::Isa;
 
 use super::*;
-use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::answer::kernel::QueryKernel;
 use crate::conjunctive_query::data::stored::Destinations;
 use crate::conjunctive_query::device::flights::QueryFlights;
@@ -109,12 +109,12 @@ impl Parts {
     /// Lets a chunk land.
     pub(super) fn land(&mut self, place: usize) {
         let mut chunk = self.flying.swap_remove(place);
-        self.merges += usize::from(matches!(chunk.work, Work::Merge(_)));
+        self.merges += usize::from(matches!(chunk.work, QueryWork::Merge(_)));
         if chunk.is_for_device {
             self.fly(vec![chunk]);
         } else {
             self.kernel.run(&mut chunk);
-            if matches!(chunk.work, Work::Open(_)) {
+            if matches!(chunk.work, QueryWork::Open(_)) {
                 self.device = self.kernel.open(None).ok();
             }
             self.landed(chunk);
@@ -153,7 +153,7 @@ impl Parts {
         let mut chunk = flying.pop_front().expect("there is room if nothing flies");
         while !self.device().is_done().unwrap() {}
         self.device().collect(&mut chunk).unwrap();
-        let Work::Answer(index) = &chunk.work else { unreachable!("it was for the device") };
+        let QueryWork::Answer(index) = &chunk.work else { unreachable!("it was for the device") };
         self.on_device = (self.on_device.0 + 1, self.on_device.1.max(index.len()));
         self.landed(chunk);
     }

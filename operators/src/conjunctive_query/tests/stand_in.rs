@@ -6,7 +6,7 @@ use trommel_shim::{Form, StandIn};
 
 use super::growing::Parts;
 use super::*;
-use crate::conjunctive_query::answer::chunk::{QueryChunk, Work};
+use crate::conjunctive_query::answer::chunk::{QueryChunk, QueryWork};
 use crate::testing::children::{self, Child, has};
 use crate::wave::{Device, DevicePrice, Target, WaveChunk};
 
@@ -192,7 +192,7 @@ fn costs(device: Device) {
             parts.flying.iter().filter(|chunk| is_meant(chunk)).count()
         };
         (
-            count(|chunk| matches!(chunk.work, Work::Open(_))),
+            count(|chunk| matches!(chunk.work, QueryWork::Open(_))),
             count(|chunk| chunk.target() == Target::Device),
         )
     };

@@ -28,7 +28,7 @@ pub(crate) enum Task {
     /// Copies the vectors of some panes of a stream into one list.
     Gather(Box<Gathering>),
     /// Searches parts of the join.
-    Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: Kept },
+    Join { sides: Sides, partners: Option<PartnerCounts>, parts: Range<usize>, kept: KeptPairs },
     /// Lets a device search a block of the join. The CPU leaves the block undone.
     Device(Box<DeviceJob>),
     /// Sends rows of the left vectors, after the whole join.
@@ -37,7 +37,7 @@ pub(crate) enum Task {
 
 /// Pairs that are kept.
 #[derive(Debug, Clone)]
-pub(crate) enum Kept {
+pub(crate) enum KeptPairs {
     All,
     /// Pairs within a window.
     Within(Extent),
@@ -81,8 +81,8 @@ impl EpsilonChunk {
                         (Answer::Pairs(found), _) => find.advance(part, found),
                         (Answer::Count(count), _) if has_weights => {
                             let rows = |pair: Pair| match kept {
-                                Kept::Within(window) => sides.pairs_within(&pair, *window),
-                                Kept::All | Kept::Without(_) => {
+                                KeptPairs::Within(window) => sides.pairs_within(&pair, *window),
+                                KeptPairs::All | KeptPairs::Without(_) => {
                                     sides.counts(&pair).map(u64::from).iter().product()
                                 }
                             };
@@ -121,7 +121,7 @@ struct Find<'a> {
     join: PartedJoin<'a>,
     isa: Isa,
     sides: &'a Sides,
-    kept: &'a Kept,
+    kept: &'a KeptPairs,
     cursor: &'a mut Cursor,
 }
 
@@ -130,8 +130,8 @@ impl Find<'_> {
     fn advance<S: Sink>(&mut self, part: usize, sink: &mut S) -> bool {
         let Self { join, isa, sides, kept, cursor } = self;
         match kept {
-            Kept::All => cursor.advance(join, *isa, part, sink),
-            Kept::Within(window) => {
+            KeptPairs::All => cursor.advance(join, *isa, part, sink),
+            KeptPairs::Within(window) => {
                 let (older, newer) = (&sides.left, sides.right());
                 // Among rows of equal vectors, the last older row and the first newer row are the
                 // nearest in the stream.
@@ -140,7 +140,7 @@ impl Find<'_> {
                 };
                 cursor.advance(join, *isa, part, &mut Filtered { sink, is_kept })
             }
-            Kept::Without(found) => {
+            KeptPairs::Without(found) => {
                 let is_kept = |left, right| !found.contain(left, right);
                 cursor.advance(join, *isa, part, &mut Filtered { sink, is_kept })
             }

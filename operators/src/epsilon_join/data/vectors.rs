@@ -25,7 +25,7 @@ const EXPECTED: &str = "a list of 1 to 4,096 numbers, or a number for each coord
 
 /// Columns that hold the vectors.
 #[derive(Debug, Clone)]
-enum Form {
+enum VectorColumns {
     /// A list of coordinates.
     Lists(ColumnInput),
     /// A number for each coordinate.
@@ -35,7 +35,7 @@ enum Form {
 /// The vectors of an input.
 #[derive(Debug, Clone)]
 pub(crate) struct VectorInput {
-    form: Form,
+    form: VectorColumns,
     /// Number of coordinates of each vector, once that number is known.
     dims: Option<usize>,
 }
@@ -94,7 +94,7 @@ impl VectorInput {
     ) -> Result<ScalarBuffer<f32>, OperatorError> {
         let schema = records.schema_ref();
         match &self.form {
-            Form::Coordinates(columns) => {
+            VectorColumns::Coordinates(columns) => {
                 let dims = columns.len();
                 let mut floats = Vec::with_capacity(dims);
                 for input in columns {
@@ -113,7 +113,7 @@ impl VectorInput {
                 }
                 Ok(values)
             }
-            Form::Lists(input) => {
+            VectorColumns::Lists(input) => {
                 let column = faults.values(input, records)?;
                 let nulls = column.logical_nulls();
                 let name = input.text(schema).to_owned();
@@ -226,7 +226,10 @@ fn not_finite(coordinate: usize, value: f32) -> String {
 
 /// The columns `names` of an input, and the number of coordinates of a vector if the types set that
 /// number.
-fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>), BindError> {
+fn bind_form(
+    schema: &SchemaRef,
+    names: &Names,
+) -> Result<(VectorColumns, Option<usize>), BindError> {
     let names = names.as_slice();
     if names.is_empty() || names.len() > DIMS_MAX as usize {
         return Err(refuse("vector", format!("{} columns", names.len()), "expected 1 to 4,096"));
@@ -240,7 +243,7 @@ fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>),
             continue;
         }
         if let Some(dims) = coordinates_of(&found).filter(|_| names.len() == 1) {
-            return Ok((Form::Lists(column), dims));
+            return Ok((VectorColumns::Lists(column), dims));
         }
         mistakes.refuse(true, || {
             let (column, expected) = (name.clone(), EXPECTED);
@@ -249,7 +252,7 @@ fn bind_form(schema: &SchemaRef, names: &Names) -> Result<(Form, Option<usize>),
     }
     mistakes.none()?;
     let dims = columns.len();
-    Ok((Form::Coordinates(columns), Some(dims)))
+    Ok((VectorColumns::Coordinates(columns), Some(dims)))
 }
 
 /// The length of the vectors of a type: `Some(None)` if the type does not set a length; `None` if

@@ -135,7 +135,7 @@ impl Running {
         let shape = Shape { left: left_len, right: right_len, dims: job.sides.left.dims };
         let part = PART_NS / cost::on_device(job.plan.method, &shape) * units.len() as f64;
         let part = whole(part).clamp(1, open.tuning.device_units);
-        let found = Found::new(job, open);
+        let found = BlockPairs::new(job, open);
         let (flights, cost) = (0, Landed { bytes_to_device: sent, ..Landed::default() });
         self.blocks.push_back(Flying { left, right, units, part, flights, found, cost });
         Ok(())
@@ -193,7 +193,7 @@ struct Flying {
     part: usize,
     /// Number of flights.
     flights: usize,
-    found: Found,
+    found: BlockPairs,
     cost: Landed,
 }
 
@@ -219,7 +219,7 @@ impl Flying {
 
 /// The pairs of a block so far.
 #[derive(Debug)]
-struct Found {
+struct BlockPairs {
     /// The answer that the device is asked for.
     asked: Answer,
     /// First rows of both sides.
@@ -230,7 +230,7 @@ struct Found {
     outcome: Outcome,
 }
 
-impl Found {
+impl BlockPairs {
     fn new(job: &DeviceJob, open: &OpenFlights) -> Self {
         let [left, right] = [0, 1].map(|side| job.rows[side].len());
         let split = job.is_across().then_some(left);

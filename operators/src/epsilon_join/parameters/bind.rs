@@ -64,7 +64,7 @@ impl OperatorSpec for EpsilonJoin {
     ) -> Result<Fragment, BindError> {
         let isa = selected_isa()?;
         let kernels = Wave::kernels(context.cores);
-        let Checked { epsilon, sources, device, file, state, memory, window } =
+        let CheckedVectors { epsilon, sources, device, file, state, memory, window } =
             self.checked(inputs, &context)?;
         let session = DeviceSession::new(device);
         let claim = file.as_ref().and_then(SnapshotFile::claim);
@@ -109,7 +109,7 @@ impl OperatorSpec for EpsilonJoin {
 }
 
 /// Parameters that fit each other and the inputs.
-struct Checked {
+struct CheckedVectors {
     epsilon: Epsilon,
     sources: Vec<VectorSource>,
     device: Device,
@@ -121,7 +121,11 @@ struct Checked {
 
 impl EpsilonJoin {
     /// Checks all parameters.
-    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+    fn checked(
+        &self,
+        inputs: &[SchemaRef],
+        context: &BindContext,
+    ) -> Result<CheckedVectors, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
         let epsilon = mistakes.check(self.bound());
@@ -137,7 +141,7 @@ impl EpsilonJoin {
         let memory = mistakes.check(memory);
         let window = mistakes.check(self.extent(inputs.len()));
         mistakes.all(|| {
-            Some(Checked {
+            Some(CheckedVectors {
                 epsilon: epsilon?,
                 sources: sources?,
                 device: device?,

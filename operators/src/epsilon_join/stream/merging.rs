@@ -31,11 +31,11 @@ struct Merge {
     parts: Vec<Arc<Built>>,
     like: Option<Arc<Built>>,
     bytes: usize,
-    step: Step,
+    step: MergeStep,
 }
 
 #[derive(Debug)]
-enum Step {
+enum MergeStep {
     /// The task of gathering waits.
     Gather,
     /// A kernel has the task of gathering.
@@ -84,7 +84,7 @@ impl Merging {
     pub(crate) fn begin(&mut self, parts: Vec<Arc<Built>>, bytes: usize, largest: Arc<Built>) {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         let like = (len < COMPONENTS_MIN).then_some(largest);
-        self.merge = Some(Merge { parts, like, bytes, step: Step::Gather });
+        self.merge = Some(Merge { parts, like, bytes, step: MergeStep::Gather });
     }
 
     /// Gives up the merge. When tasks of that merge return from kernels, their results are dropped.
@@ -110,9 +110,9 @@ impl Merging {
         let Some(Merge { step, .. }) = &self.merge else { return false };
         self.in_flight < self.rules.kernels
             && match step {
-                Step::Gather => true,
-                Step::Gathering => false,
-                Step::Building(progress) => progress.has_task(),
+                MergeStep::Gather => true,
+                MergeStep::Gathering => false,
+                MergeStep::Building(progress) => progress.has_task(),
             }
     }
 
@@ -124,8 +124,8 @@ impl Merging {
         let (of, tuning) = (self.number, &self.rules.tuning);
         let Merge { parts, like, step, .. } = self.merge.as_mut()?;
         let task = match step {
-            Step::Gather => {
-                *step = Step::Gathering;
+            MergeStep::Gather => {
+                *step = MergeStep::Gathering;
                 Task::Gather(Box::new(Gathering {
                     of,
                     parts: parts.clone(),
@@ -134,8 +134,8 @@ impl Merging {
                     gathered: None,
                 }))
             }
-            Step::Gathering => return None,
-            Step::Building(progress) => Task::Build { of, task: progress.task()? },
+            MergeStep::Gathering => return None,
+            MergeStep::Building(progress) => Task::Build { of, task: progress.task()? },
         };
         let numbers: usize = parts.iter().map(|part| part.len() * part.dims).sum();
         self.credit = self.credit.saturating_sub(numbers.min(tuning.merge_numbers));
@@ -155,7 +155,7 @@ impl Merging {
                 let (Some(merge), Some(gathered)) = (&mut self.merge, gathering.gathered) else {
                     return Ok(None);
                 };
-                merge.step = Step::Building(match gathered? {
+                merge.step = MergeStep::Building(match gathered? {
                     Gathered::Built(built) => Progress::Built(Arc::new(built)),
                     Gathered::Collected(collected) => {
                         let like = merge.like.as_deref().and_then(Built::directory);
@@ -164,7 +164,7 @@ impl Merging {
                 });
             }
             Task::Build { of, task } if of == self.number => {
-                if let Some(Merge { step: Step::Building(progress), .. }) = &mut self.merge {
+                if let Some(Merge { step: MergeStep::Building(progress), .. }) = &mut self.merge {
                     progress.landed(task);
                 }
             }
@@ -175,7 +175,9 @@ impl Merging {
 
     /// Ends the merge if the pane is ready.
     fn take_merged(&mut self) -> Option<Merged> {
-        let Some(Merge { step: Step::Building(progress), .. }) = &self.merge else { return None };
+        let Some(Merge { step: MergeStep::Building(progress), .. }) = &self.merge else {
+            return None;
+        };
         let built = Arc::clone(progress.built()?);
         let Merge { parts, .. } = self.merge.take()?;
         self.number += 1;

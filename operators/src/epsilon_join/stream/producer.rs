@@ -27,7 +27,7 @@ use trommel_engine::operator::{Counters, Ending, NamedInputs, OperatorError};
 
 use super::merging::{COMPONENTS_MIN, Merged, Merging};
 use super::stored::StoredVectors;
-use crate::epsilon_join::answer::chunk::{EpsilonChunk, Kept, Task};
+use crate::epsilon_join::answer::chunk::{EpsilonChunk, KeptPairs, Task};
 use crate::epsilon_join::answer::join::PartedJoin;
 use crate::epsilon_join::data::built::{Built, Collected, Sides, directory_bytes};
 use crate::epsilon_join::data::copies::{Copies, copies_bytes};
@@ -311,7 +311,7 @@ impl StreamProducer {
         for begin in (0..parts).step_by(step) {
             let parts = begin..parts.min(begin + step);
             let sides = sides.clone();
-            let kept = window.map_or(Kept::All, Kept::Within);
+            let kept = window.map_or(KeptPairs::All, KeptPairs::Within);
             self.tasks.push_back(Task::Join { sides, partners: None, parts, kept });
         }
     }

@@ -15,43 +15,43 @@ use crate::expressions::evaluate::value::{Texts, Value};
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Key(String),
     /// Place in an array, from 0; a negative place counts from the end.
     Index(i64),
 }
 
 /// The steps of a path: `$.a.b[0]`, `$."a.b"`, `/a/0`, or a key alone; `None` for an empty text.
-fn path(text: &str) -> Option<Vec<Step>> {
+fn path(text: &str) -> Option<Vec<PathStep>> {
     if text.is_empty() {
         return Some(Vec::new());
     }
     if let Some(rest) = text.strip_prefix('/') {
         let step = |part: &str| match part.parse() {
-            Ok(index) => Step::Index(index),
-            Err(_) => Step::Key(part.replace("~1", "/").replace("~0", "~")),
+            Ok(index) => PathStep::Index(index),
+            Err(_) => PathStep::Key(part.replace("~1", "/").replace("~0", "~")),
         };
         return Some(rest.split('/').map(step).collect());
     }
     let Some(mut rest) = text.strip_prefix('$') else {
-        return Some(vec![Step::Key(text.to_owned())]);
+        return Some(vec![PathStep::Key(text.to_owned())]);
     };
     let mut steps = Vec::new();
     while !rest.is_empty() {
         if let Some(quoted) = rest.strip_prefix(".\"") {
             let (key, after) = quoted.split_once('"')?;
-            steps.push(Step::Key(key.to_owned()));
+            steps.push(PathStep::Key(key.to_owned()));
             rest = after;
         } else if let Some(plain) = rest.strip_prefix('.') {
             let end = plain.find(['.', '[']).unwrap_or(plain.len());
             if end == 0 || plain[..end].contains('*') {
                 return None;
             }
-            steps.push(Step::Key(plain[..end].to_owned()));
+            steps.push(PathStep::Key(plain[..end].to_owned()));
             rest = &plain[end..];
         } else {
             let (index, after) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(Step::Index(index.trim().trim_start_matches('#').parse().ok()?));
+            steps.push(PathStep::Index(index.trim().trim_start_matches('#').parse().ok()?));
             rest = after;
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn extract_string(arguments: &[Argument<'_>]) -> Result<Bound, Refusa
 
 /// The value at a path as a text: the content of a string, or JSON. `None` for null and for a
 /// missing value.
-fn find(text: &str, steps: &[Step]) -> Result<Option<String>, Reason> {
+fn find(text: &str, steps: &[PathStep]) -> Result<Option<String>, Reason> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let found = Walk(steps).deserialize(&mut reader).and_then(|found| {
         reader.end()?;
@@ -109,7 +109,7 @@ fn without_space(raw: &str) -> String {
 }
 
 /// Follows the remaining steps of a path.
-struct Walk<'a>(&'a [Step]);
+struct Walk<'a>(&'a [PathStep]);
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = Option<Box<RawValue>>;
@@ -133,7 +133,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let (step, rest) = self.0.split_first().expect("a walk without steps reads the value");
         let mut found = None;
         while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
-            let is_it = matches!(step, Step::Key(wanted) if *wanted == key);
+            let is_it = matches!(step, PathStep::Key(wanted) if *wanted == key);
             if is_it && found.is_none() {
                 found = Some(map.next_value_seed(Walk(rest))?);
             } else {
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let (step, rest) = self.0.split_first().expect("a walk without steps reads the value");
-        let Step::Index(index) = *step else {
+        let PathStep::Index(index) = *step else {
             while seq.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(None);
         };

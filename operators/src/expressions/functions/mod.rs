@@ -113,7 +113,7 @@ impl Bound {
 type Bind = fn(&[Argument<'_>]) -> Result<Bound, Refusal>;
 
 /// A function with its names.
-struct Entry {
+struct NamedFunction {
     names: &'static [&'static str],
     /// Arguments in the words of messages.
     usage: &'static str,
@@ -129,11 +129,11 @@ const fn entry(
     usage: &'static str,
     count: (usize, usize),
     bind: Bind,
-) -> Entry {
-    Entry { names, usage, count, bind }
+) -> NamedFunction {
+    NamedFunction { names, usage, count, bind }
 }
 
-const FUNCTIONS: &[Entry] = &[
+const FUNCTIONS: &[NamedFunction] = &[
     entry(&["lower", "lcase"], "lower(text)", (1, 1), text::lower),
     entry(&["upper", "ucase"], "upper(text)", (1, 1), text::upper),
     entry(&["trim"], "trim(text[, characters])", (1, 2), text::trim),

@@ -112,8 +112,10 @@ pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
                 let all = found.get_match();
                 let before = &text[end.replace(all.end())..all.start()];
                 let pieces = to.iter().map(move |piece| match piece {
-                    Piece::Text(text) => text.as_str(),
-                    Piece::Group(number) => found.get(*number).map_or("", |group| group.as_str()),
+                    ReplacementPiece::Text(text) => text.as_str(),
+                    ReplacementPiece::Group(number) => {
+                        found.get(*number).map_or("", |group| group.as_str())
+                    }
                 });
                 std::iter::once(before).chain(pieces)
             });
@@ -125,22 +127,22 @@ pub(super) fn replace(arguments: &[Argument<'_>]) -> Result<Bound, Refusal> {
 }
 
 /// A part of a replacement.
-enum Piece {
+enum ReplacementPiece {
     Text(String),
     /// The group with this number, from 1; 0 is the whole match.
     Group(usize),
 }
 
 /// The parts of a replacement, in which `\1` stands for a group.
-fn replacement(text: &str) -> Vec<Piece> {
+fn replacement(text: &str) -> Vec<ReplacementPiece> {
     let (mut pieces, mut written) = (Vec::new(), String::new());
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
         match char {
             '\\' => match chars.next() {
                 Some(digit @ '0'..='9') => {
-                    pieces.push(Piece::Text(std::mem::take(&mut written)));
-                    pieces.push(Piece::Group(digit as usize - '0' as usize));
+                    pieces.push(ReplacementPiece::Text(std::mem::take(&mut written)));
+                    pieces.push(ReplacementPiece::Group(digit as usize - '0' as usize));
                 }
                 Some(other) => written.push(other),
                 None => written.push('\\'),
@@ -148,6 +150,6 @@ fn replacement(text: &str) -> Vec<Piece> {
             _ => written.push(char),
         }
     }
-    pieces.push(Piece::Text(written));
+    pieces.push(ReplacementPiece::Text(written));
     pieces
 }

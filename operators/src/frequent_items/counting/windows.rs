@@ -119,7 +119,7 @@ impl<K: Column> ClosedWindow<K> {
 }
 
 /// A batch whose first `done` items are counted.
-struct Work {
+struct CountedBatch {
     observations: Observations,
     done: usize,
 }
@@ -138,7 +138,7 @@ pub(crate) struct Windows<K, S> {
     closed: u64,
     /// Windows that end before this time are to be closed before further items are counted.
     passed: Option<Instant>,
-    work: Option<Work>,
+    work: Option<CountedBatch>,
     /// Rows of the last closed window that are still to be sent, and the extent of that window.
     rows: Rows<K>,
     span: WindowSpan,
@@ -212,7 +212,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
 
     /// Counts the present batch up to the next border of items; false if the batch is used up.
     fn count_to_border(&mut self) -> bool {
-        let Some(Work { observations, mut done }) = self.work.take() else { return false };
+        let Some(CountedBatch { observations, mut done }) = self.work.take() else { return false };
         let items = K::lend(observations.items.as_ref());
         let (taken, is_full) = self.borders.advance(items.len() - done);
         let end = done + taken;
@@ -221,7 +221,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         done = end;
         let is_used_up = done == items.len();
         if !is_used_up {
-            self.work = Some(Work { observations, done });
+            self.work = Some(CountedBatch { observations, done });
         }
         if is_full {
             self.close();
@@ -273,7 +273,7 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         self.memory.counted(&observations.items, state_bytes)?;
         self.borders.enter(entered);
         self.passed = Some(entered);
-        self.work = Some(Work { observations, done: 0 });
+        self.work = Some(CountedBatch { observations, done: 0 });
         Ok(self.advance(out))
     }
 

@@ -83,7 +83,7 @@ impl OperatorSpec for FrequentItems {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let algorithm = self.chosen_algorithm();
-        let Checked { item, item_type, weight, shards } =
+        let CheckedItems { item, item_type, weight, shards } =
             self.checked(&inputs[0], algorithm, &context)?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
         let input = input.on_error(self.on_error);
@@ -118,7 +118,7 @@ fn countable(column: &str, found: DataType) -> Result<DataType, BindError> {
 }
 
 /// Parameters that fit each other and the input.
-struct Checked {
+struct CheckedItems {
     item: ItemInput,
     item_type: DataType,
     weight: Option<ColumnInput>,
@@ -132,7 +132,7 @@ impl FrequentItems {
         input: &SchemaRef,
         algorithm: Algorithm,
         context: &BindContext,
-    ) -> Result<Checked, BindError> {
+    ) -> Result<CheckedItems, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
         mistakes.check(self.check_ranges());
@@ -149,7 +149,7 @@ impl FrequentItems {
         }
         mistakes.all(|| {
             let (item, item_type) = item?;
-            Some(Checked { item, item_type, weight: weight?, shards: shards? })
+            Some(CheckedItems { item, item_type, weight: weight?, shards: shards? })
         })
     }
 

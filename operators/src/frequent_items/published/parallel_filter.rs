@@ -65,7 +65,7 @@ enum Then<K: Item> {
 }
 
 /// A batch that the filter has not finished.
-struct Work {
+struct FilteredBatch {
     observations: Observations,
     position: usize,
 }
@@ -76,7 +76,7 @@ pub(crate) struct FilterPart<K: Column> {
     front: Option<FilterFront<K>>,
     input: Input,
     emission: Emission,
-    work: Option<Work>,
+    work: Option<FilteredBatch>,
     ending: Ending,
     /// Room for the missed positions of one batch.
     missed: Vec<u32>,
@@ -133,7 +133,7 @@ impl<K: Column> FilterPart<K> {
         let (work, front) = (self.work.take(), self.front.take());
         let work = work.expect("a batch came in, or X came back in the middle of one");
         let mut front = front.expect("X is here when a batch comes in or X comes back");
-        let Work { observations, mut position } = work;
+        let FilteredBatch { observations, mut position } = work;
         let items = K::lend(observations.items.as_ref());
         let len = observations.items.len();
         if self.missed.len() < len {
@@ -157,7 +157,7 @@ impl<K: Column> FilterPart<K> {
             (self.observed, self.state_bytes) = (front.observed(), front.state_bytes());
             let then = Then::Exchange(front);
             send(ToCounter { observations: observations.clone(), missed, then }, out);
-            self.work = Some(Work { observations, position });
+            self.work = Some(FilteredBatch { observations, position });
             return Flow::AwaitReply;
         }
         self.front = Some(front);
@@ -187,7 +187,7 @@ impl<K: Column> Operator for FilterPart<K> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         let observations = self.input.read(&input.into_records(), out)?;
-        self.work = Some(Work { observations, position: 0 });
+        self.work = Some(FilteredBatch { observations, position: 0 });
         Ok(self.advance(out))
     }
 

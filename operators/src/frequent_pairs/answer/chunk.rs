@@ -19,7 +19,7 @@ const JOIN_NS: f64 = 2.0;
 
 /// Content of a chunk.
 #[derive(Debug, Default)]
-pub(crate) enum Work {
+pub(crate) enum PairWork {
     #[default]
     Nothing,
     Transpose(TransactionBlock),
@@ -34,7 +34,7 @@ pub(crate) enum Work {
 /// pair.
 #[derive(Debug)]
 pub(crate) struct PairChunk {
-    pub(crate) work: Work,
+    pub(crate) work: PairWork,
     pub(crate) found: FoundPairs,
     /// Whether a CPU has answered a task for a device.
     pub(crate) fell_back: bool,
@@ -43,17 +43,17 @@ pub(crate) struct PairChunk {
 impl PairChunk {
     /// A chunk that is answered when it holds `pairs` pairs.
     pub(crate) fn new(pairs: usize) -> Self {
-        Self { work: Work::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
+        Self { work: PairWork::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
     }
 }
 
 impl WaveChunk for PairChunk {
     fn items(&self) -> usize {
         match &self.work {
-            Work::Nothing | Work::Transposed(..) => self.found.pairs().len(),
-            Work::Transpose(block) => block.ends.len(),
-            Work::Join(task) => tids(task) as usize,
-            Work::Count(_, task) | Work::CountTriples(_, task) => {
+            PairWork::Nothing | PairWork::Transposed(..) => self.found.pairs().len(),
+            PairWork::Transpose(block) => block.ends.len(),
+            PairWork::Join(task) => tids(task) as usize,
+            PairWork::Count(_, task) | PairWork::CountTriples(_, task) => {
                 task.rows.len() + task.tiles.len()
             }
         }
@@ -61,32 +61,35 @@ impl WaveChunk for PairChunk {
 
     fn bytes(&self) -> usize {
         let work = match &self.work {
-            Work::Transpose(block) => block.bytes(),
-            Work::Transposed(block, memory) => block.bytes() + memory.bytes(),
-            Work::Nothing | Work::Join(_) | Work::Count(..) | Work::CountTriples(..) => 0,
+            PairWork::Transpose(block) => block.bytes(),
+            PairWork::Transposed(block, memory) => block.bytes() + memory.bytes(),
+            PairWork::Nothing
+            | PairWork::Join(_)
+            | PairWork::Count(..)
+            | PairWork::CountTriples(..) => 0,
         };
         work + size_of_val(self.found.pairs())
     }
 
     fn clear(&mut self, _: usize) {
-        self.work = Work::Nothing;
+        self.work = PairWork::Nothing;
         self.found.clear(1);
         self.fell_back = false;
     }
 
     fn estimate(&self) -> Estimate {
         let cpu_ns = match &self.work {
-            Work::Nothing | Work::Transposed(..) => 0.0,
-            Work::Transpose(block) => block.items.len() as f64 * TRANSPOSE_NS,
-            Work::Join(task) => f64::from(tids(task)) * JOIN_NS,
-            Work::Count(_, task) | Work::CountTriples(_, task) => task.cpu_ns,
+            PairWork::Nothing | PairWork::Transposed(..) => 0.0,
+            PairWork::Transpose(block) => block.items.len() as f64 * TRANSPOSE_NS,
+            PairWork::Join(task) => f64::from(tids(task)) * JOIN_NS,
+            PairWork::Count(_, task) | PairWork::CountTriples(_, task) => task.cpu_ns,
         };
         Estimate::on_cpu(cpu_ns)
     }
 
     fn target(&self) -> Target {
         match &self.work {
-            Work::Count(_, task) if task.is_for_device() => Target::Device,
+            PairWork::Count(_, task) if task.is_for_device() => Target::Device,
             _ => Target::Cpu,
         }
     }
@@ -97,8 +100,11 @@ impl WaveChunk for PairChunk {
 
     fn retain_unfinished(&mut self) -> bool {
         match &self.work {
-            Work::Count(_, task) | Work::CountTriples(_, task) => !task.is_done(),
-            Work::Nothing | Work::Transpose(_) | Work::Transposed(..) | Work::Join(_) => false,
+            PairWork::Count(_, task) | PairWork::CountTriples(_, task) => !task.is_done(),
+            PairWork::Nothing
+            | PairWork::Transpose(_)
+            | PairWork::Transposed(..)
+            | PairWork::Join(_) => false,
         }
     }
 }

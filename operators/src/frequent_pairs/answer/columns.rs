@@ -9,7 +9,7 @@ use trommel_kernels::supports::{
 };
 
 use crate::frequent_pairs::data::vertical::VerticalData;
-use crate::frequent_pairs::plan::form::Form;
+use crate::frequent_pairs::plan::form::ColumnForm;
 
 /// Rows whose batmaps are compared at once.
 const MAP_ROWS: u32 = 16;
@@ -26,29 +26,31 @@ pub(crate) enum Columns {
 }
 
 impl Columns {
-    pub(crate) fn new(data: &VerticalData, form: Form, columns: Range<u32>) -> Self {
+    pub(crate) fn new(data: &VerticalData, form: ColumnForm, columns: Range<u32>) -> Self {
         let (lists, transactions, least) = (data.lists(), data.transactions(), data.least());
         match form {
-            Form::Batmap => Self::Batmap(MapColumns { columns, supports: Vec::new() }),
-            Form::Bitmap => Self::Bitmap(BitmapColumns::new(lists, transactions, columns)),
-            Form::Lists => Self::Lists(ListColumns::new(columns)),
-            Form::Sliced => Self::Sliced(SlicedColumns::new(lists, transactions, columns)),
-            Form::Sparse => Self::Sparse(SparseRows::new(lists, transactions, columns, least)),
-            Form::Triangle => {
+            ColumnForm::Batmap => Self::Batmap(MapColumns { columns, supports: Vec::new() }),
+            ColumnForm::Bitmap => Self::Bitmap(BitmapColumns::new(lists, transactions, columns)),
+            ColumnForm::Lists => Self::Lists(ListColumns::new(columns)),
+            ColumnForm::Sliced => Self::Sliced(SlicedColumns::new(lists, transactions, columns)),
+            ColumnForm::Sparse => {
+                Self::Sparse(SparseRows::new(lists, transactions, columns, least))
+            }
+            ColumnForm::Triangle => {
                 Self::Triangle(TriangleRows::new(lists, transactions, columns, least))
             }
         }
     }
 
     /// Columns in the memory of `self`, if the layout is the same.
-    pub(crate) fn reset(self, data: &VerticalData, form: Form, columns: Range<u32>) -> Self {
+    pub(crate) fn reset(self, data: &VerticalData, form: ColumnForm, columns: Range<u32>) -> Self {
         let (lists, transactions) = (data.lists(), data.transactions());
         match (form, self) {
-            (Form::Bitmap, Self::Bitmap(mut own)) => {
+            (ColumnForm::Bitmap, Self::Bitmap(mut own)) => {
                 own.reset(lists, transactions, columns);
                 Self::Bitmap(own)
             }
-            (Form::Sliced, Self::Sliced(mut own)) => {
+            (ColumnForm::Sliced, Self::Sliced(mut own)) => {
                 own.reset(lists, transactions, columns);
                 Self::Sliced(own)
             }

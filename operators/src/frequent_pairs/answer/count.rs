@@ -6,7 +6,7 @@ use trommel_kernels::Isa;
 use trommel_kernels::cuda::NoDevice;
 use trommel_kernels::supports::FoundPairs;
 
-use super::chunk::{PairChunk, Work};
+use super::chunk::{PairChunk, PairWork};
 use super::columns::Columns;
 use super::triples::TripleCounter;
 use crate::frequent_pairs::data::joining::JoinedRanks;
@@ -14,14 +14,14 @@ use crate::frequent_pairs::data::pair_rows::PairRows;
 use crate::frequent_pairs::data::transposed::Transposition;
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::device::flights::{OpenFlights, PairFlights};
-use crate::frequent_pairs::plan::form::Form;
+use crate::frequent_pairs::plan::form::ColumnForm;
 use crate::frequent_pairs::plan::tasks::Task;
 use crate::wave::Kernel;
 
 /// The columns that were counted last; the next task may have the same columns.
 struct Present {
     columns: Columns,
-    form: Form,
+    form: ColumnForm,
     range: Range<u32>,
     version: u64,
 }
@@ -90,20 +90,20 @@ impl Kernel for PairKernel {
 
     fn run(&mut self, chunk: &mut PairChunk) {
         match &mut chunk.work {
-            Work::Nothing | Work::Transposed(..) => {}
-            Work::Transpose(block) => {
+            PairWork::Nothing | PairWork::Transposed(..) => {}
+            PairWork::Transpose(block) => {
                 let transposed = self.transposition.transpose(block);
-                chunk.work = Work::Transposed(transposed, std::mem::take(block));
+                chunk.work = PairWork::Transposed(transposed, std::mem::take(block));
             }
-            Work::Join(task) => task.run(JoinedRanks::join),
-            Work::Count(data, task) => {
+            PairWork::Join(task) => task.run(JoinedRanks::join),
+            PairWork::Count(data, task) => {
                 chunk.found.clear(data.least());
                 chunk.fell_back |= task.is_for_device();
                 while !chunk.found.is_full() && task.has_rows(data.len()) {
                     self.count(data, task, &mut chunk.found);
                 }
             }
-            Work::CountTriples(pairs, task) => {
+            PairWork::CountTriples(pairs, task) => {
                 chunk.found.clear(pairs.data().least());
                 self.count_triples(pairs, task, &mut chunk.found);
             }

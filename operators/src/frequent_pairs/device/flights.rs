@@ -22,7 +22,7 @@ use trommel_kernels::cuda::{
 };
 use trommel_kernels::supports::Pair;
 
-use crate::frequent_pairs::answer::chunk::{PairChunk, Work};
+use crate::frequent_pairs::answer::chunk::{PairChunk, PairWork};
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::tuning::Tuning;
 use crate::frequent_pairs::plan::cost;
@@ -86,7 +86,7 @@ impl OpenFlights {
 
 /// The data and the task of a chunk for a device.
 fn task(chunk: &PairChunk) -> (&Arc<VerticalData>, &Task) {
-    let Work::Count(data, task) = &chunk.work else { unreachable!("it is not for a device") };
+    let PairWork::Count(data, task) = &chunk.work else { unreachable!("it is not for a device") };
     (data, task)
 }
 
@@ -214,7 +214,7 @@ fn answer(
     unfinished: impl Iterator<Item = Tile>,
 ) {
     let PairChunk { work, found, .. } = chunk;
-    let Work::Count(data, task) = work else { unreachable!("it was submitted") };
+    let PairWork::Count(data, task) = work else { unreachable!("it was submitted") };
     found.clear(data.least());
     pairs.for_each(|pair| found.offer(pair));
     task.tiles.clear();

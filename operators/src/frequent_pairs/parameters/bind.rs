@@ -46,7 +46,7 @@ impl OperatorSpec for FrequentPairs {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        let Checked { set, device, forms, slides, memory, file } =
+        let CheckedPairs { set, device, forms, slides, memory, file } =
             self.checked(inputs, &context)?;
         let names = ItemNames::new(set.item_type()).expect("items of sets have names");
         let isa = selected_isa()?;
@@ -88,7 +88,7 @@ impl OperatorSpec for FrequentPairs {
 }
 
 /// Parameters that fit each other and the input.
-struct Checked {
+struct CheckedPairs {
     set: SetInput,
     device: Device,
     forms: &'static [DeviceForm],
@@ -99,7 +99,11 @@ struct Checked {
 
 impl FrequentPairs {
     /// Checks all parameters.
-    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+    fn checked(
+        &self,
+        inputs: &[SchemaRef],
+        context: &BindContext,
+    ) -> Result<CheckedPairs, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(check_input(self.restore.as_deref(), self.snapshot.as_deref(), context));
         mistakes.check(self.check_ranges());
@@ -123,7 +127,7 @@ impl FrequentPairs {
         mistakes.all(|| {
             let ((device, forms), set) = (places?, sets?.remove(0));
             let (slides, memory, file) = (slides?, memory?, file?);
-            Some(Checked { set, device, forms, slides, memory, file })
+            Some(CheckedPairs { set, device, forms, slides, memory, file })
         })
     }
 

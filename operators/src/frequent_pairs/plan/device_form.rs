@@ -2,7 +2,7 @@
 
 use trommel_kernels::cuda::supports::{MAP_TILE, STRIP_WIDTH, Strip, TILE, Tile, strips, tiles};
 
-use super::form::Form;
+use super::form::ColumnForm;
 use crate::frequent_pairs::parameters::options::Layout;
 
 /// Form of the data on a device.
@@ -28,23 +28,23 @@ impl DeviceForm {
     }
 
     /// The form in which a CPU answers tasks for a device.
-    pub(crate) fn on_cpu(self) -> Form {
+    pub(crate) fn on_cpu(self) -> ColumnForm {
         match self {
-            Self::Batmap => Form::Batmap,
-            Self::Bitmap => Form::Bitmap,
-            Self::Sparse => Form::Sparse,
-            Self::Tensor => Form::Sliced,
+            Self::Batmap => ColumnForm::Batmap,
+            Self::Bitmap => ColumnForm::Bitmap,
+            Self::Sparse => ColumnForm::Sparse,
+            Self::Tensor => ColumnForm::Sliced,
         }
     }
 
     /// The form of tasks that a CPU answers in the form `on_cpu`.
-    pub(crate) fn of_task(on_cpu: Form) -> Self {
+    pub(crate) fn of_task(on_cpu: ColumnForm) -> Self {
         match on_cpu {
-            Form::Batmap => Self::Batmap,
-            Form::Bitmap => Self::Bitmap,
-            Form::Sparse => Self::Sparse,
-            Form::Sliced => Self::Tensor,
-            Form::Lists | Form::Triangle => unreachable!("no device has them"),
+            ColumnForm::Batmap => Self::Batmap,
+            ColumnForm::Bitmap => Self::Bitmap,
+            ColumnForm::Sparse => Self::Sparse,
+            ColumnForm::Sliced => Self::Tensor,
+            ColumnForm::Lists | ColumnForm::Triangle => unreachable!("no device has them"),
         }
     }
 

@@ -2,7 +2,7 @@
 
 /// Form of the data of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ColumnForm {
     Batmap,
     Bitmap,
     Lists,

@@ -6,7 +6,7 @@ use trommel_kernels::cuda::supports::Tile;
 use trommel_kernels::supports::COLUMNS;
 
 use super::cost;
-use super::form::Form;
+use super::form::ColumnForm;
 use crate::frequent_pairs::data::pair_rows::PairRows;
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::options::Layout;
@@ -23,7 +23,7 @@ const TASKS_PER_KERNEL: f64 = 8.0;
 /// A task: rows, and the columns that come before these rows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Task {
-    pub(crate) form: Form,
+    pub(crate) form: ColumnForm,
     pub(crate) columns: Range<u32>,
     pub(crate) rows: Range<u32>,
     /// Tiles that are left after the rows, if the task is for a device.
@@ -43,7 +43,7 @@ pub(crate) trait TaskRows {
     /// The work of the rows before `row`, in any unit.
     fn work(&self, row: u32) -> u64;
     /// Modelled nanoseconds of a core.
-    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64;
+    fn cpu_ns(&self, form: ColumnForm, columns: &Range<u32>, rows: &Range<u32>) -> f64;
 }
 
 /// The tasks for all `rows`. With several `kernels`, the tasks are divided into parts of at least
@@ -59,13 +59,13 @@ pub(crate) fn tasks(
         return Vec::new();
     }
     let (dense, form) = match layout {
-        Layout::Auto => (dense_items(rows), Form::Sliced),
-        Layout::Batmap => (items, Form::Batmap),
-        Layout::Bitmap => (items, Form::Bitmap),
-        Layout::Lists => (items, Form::Lists),
-        Layout::Sliced | Layout::Tensor => (items, Form::Sliced),
-        Layout::Sparse => (0, Form::Sparse),
-        Layout::Triangle => (0, Form::Triangle),
+        Layout::Auto => (dense_items(rows), ColumnForm::Sliced),
+        Layout::Batmap => (items, ColumnForm::Batmap),
+        Layout::Bitmap => (items, ColumnForm::Bitmap),
+        Layout::Lists => (items, ColumnForm::Lists),
+        Layout::Sliced | Layout::Tensor => (items, ColumnForm::Sliced),
+        Layout::Sparse => (0, ColumnForm::Sparse),
+        Layout::Triangle => (0, ColumnForm::Triangle),
     };
     // Costs are modelled, not timed, so equal runs divide their tasks alike.
     let task = |form, columns: Range<u32>| {
@@ -76,7 +76,7 @@ pub(crate) fn tasks(
     let mut tasks: Vec<Task> = blocks(dense).map(|columns| task(form, columns)).collect();
     // The last item is the first item of no pair.
     if dense + 1 < items {
-        let form = if form == Form::Triangle { form } else { Form::Sparse };
+        let form = if form == ColumnForm::Triangle { form } else { ColumnForm::Sparse };
         tasks.push(task(form, dense..items));
     }
     tasks.retain(|task| !task.rows.is_empty());
@@ -115,12 +115,12 @@ fn dense_items(rows: &impl TaskRows) -> u32 {
     let items = rows.columns();
     let after = |column: u32| rows.first_row(column)..rows.len();
     let mut sliced = 0.0;
-    let mut best = (rows.cpu_ns(Form::Sparse, &(0..items), &after(0)), 0);
+    let mut best = (rows.cpu_ns(ColumnForm::Sparse, &(0..items), &after(0)), 0);
     for columns in blocks(items) {
         let end = columns.end;
-        sliced += rows.cpu_ns(Form::Sliced, &columns, &after(columns.start));
+        sliced += rows.cpu_ns(ColumnForm::Sliced, &columns, &after(columns.start));
         let sparse = match end < items {
-            true => rows.cpu_ns(Form::Sparse, &(end..items), &after(end)),
+            true => rows.cpu_ns(ColumnForm::Sparse, &(end..items), &after(end)),
             false => 0.0,
         };
         if sliced + sparse < best.0 {
@@ -174,11 +174,13 @@ impl TaskRows for VerticalData {
         self.total(0..row) + u64::from(row)
     }
 
-    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
+    fn cpu_ns(&self, form: ColumnForm, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
         match form {
-            Form::Sliced => cost::sliced(self, columns, rows),
-            Form::Batmap | Form::Bitmap | Form::Lists => cost::bitmap(self, columns, rows),
-            Form::Sparse | Form::Triangle => cost::sparse(self, columns.start, rows),
+            ColumnForm::Sliced => cost::sliced(self, columns, rows),
+            ColumnForm::Batmap | ColumnForm::Bitmap | ColumnForm::Lists => {
+                cost::bitmap(self, columns, rows)
+            }
+            ColumnForm::Sparse | ColumnForm::Triangle => cost::sparse(self, columns.start, rows),
         }
     }
 }
@@ -200,9 +202,11 @@ impl TaskRows for PairRows {
         self.totals(row)[0] + u64::from(row)
     }
 
-    fn cpu_ns(&self, form: Form, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
+    fn cpu_ns(&self, form: ColumnForm, columns: &Range<u32>, rows: &Range<u32>) -> f64 {
         match form {
-            Form::Sparse | Form::Triangle => cost::sparse_triples(self, columns.start, rows),
+            ColumnForm::Sparse | ColumnForm::Triangle => {
+                cost::sparse_triples(self, columns.start, rows)
+            }
             _ => cost::sliced_triples(self, columns, rows),
         }
     }
@@ -249,8 +253,8 @@ mod tests {
             u64::from(row)
         }
 
-        fn cpu_ns(&self, form: Form, _: &Range<u32>, rows: &Range<u32>) -> f64 {
-            let columns = if form == Form::Sliced { self.columns } else { 0 };
+        fn cpu_ns(&self, form: ColumnForm, _: &Range<u32>, rows: &Range<u32>) -> f64 {
+            let columns = if form == ColumnForm::Sliced { self.columns } else { 0 };
             columns as f64 + rows.len() as f64
         }
     }

@@ -8,7 +8,7 @@ use arrow_select::take::take;
 use trommel_engine::operator::{Counters, OperatorError, Output};
 use trommel_kernels::supports::Pair;
 
-use crate::frequent_pairs::answer::chunk::{PairChunk, Work};
+use crate::frequent_pairs::answer::chunk::{PairChunk, PairWork};
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::parameters::options::Measure;
 use crate::shared::window::borders::Borders;
@@ -68,18 +68,18 @@ impl FrequentRows {
     /// empty, or if `work` has itemsets of another size than the rows.
     fn batch(
         &self,
-        work: &Work,
+        work: &PairWork,
         found: &[Pair],
         rows: usize,
     ) -> Result<Option<RecordBatch>, ArrowError> {
         let found = &found[..found.len().min(rows)];
         let supports = UInt32Array::from_iter_values(found.iter().map(|found| found.support));
         let ranked = match work {
-            Work::Count(data, _) if self.itemset == 2 && !found.is_empty() => {
+            PairWork::Count(data, _) if self.itemset == 2 && !found.is_empty() => {
                 let ranks = found.iter().map(|pair| data.sorted([pair.left, pair.right]));
                 (data, columns(ranks))
             }
-            Work::CountTriples(pairs, _) if !found.is_empty() => {
+            PairWork::CountTriples(pairs, _) if !found.is_empty() => {
                 let data = pairs.data();
                 let triple = |found: &Pair| {
                     let [second, third] = pairs.items(found.right);
@@ -134,9 +134,9 @@ fn confidence_of(part: &[usize]) -> String {
 
 impl Ranked<'_> {
     /// Supports of the rows, divided by the supports of the items `part` of each row.
-    fn confidence(&self, part: &[usize], work: &Work) -> ArrayRef {
+    fn confidence(&self, part: &[usize], work: &PairWork) -> ArrayRef {
         let support = |row: usize| match (part, work) {
-            (&[first, second], Work::CountTriples(pairs, _)) => {
+            (&[first, second], PairWork::CountTriples(pairs, _)) => {
                 let mut items = [first, second].map(|item| self.ranks[item].value(row));
                 items.sort_unstable();
                 pairs.support(items)

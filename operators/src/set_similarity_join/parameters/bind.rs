@@ -78,7 +78,7 @@ impl OperatorSpec for SetSimilarityJoin {
         inputs: &[SchemaRef],
         context: BindContext,
     ) -> Result<Fragment, BindError> {
-        let Checked { bounds, plan, memory, mut sources, window } =
+        let CheckedSets { bounds, plan, memory, mut sources, window } =
             self.checked(inputs, &context)?;
         let isa = selected_isa()?;
         let rules = window.map(|window| StreamRules {
@@ -116,7 +116,7 @@ impl OperatorSpec for SetSimilarityJoin {
 }
 
 /// Parameters that fit each other and the inputs.
-struct Checked {
+struct CheckedSets {
     bounds: Bounds,
     plan: VerifyPlan,
     memory: Allowance,
@@ -127,7 +127,11 @@ struct Checked {
 
 impl SetSimilarityJoin {
     /// Checks all parameters.
-    fn checked(&self, inputs: &[SchemaRef], context: &BindContext) -> Result<Checked, BindError> {
+    fn checked(
+        &self,
+        inputs: &[SchemaRef],
+        context: &BindContext,
+    ) -> Result<CheckedSets, BindError> {
         let mut mistakes = Mistakes::default();
         mistakes.check(self.check_ranges());
         let memory = Allowance::of_stage(self.memory_max, MEMORY_MAX, &context.memory);
@@ -146,7 +150,7 @@ impl SetSimilarityJoin {
         let window = mistakes.check(self.streaming(inputs.len(), plan));
         mistakes.all(|| {
             let (bounds, plan, memory) = (bounds?, plan?, memory?);
-            Some(Checked { bounds, plan, memory, sources: sources?, window: window? })
+            Some(CheckedSets { bounds, plan, memory, sources: sources?, window: window? })
         })
     }
 

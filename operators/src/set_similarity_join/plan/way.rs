@@ -48,7 +48,7 @@ pub(crate) struct CountedLists {
 
 /// Counts of a collection from which the costs of its join follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Counts {
+struct CollectionCounts {
     sets: f64,
     tokens: f64,
     mean_size: usize,
@@ -89,7 +89,7 @@ pub(crate) fn choose(
     // The share of pairs that fit is about the same for postings as for sets.
     let fitting = pairs / (sets * (sets - 1.0) / 2.0).max(1.0);
     let prefix_words = words_for(collection, bounds);
-    let mut counts = Counts {
+    let mut counts = CollectionCounts {
         sets,
         tokens: collection.tokens() as f64,
         mean_size: collection.block().mean_size(),
@@ -126,7 +126,7 @@ pub(crate) fn choose(
     counts.way(factors)
 }
 
-impl Counts {
+impl CollectionCounts {
     /// The way that costs least.
     fn way(self, factors: LevelFactors) -> Way {
         let least =
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     /// Counts of generated collections of a million tokens.
-    const GENERATED: Counts = Counts {
+    const GENERATED: CollectionCounts = CollectionCounts {
         sets: 31_248.0,
         tokens: 970_000.0,
         mean_size: 31,
@@ -218,23 +218,29 @@ mod tests {
 
     #[test]
     fn each_way_is_chosen_where_it_is_the_fastest() {
-        let way = |counts: Counts| counts.way(level_factors(Isa::Avx512));
+        let way = |counts: CollectionCounts| counts.way(level_factors(Isa::Avx512));
         assert_eq!(way(GENERATED), Way::Postings);
-        let few = Counts { sets: 5700.0, mean_size: 170, words: 8, prefix_words: 8, ..GENERATED };
-        let few = Counts { pairs: 7e6, posting_pairs: 2.8e6, ..few };
+        let few = CollectionCounts {
+            sets: 5700.0,
+            mean_size: 170,
+            words: 8,
+            prefix_words: 8,
+            ..GENERATED
+        };
+        let few = CollectionCounts { pairs: 7e6, posting_pairs: 2.8e6, ..few };
         assert_eq!(way(few), Way::Tiles);
         // Signatures rule nothing out.
         let full = Survivors { of_postings: 1.0, of_tiles: 1.0, of_prefixes: 1.0 };
-        assert_eq!(way(Counts { survivors: full, ..few }), Way::Prefixes);
+        assert_eq!(way(CollectionCounts { survivors: full, ..few }), Way::Prefixes);
         // Lists are nearly empty, and there are too many pairs for tiles.
-        let empty = Counts { posting_pairs: 1e4, postings: 2e5, pairs: 1e12, ..few };
+        let empty = CollectionCounts { posting_pairs: 1e4, postings: 2e5, pairs: 1e12, ..few };
         assert_eq!(way(empty), Way::Prefixes);
         // There are enough pairs of postings to sign sets for.
-        let signed = Counts { posting_pairs: 4e5, ..empty };
+        let signed = CollectionCounts { posting_pairs: 4e5, ..empty };
         assert_eq!(way(signed), Way::SignedPrefixes);
-        assert_eq!(way(Counts { searches: 16.0, ..signed }), Way::Postings);
-        let unsigned = Counts { sets: 1e5, words: 0, mean_size: 14, ..empty };
+        assert_eq!(way(CollectionCounts { searches: 16.0, ..signed }), Way::Postings);
+        let unsigned = CollectionCounts { sets: 1e5, words: 0, mean_size: 14, ..empty };
         let survivors = Survivors { of_postings: 0.25, ..Survivors::default() };
-        assert_eq!(way(Counts { survivors, ..unsigned }), Way::Postings);
+        assert_eq!(way(CollectionCounts { survivors, ..unsigned }), Way::Postings);
     }
 }

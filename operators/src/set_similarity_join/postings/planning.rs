@@ -70,11 +70,11 @@ pub(crate) type PlanningTask = Numbered<Plan, PlannedSets>;
 #[derive(Debug)]
 pub(crate) struct PlannedSets {
     sets: Range<u32>,
-    work: Work,
+    work: PlanningWork,
 }
 
 #[derive(Debug)]
-enum Work {
+enum PlanningWork {
     /// Counts the postings of the sets.
     Count(Vec<u32>),
     /// Signs the sets by a number of words.
@@ -88,14 +88,14 @@ impl PlannedSets {
     pub(crate) fn run(&mut self, Plan { collection, bounds, isa }: &Plan) {
         let Self { sets, work } = self;
         match work {
-            Work::Count(lens) => {
+            PlanningWork::Count(lens) => {
                 *lens = vec![0; ListLengths::lists(collection)];
                 ListLengths::add(collection, *bounds, sets.clone(), lens);
             }
-            Work::Divide { slice_of, visits } => {
+            PlanningWork::Divide { slice_of, visits } => {
                 Visits::add(collection, *bounds, sets.clone(), slice_of, visits);
             }
-            Work::Sign(words, part) => {
+            PlanningWork::Sign(words, part) => {
                 let (offsets, tokens) = (collection.sets().offsets(), collection.sets().tokens());
                 let offsets = &offsets[sets.start as usize..=sets.end as usize];
                 let mut bits = vec![0; SIGNED_SETS * *words];
@@ -134,7 +134,7 @@ impl Planning {
         if tables < 2 || budget.clone().take("the index", bytes).is_err() {
             return None;
         }
-        let count = |sets| PlannedSets { sets, work: Work::Count(Vec::new()) };
+        let count = |sets| PlannedSets { sets, work: PlanningWork::Count(Vec::new()) };
         let plan = Plan { collection: Arc::clone(collection), bounds, isa };
         Some(Self {
             round: Round::new(plan, cut(collection, tables).into_iter().map(count)),
@@ -185,7 +185,7 @@ impl Planning {
         self.words = words;
         let parts = self.parts();
         let split = Part::split(parts.iter().map(|sets| words * sets.len()));
-        let sign = |(sets, part)| PlannedSets { sets, work: Work::Sign(words, part) };
+        let sign = |(sets, part)| PlannedSets { sets, work: PlanningWork::Sign(words, part) };
         parts.into_iter().zip(split).map(sign).collect()
     }
 
@@ -214,7 +214,10 @@ impl Planning {
         let divide = |sets| {
             let room = || Vec::with_capacity(expected);
             let visits = iter::repeat_with(room).take(slices.len()).collect();
-            PlannedSets { sets, work: Work::Divide { slice_of: Arc::clone(&slice_of), visits } }
+            PlannedSets {
+                sets,
+                work: PlanningWork::Divide { slice_of: Arc::clone(&slice_of), visits },
+            }
         };
         let tasks = parts.into_iter().map(divide).collect();
         self.slices = slices;
@@ -226,9 +229,9 @@ impl Planning {
         let (mut parts, mut sets) = (Vec::new(), Vec::new());
         for PlannedSets { work, .. } in done {
             match work {
-                Work::Sign(_, part) => parts.push(part),
-                Work::Divide { visits, .. } => sets.push(visits),
-                Work::Count(_) => unreachable!("lists are counted in the first round"),
+                PlanningWork::Sign(_, part) => parts.push(part),
+                PlanningWork::Divide { visits, .. } => sets.push(visits),
+                PlanningWork::Count(_) => unreachable!("lists are counted in the first round"),
             }
         }
         let words = self.words;
@@ -242,8 +245,8 @@ impl Planning {
 /// The lengths of all lists: the sum of the counts of `tasks`.
 fn sum(tasks: Vec<PlannedSets>) -> Vec<u32> {
     let counted = tasks.into_iter().filter_map(|task| match task.work {
-        Work::Count(lens) => Some(lens),
-        Work::Sign(..) | Work::Divide { .. } => None,
+        PlanningWork::Count(lens) => Some(lens),
+        PlanningWork::Sign(..) | PlanningWork::Divide { .. } => None,
     });
     let add = |mut all: Vec<u32>, lens: Vec<u32>| {
         all.iter_mut().zip(lens).for_each(|(all, len)| *all += len);

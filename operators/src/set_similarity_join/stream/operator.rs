@@ -57,7 +57,7 @@ struct OpenBatch {
 }
 
 /// Outcome of [`Batcher::next`].
-pub(crate) enum Step {
+pub(crate) enum BatchStep {
     /// The chunk holds candidates from these sets.
     Chunk(JoinedSets),
     /// A micro-batch is joined; [`Batcher::settled`] has its rows. For each place: whether the set
@@ -81,7 +81,7 @@ impl Batcher {
         }
     }
 
-    /// Takes a batch. The previous batch must have reached [`Step::End`].
+    /// Takes a batch. The previous batch must have reached [`BatchStep::End`].
     ///
     /// # Errors
     /// If a row has a fault and the action for such rows is to end the run, or if new items do not
@@ -116,21 +116,21 @@ impl Batcher {
     }
 
     /// Continues with the batch: finds candidates for `chunk`, or begins the next micro-batch.
-    pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<Step, OperatorError> {
-        let Some(batch) = &self.batch else { return Ok(Step::End) };
+    pub(crate) fn next(&mut self, chunk: &mut CandidateChunk) -> Result<BatchStep, OperatorError> {
+        let Some(batch) = &self.batch else { return Ok(BatchStep::End) };
         if !self.join.is_busy() {
             if batch.end == batch.records.num_rows() {
                 self.batch = None;
-                return Ok(Step::End);
+                return Ok(BatchStep::End);
             }
             self.begin()?;
             if !self.join.is_busy() {
-                return Ok(Step::Settled(Vec::new()));
+                return Ok(BatchStep::Settled(Vec::new()));
             }
         }
         Ok(match self.join.next_chunk(chunk)? {
-            JoinStep::Chunk(sets) => Step::Chunk(sets),
-            JoinStep::Settled(is_first) => Step::Settled(is_first),
+            JoinStep::Chunk(sets) => BatchStep::Chunk(sets),
+            JoinStep::Settled(is_first) => BatchStep::Settled(is_first),
         })
     }
 
@@ -249,16 +249,16 @@ impl Operator for Deduplicate {
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         loop {
             match self.batcher.next(&mut self.chunk)? {
-                Step::Chunk(sets) => {
+                BatchStep::Chunk(sets) => {
                     let overlaps = self.chunk.verify(self.isa, &sets);
                     self.verified += self.chunk.len() as u64;
                     self.batcher.join.mark(&self.chunk, &overlaps);
                 }
-                Step::Settled(is_first) => {
+                BatchStep::Settled(is_first) => {
                     self.send(&is_first, out)?;
                     return Ok(Flow::HaveOutput);
                 }
-                Step::End => return Ok(Flow::NeedInput),
+                BatchStep::End => return Ok(Flow::NeedInput),
             }
         }
     }
@@ -299,12 +299,12 @@ impl Producer for StreamProducer {
     fn fill(&mut self, chunk: &mut JoinChunk) -> Result<Filled, OperatorError> {
         loop {
             match self.batcher.next(chunk.pairs_mut())? {
-                Step::Chunk(sets) => {
+                BatchStep::Chunk(sets) => {
                     chunk.hold_pairs(sets);
                     return Ok(Filled::Chunk);
                 }
-                Step::Settled(_) => {}
-                Step::End => return Ok(Filled::Nothing),
+                BatchStep::Settled(_) => {}
+                BatchStep::End => return Ok(Filled::Nothing),
             }
         }
     }

@@ -14,7 +14,7 @@ use trommel_kernels::Isa;
 use super::super::candidates::chunk::CandidateChunk;
 use super::super::candidates::pairs::matches;
 use super::super::similarity::{Bounds, Similarity, Threshold};
-use super::operator::{Batcher, Step};
+use super::operator::{BatchStep, Batcher};
 use super::{StreamRules, deduplicate};
 use crate::set_similarity_join::parameters::tuning::Tuning;
 use crate::shared::budget::Allowance;
@@ -93,14 +93,14 @@ fn pairs(case: Case, stream: &[Entry]) -> Vec<Vec<Pair>> {
         let mut pairs = Vec::new();
         loop {
             match batcher.next(&mut chunk).unwrap() {
-                Step::Chunk(sets) => {
+                BatchStep::Chunk(sets) => {
                     let overlaps = chunk.verify(case.isa, &sets);
                     let found = matches(&sets, &chunk, &overlaps);
                     let found = found.map(|found| found.pair(case.question.similarity));
                     pairs.extend(found.map(|pair| (pair.left, pair.right, pair.overlap)));
                 }
-                Step::Settled(_) => {}
-                Step::End => break,
+                BatchStep::Settled(_) => {}
+                BatchStep::End => break,
             }
         }
         pairs.sort_unstable();
@@ -140,7 +140,10 @@ fn feed(
     let mut chunk = CandidateChunk::with_bytes(1 << 16);
     for entry in stream {
         batcher.take(payload(entry, Instant::now())).unwrap();
-        while !matches!(batcher.next(&mut chunk).map_err(|error| error.to_string())?, Step::End) {}
+        while !matches!(
+            batcher.next(&mut chunk).map_err(|error| error.to_string())?,
+            BatchStep::End
+        ) {}
         look(&batcher);
     }
     Ok(())

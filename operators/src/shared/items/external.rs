@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType};
 
 /// The form in which values of a type are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum CountedForm {
     /// The values themselves.
     Native,
     /// The values as i32, by a cast that keeps each value.
@@ -30,16 +30,18 @@ enum Form {
     Text,
 }
 
-fn form(kind: &DataType) -> Option<Form> {
+fn form(kind: &DataType) -> Option<CountedForm> {
     use DataType as T;
     Some(match kind {
-        T::UInt32 | T::UInt64 | T::Utf8 => Form::Native,
-        T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::Boolean => Form::Narrow,
-        T::Date32 | T::Time32(_) => Form::Narrow,
-        T::Int64 | T::Date64 | T::Time64(_) | T::Timestamp(..) | T::Duration(_) => Form::Wide,
-        T::Float16 | T::Float32 => Form::Float32,
-        T::Float64 => Form::Float64,
-        T::LargeUtf8 | T::Utf8View => Form::Text,
+        T::UInt32 | T::UInt64 | T::Utf8 => CountedForm::Native,
+        T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::Boolean => CountedForm::Narrow,
+        T::Date32 | T::Time32(_) => CountedForm::Narrow,
+        T::Int64 | T::Date64 | T::Time64(_) | T::Timestamp(..) | T::Duration(_) => {
+            CountedForm::Wide
+        }
+        T::Float16 | T::Float32 => CountedForm::Float32,
+        T::Float64 => CountedForm::Float64,
+        T::LargeUtf8 | T::Utf8View => CountedForm::Text,
         _ => return None,
     })
 }
@@ -58,10 +60,10 @@ pub(crate) fn result_type(kind: &DataType) -> DataType {
 /// not counted.
 pub(crate) fn native_type(kind: &DataType) -> Option<DataType> {
     Some(match form(kind)? {
-        Form::Native => kind.clone(),
-        Form::Narrow | Form::Float32 => DataType::UInt32,
-        Form::Wide | Form::Float64 => DataType::UInt64,
-        Form::Text => DataType::Utf8,
+        CountedForm::Native => kind.clone(),
+        CountedForm::Narrow | CountedForm::Float32 => DataType::UInt32,
+        CountedForm::Wide | CountedForm::Float64 => DataType::UInt64,
+        CountedForm::Text => DataType::Utf8,
     })
 }
 
@@ -73,7 +75,7 @@ pub(crate) fn to_native(items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let kind = result_type(items.data_type());
     let items = if kind == *items.data_type() { Arc::clone(items) } else { cast(items, &kind)? };
     Ok(match form(&kind) {
-        Some(Form::Narrow) => {
+        Some(CountedForm::Narrow) => {
             let whole = cast(&items, &DataType::Int32)?;
             let whole = whole.as_primitive::<Int32Type>();
             Arc::new(UInt32Array::new(
@@ -81,7 +83,7 @@ pub(crate) fn to_native(items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
                 whole.nulls().cloned(),
             ))
         }
-        Some(Form::Wide) => {
+        Some(CountedForm::Wide) => {
             let whole = cast(&items, &DataType::Int64)?;
             let whole = whole.as_primitive::<Int64Type>();
             Arc::new(UInt64Array::new(
@@ -89,19 +91,19 @@ pub(crate) fn to_native(items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
                 whole.nulls().cloned(),
             ))
         }
-        Some(Form::Float32) => {
+        Some(CountedForm::Float32) => {
             let floats = cast(&items, &DataType::Float32)?;
             let one = |x: f32| if x.is_nan() { f32::NAN.to_bits() } else { (x + 0.0).to_bits() };
             let bits: UInt32Array = floats.as_primitive::<Float32Type>().unary(one);
             Arc::new(bits)
         }
-        Some(Form::Float64) => {
+        Some(CountedForm::Float64) => {
             let one = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { (x + 0.0).to_bits() };
             let bits: UInt64Array = items.as_primitive::<Float64Type>().unary(one);
             Arc::new(bits)
         }
-        Some(Form::Text) => cast(&items, &DataType::Utf8)?,
-        Some(Form::Native) | None => items,
+        Some(CountedForm::Text) => cast(&items, &DataType::Utf8)?,
+        Some(CountedForm::Native) | None => items,
     })
 }
 
@@ -111,25 +113,25 @@ pub(crate) fn to_native(items: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 /// If the items were not made from this type.
 pub(crate) fn from_native(items: ArrayRef, kind: &DataType) -> ArrayRef {
     let whole: ArrayRef = match form(kind) {
-        Some(Form::Narrow) => {
+        Some(CountedForm::Narrow) => {
             let items = items.as_primitive::<arrow_array::types::UInt32Type>();
             Arc::new(Int32Array::new(items.values().inner().clone().into(), items.nulls().cloned()))
         }
-        Some(Form::Wide) => {
+        Some(CountedForm::Wide) => {
             let items = items.as_primitive::<arrow_array::types::UInt64Type>();
             Arc::new(Int64Array::new(items.values().inner().clone().into(), items.nulls().cloned()))
         }
-        Some(Form::Float32) => {
+        Some(CountedForm::Float32) => {
             let items = items.as_primitive::<arrow_array::types::UInt32Type>();
             let floats: Float32Array = items.unary(f32::from_bits);
             Arc::new(floats)
         }
-        Some(Form::Float64) => {
+        Some(CountedForm::Float64) => {
             let items = items.as_primitive::<arrow_array::types::UInt64Type>();
             let floats: Float64Array = items.unary(f64::from_bits);
             Arc::new(floats)
         }
-        Some(Form::Text) | Some(Form::Native) | None => items,
+        Some(CountedForm::Text) | Some(CountedForm::Native) | None => items,
     };
     if whole.data_type() == kind { whole } else { cast(&whole, kind).expect("a value of the type") }
 }

@@ -14,12 +14,12 @@ const LINES_MIN: usize = 16;
 /// lines.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Line {
+struct CacheLine {
     keys: [Key; KEYS],
     numbers: [u32; KEYS],
 }
 
-impl Line {
+impl CacheLine {
     const EMPTY: Self = Self { keys: [Key::NONE; KEYS], numbers: [0; KEYS] };
 
     #[inline(always)]
@@ -42,7 +42,7 @@ impl Line {
 #[derive(Debug)]
 pub(crate) struct TextIndex {
     /// The lines, whose number is a power of two.
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     /// Number of bits of a hash below the number of its line. The highest bits are the number of
     /// the line, so that a larger index keeps the order of lines.
     shift: u32,
@@ -59,7 +59,7 @@ impl TextIndex {
     fn with_lines(count: usize) -> Self {
         let mut lines = Vec::with_capacity(count);
         prefer_huge_pages(&mut lines);
-        lines.resize(count, Line::EMPTY);
+        lines.resize(count, CacheLine::EMPTY);
         Self { lines, shift: count.leading_zeros() + 1, len: 0 }
     }
 
@@ -134,14 +134,14 @@ impl TextIndex {
         while self.lines[place].is_full() {
             place = (place + 1) & (self.lines.len() - 1);
         }
-        let Line { keys, numbers } = &mut self.lines[place];
+        let CacheLine { keys, numbers } = &mut self.lines[place];
         let free = keys.iter().position(|key| *key == Key::NONE).expect("it is not full");
         (keys[free], numbers[free]) = (key, number);
     }
 
     fn grow(&mut self, hasher: &TextHash) {
         let larger = Self { len: self.len, ..Self::with_lines(2 * self.lines.len()) };
-        for Line { keys, numbers } in std::mem::replace(self, larger).lines {
+        for CacheLine { keys, numbers } in std::mem::replace(self, larger).lines {
             for (key, number) in keys.into_iter().zip(numbers) {
                 if key != Key::NONE {
                     self.put(TextKey { key, hash: hasher.hash(key) }, number);
@@ -152,12 +152,12 @@ impl TextIndex {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line>()
+        self.lines.capacity() * size_of::<CacheLine>()
     }
 
     /// Removes all keys, and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.lines.fill(Line::EMPTY);
+        self.lines.fill(CacheLine::EMPTY);
         self.len = 0;
     }
 }

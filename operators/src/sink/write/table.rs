@@ -202,7 +202,7 @@ impl Layout {
         let columns = rows.columns().iter().map(|c| ArrayFormatter::try_new(c.as_ref(), &options));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         for row in 0..rows.num_rows() {
-            let mut line = Line::default();
+            let mut line = TableLine::default();
             for (index, column) in columns.iter().enumerate() {
                 let value = match fraction(rows.column(index), row) {
                     Some(number) => digits(number),
@@ -249,7 +249,7 @@ impl Layout {
 
     /// Appends the names of the columns and a line under them.
     fn header(&self, schema: &SchemaRef, text: &mut Vec<u8>) {
-        let mut line = Line::default();
+        let mut line = TableLine::default();
         for (index, field) in schema.fields().iter().enumerate() {
             let name = cell(field.name(), usize::MAX);
             let name = self.cut(&name, index);
@@ -274,13 +274,13 @@ fn copied(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
 
 /// Line under construction.
 #[derive(Default)]
-struct Line {
+struct TableLine {
     text: String,
     /// Blanks to add before the next cell; the last cell adds no blanks after its value.
     blanks: usize,
 }
 
-impl Line {
+impl TableLine {
     fn add(&mut self, value: &str, column: usize, is_numeric: bool) {
         let missing = column.saturating_sub(width(value));
         // Numbers are aligned to the right, so that their digits align.

@@ -90,7 +90,7 @@ pub struct Zipf {
     alphabet: u32,
     skew: f64,
     weight_sum: f64,
-    slots: Vec<Slot>,
+    slots: Vec<AliasSlot>,
     /// Number of buckets within the alphabet; one more may extend past it.
     whole: usize,
     /// Random numbers below this bound accept every rank of every whole bucket.
@@ -104,9 +104,9 @@ pub struct Zipf {
 /// the threshold chooses the bucket of the slot, and any other number its alias, the lower
 /// [`SLOT_BITS`] bits.
 #[derive(Debug, Clone, Copy)]
-struct Slot(u64);
+struct AliasSlot(u64);
 
-impl Slot {
+impl AliasSlot {
     fn new(threshold: u64, alias: usize) -> Self {
         Self(threshold << SLOT_BITS | alias as u64)
     }
@@ -292,7 +292,7 @@ fn to_accept(ratio: f64) -> u64 {
 
 /// Walker's alias table in Vose's form, padded with empty slots to a power of two, so that random
 /// bits choose a slot without a division.
-fn alias_table(weights: &[f64]) -> Vec<Slot> {
+fn alias_table(weights: &[f64]) -> Vec<AliasSlot> {
     let count = weights.len().next_power_of_two();
     let sum: f64 = weights.iter().sum();
     #[expect(clippy::cast_precision_loss, reason = "a few thousand slots")]
@@ -300,11 +300,11 @@ fn alias_table(weights: &[f64]) -> Vec<Slot> {
     let mut shares: Vec<f64> = weights.iter().map(|weight| weight * scale).collect();
     shares.resize(count, 0.0);
     // A slot that gets no alias stands for its own bucket only.
-    let mut slots: Vec<Slot> = (0..count).map(|slot| Slot::new(0, slot)).collect();
+    let mut slots: Vec<AliasSlot> = (0..count).map(|slot| AliasSlot::new(0, slot)).collect();
     let (mut small, mut large): (Vec<usize>, Vec<usize>) =
         (0..count).partition(|&slot| shares[slot] < 1.0);
     while let (Some(poor), Some(&rich)) = (small.pop(), large.last()) {
-        slots[poor] = Slot::new(to_threshold(shares[poor]), rich);
+        slots[poor] = AliasSlot::new(to_threshold(shares[poor]), rich);
         // The rich slot gives the share that fills the poor slot, and may become poor itself.
         shares[rich] -= 1.0 - shares[poor];
         if shares[rich] < 1.0 {

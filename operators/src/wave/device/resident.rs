@@ -12,18 +12,18 @@ use trommel_kernels::cuda::DeviceError;
 pub(crate) struct Resident<K, V> {
     bytes_max: usize,
     /// Entries, from the least to the most recently used.
-    entries: Vec<Entry<K, V>>,
+    entries: Vec<ResidentEntry<K, V>>,
 }
 
 #[derive(Debug)]
-struct Entry<K, V> {
+struct ResidentEntry<K, V> {
     key: K,
     bytes: usize,
     /// Flights hold clones.
     value: Arc<V>,
 }
 
-impl<K, V> Entry<K, V> {
+impl<K, V> ResidentEntry<K, V> {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.value) == 1
     }
@@ -57,7 +57,8 @@ impl<K: PartialEq, V> Resident<K, V> {
     /// Whether all of `wanted`, whose keys differ, are resident or have room next to the data in
     /// flight. Without data in flight, `wanted` has room if its sum of bytes is within the limit.
     pub(crate) fn has_room(&self, wanted: &[Wanted<K>]) -> bool {
-        let is_wanted = |entry: &&Entry<K, V>| wanted.iter().any(|one| one.key == entry.key);
+        let is_wanted =
+            |entry: &&ResidentEntry<K, V>| wanted.iter().any(|one| one.key == entry.key);
         let stay = self.entries.iter().filter(|entry| is_wanted(entry) || !entry.is_idle());
         let stay: usize = stay.map(|entry| entry.bytes).sum();
         let is_missing = |one: &&Wanted<K>| self.entries.iter().all(|entry| entry.key != one.key);
@@ -86,7 +87,7 @@ impl<K: PartialEq, V> Resident<K, V> {
                 let (value, sent) = send(&key, used)?;
                 sent_bytes += sent;
                 *held = Some(Arc::clone(&value));
-                self.entries.push(Entry { key, bytes, value });
+                self.entries.push(ResidentEntry { key, bytes, value });
             }
         }
         Ok((held.into_iter().flatten().collect(), sent_bytes))
@@ -102,10 +103,12 @@ impl<K: PartialEq, V> Resident<K, V> {
     /// Evicts idle values until there is room for `bytes`; returns the evicted value if exactly one
     /// value was evicted.
     fn make_room(&mut self, bytes: usize) -> Option<V> {
-        let used = |entries: &[Entry<K, V>]| entries.iter().map(|entry| entry.bytes).sum::<usize>();
+        let used = |entries: &[ResidentEntry<K, V>]| {
+            entries.iter().map(|entry| entry.bytes).sum::<usize>()
+        };
         let mut left = Vec::new();
         while used(&self.entries).saturating_add(bytes) > self.bytes_max
-            && let Some(oldest) = self.entries.iter().position(Entry::is_idle)
+            && let Some(oldest) = self.entries.iter().position(ResidentEntry::is_idle)
         {
             left.extend(Arc::into_inner(self.entries.remove(oldest).value));
         }

@@ -26,7 +26,7 @@ const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
 /// Place where chunks are answered.
-enum Place<D> {
+enum AnswerPlace<D> {
     /// The CPU, until a device pays.
     Unopened,
     Device(D),
@@ -43,7 +43,7 @@ enum Place<D> {
 pub(crate) struct KernelPart<K: Kernel> {
     kernel: K,
     wave: Wave,
-    place: Place<K::OnDevice>,
+    place: AnswerPlace<K::OnDevice>,
     /// Chunks for the CPU.
     on_cpu: Queues<K::Chunk>,
     /// Chunks for which the device has no room yet.
@@ -70,7 +70,7 @@ impl<K: Kernel> KernelPart<K> {
         Self {
             kernel,
             wave,
-            place: if is_on_cpu { Place::Cpu } else { Place::Unopened },
+            place: if is_on_cpu { AnswerPlace::Cpu } else { AnswerPlace::Unopened },
             on_cpu,
             waiting: VecDeque::with_capacity(wave.chunks),
             flying: VecDeque::with_capacity(wave.chunks),
@@ -88,7 +88,7 @@ impl<K: Kernel> KernelPart<K> {
             Device::Auto => !self.waiting.is_empty(),
             Device::Cpu | Device::Cuda(_) => true,
         };
-        is_wanted && matches!(self.place, Place::Unopened)
+        is_wanted && matches!(self.place, AnswerPlace::Unopened)
     }
 
     /// Opens the device if it is to be opened.
@@ -98,7 +98,7 @@ impl<K: Kernel> KernelPart<K> {
         }
         let begin = Instant::now();
         let first = self.waiting.front().map(|held| &held.chunk.chunk);
-        let opened = self.kernel.open(first).map(|device| self.place = Place::Device(device));
+        let opened = self.kernel.open(first).map(|device| self.place = AnswerPlace::Device(device));
         self.ledger.opened(begin.elapsed());
         opened.or_else(|reason| self.continue_without(reason))
     }
@@ -168,7 +168,7 @@ impl<K: Kernel> KernelPart<K> {
     }
 
     fn land(&mut self, now: Instant, out: &mut Output) -> Result<(), DeviceError> {
-        let Place::Device(device) = &mut self.place else { return Ok(()) };
+        let AnswerPlace::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.flying.front_mut()
             && device.is_done()?
         {
@@ -183,7 +183,7 @@ impl<K: Kernel> KernelPart<K> {
     }
 
     fn submit(&mut self, now: Instant) -> Result<(), DeviceError> {
-        let Place::Device(device) = &mut self.place else { return Ok(()) };
+        let AnswerPlace::Device(device) = &mut self.place else { return Ok(()) };
         while let Some(held) = self.waiting.front()
             && device.has_room(&held.chunk.chunk)
         {
@@ -220,7 +220,7 @@ impl<K: Kernel> KernelPart<K> {
     /// Switches to the CPU. Chunks that were in flight come first.
     fn switch_to_cpu(&mut self) {
         // The drop of the device waits until the device uses no buffer of a chunk any more.
-        self.place = Place::Cpu;
+        self.place = AnswerPlace::Cpu;
         let lost = self.flying.drain(..).chain(self.waiting.drain(..));
         self.on_cpu.push_first(lost);
     }
@@ -256,7 +256,7 @@ impl<K: Kernel> Operator for KernelPart<K> {
         let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
         // Prepare still sends chunks for a device after the device is lost, until the first lost
         // chunk returns.
-        let is_on_cpu = !chunk.device_pays || matches!(self.place, Place::Cpu);
+        let is_on_cpu = !chunk.device_pays || matches!(self.place, AnswerPlace::Cpu);
         let held = Held { chunk, origin };
         if is_on_cpu {
             self.on_cpu.push(held);

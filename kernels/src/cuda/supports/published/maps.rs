@@ -25,14 +25,14 @@ unsafe impl Plain for Block {}
 /// The place of a map: `Map` of `batmaps.cu`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Place {
+struct MapPlace {
     block: u32,
     table_bits: u32,
     failed: u32,
 }
 
 // SAFETY: three `u32` in the order of the kernels' struct (`repr(C)`).
-unsafe impl Plain for Place {}
+unsafe impl Plain for MapPlace {}
 
 /// Batmaps in a device's memory, for all chunks of tiles that name them.
 ///
@@ -43,7 +43,7 @@ unsafe impl Plain for Place {}
 pub struct DeviceMaps {
     host: Arc<BatMaps<2>>,
     blocks: DeviceBuffer<Block>,
-    places: DeviceBuffer<Place>,
+    places: DeviceBuffer<MapPlace>,
     /// The binary logarithm of the blocks of a table of the widest map, by tile of items.
     widest: DeviceBuffer<u32>,
     len: u32,
@@ -60,7 +60,7 @@ impl fmt::Debug for DeviceMaps {
 #[repr(C)]
 pub(super) struct MapsArgument {
     blocks: DevicePointer<Block>,
-    places: DevicePointer<Place>,
+    places: DevicePointer<MapPlace>,
     widest: DevicePointer<u32>,
     len: u32,
 }
@@ -87,10 +87,10 @@ impl DeviceMaps {
         let narrow = |number: usize| u32::try_from(number).expect("at most 2^31");
         let place = |map| {
             let (block, table_bits) = maps.place(map);
-            Place { block: narrow(block), table_bits, failed: narrow(maps.failed_count_of(map)) }
+            MapPlace { block: narrow(block), table_bits, failed: narrow(maps.failed_count_of(map)) }
         };
-        let mut places: Vec<Place> = (0..len).map(place).collect();
-        let empty = Place { block: narrow(end), table_bits: 0, failed: 0 };
+        let mut places: Vec<MapPlace> = (0..len).map(place).collect();
+        let empty = MapPlace { block: narrow(end), table_bits: 0, failed: 0 };
         places.resize(places.len().next_multiple_of(MAP_TILE as usize), empty);
         let tiles = places.chunks(MAP_TILE as usize);
         let widest: Vec<u32> = tiles
@@ -113,7 +113,7 @@ impl DeviceMaps {
     #[must_use]
     pub fn bytes_of(maps: &BatMaps<2>) -> usize {
         let tiles = maps.len().div_ceil(MAP_TILE as usize);
-        let places = tiles * MAP_TILE as usize * size_of::<Place>();
+        let places = tiles * MAP_TILE as usize * size_of::<MapPlace>();
         let blocks = maps.bytes() + TABLES * size_of::<Block>();
         blocks + places.max(1) + (tiles * size_of::<u32>()).max(1)
     }

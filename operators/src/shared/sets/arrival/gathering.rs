@@ -64,7 +64,7 @@ struct PendingBatch {
 /// A task of collecting.
 #[derive(Debug)]
 pub(crate) struct GatheringTask {
-    work: Work,
+    work: GatheringWork,
     counter: Option<TokenCounter>,
     /// Rows and tokens, including the rows and tokens of sets that are left out.
     rows: usize,
@@ -72,7 +72,7 @@ pub(crate) struct GatheringTask {
 }
 
 #[derive(Debug)]
-enum Work {
+enum GatheringWork {
     Gather(Box<Gather>),
     /// Counts blocks, each with its number, whose largest token is `token_max`.
     Count {
@@ -98,7 +98,7 @@ impl GatheringTask {
     /// Does the task.
     pub(crate) fn run(&mut self) {
         match &mut self.work {
-            Work::Gather(gather) => {
+            GatheringWork::Gather(gather) => {
                 gather.run(self.tokens);
                 let Gather { block, extent, is_counted, .. } = &mut **gather;
                 let (side, token_max) = (block.side, extent.token_max);
@@ -107,7 +107,7 @@ impl GatheringTask {
                     None => false,
                 };
             }
-            Work::Count { blocks, token_max } => {
+            GatheringWork::Count { blocks, token_max } => {
                 let counter = self.counter.as_mut().expect("it was sent with a table");
                 for (_, block) in blocks {
                     counter.count_within(block.side, &block.tokens, *token_max);
@@ -198,7 +198,7 @@ impl Gathering {
             extent: Extent::default(),
             is_counted: false,
         };
-        let work = Work::Gather(Box::new(gather));
+        let work = GatheringWork::Gather(Box::new(gather));
         let (rows, tokens) =
             (mem::take(&mut self.pending_rows), mem::take(&mut self.pending_tokens));
         self.ready.push_back(GatheringTask { work, counter: None, rows, tokens });
@@ -228,7 +228,7 @@ impl Gathering {
             blocks.map(|number| (number, mem::take(&mut self.blocks[number]))).collect();
         let rows = blocks.iter().map(|(_, block)| block.ids.len()).sum();
         let tokens = blocks.iter().map(|(_, block)| block.tokens.len()).sum();
-        let work = Work::Count { blocks, token_max: self.collector.totals().token_max };
+        let work = GatheringWork::Count { blocks, token_max: self.collector.totals().token_max };
         self.under_way += 1;
         Some(GatheringTask { work, counter: Some(counter), rows, tokens })
     }
@@ -263,7 +263,7 @@ impl Gathering {
         self.under_way -= 1;
         self.counters.extend(task.counter);
         match task.work {
-            Work::Gather(gather) => {
+            GatheringWork::Gather(gather) => {
                 self.gathers -= 1;
                 let Gather { number, block, counts, extent, is_counted, .. } = *gather;
                 let left_out = [task.rows - extent.sets, task.tokens - block.tokens.len()];
@@ -274,7 +274,7 @@ impl Gathering {
                 }
                 self.blocks[number] = block;
             }
-            Work::Count { blocks, .. } => {
+            GatheringWork::Count { blocks, .. } => {
                 blocks.into_iter().for_each(|(number, block)| self.blocks[number] = block);
             }
         }

@@ -29,7 +29,7 @@ const SORTED: &str = "the sorted sets";
 /// Sets on their way from arrival to a collection.
 #[derive(Debug)]
 pub(crate) struct Sorting {
-    step: Step,
+    step: SortingStep,
     plan: Arc<ShelfPlan>,
     cores: usize,
     is_two_sided: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Sorting {
 
 /// The present round of tasks.
 #[derive(Debug)]
-enum Step {
+enum SortingStep {
     /// Numbers the tokens of blocks and puts the sets on shelves.
     Renumber(Round<(Isa, Numbers), Renumber>),
     /// Appends the sets of each shelf to the collection.
@@ -62,10 +62,10 @@ struct Order {
 
 /// A task of sorting.
 #[derive(Debug)]
-pub(crate) struct SortingTask(Work);
+pub(crate) struct SortingTask(SortingWork);
 
 #[derive(Debug)]
-enum Work {
+enum SortingWork {
     Renumber(Numbered<(Isa, Numbers), Renumber>),
     Order(Numbered<(), Order>),
 }
@@ -84,8 +84,8 @@ impl SortingTask {
     /// Does the task.
     pub(crate) fn run(&mut self) {
         match &mut self.0 {
-            Work::Renumber(numbered) => numbered.run(Renumber::run),
-            Work::Order(numbered) => {
+            SortingWork::Renumber(numbered) => numbered.run(Renumber::run),
+            SortingWork::Order(numbered) => {
                 numbered.run(|Order { shelf, part }, ()| mem::take(shelf).append_to(part));
             }
         }
@@ -94,10 +94,10 @@ impl SortingTask {
     /// The share of the task in all the work, to be compared with the shares of other tasks.
     pub(crate) fn weight(&self) -> u64 {
         match &self.0 {
-            Work::Renumber(numbered) => {
+            SortingWork::Renumber(numbered) => {
                 numbered.task().blocks.iter().map(|block| block.tokens.len() as u64).sum()
             }
-            Work::Order(numbered) => numbered.task().shelf.tokens() as u64,
+            SortingWork::Order(numbered) => numbered.task().shelf.tokens() as u64,
         }
     }
 }
@@ -135,7 +135,7 @@ impl Sorting {
         let round = Round::new((isa, numbering.numbers), tasks);
         let [of_numbers, of_sizes] = temporary;
         Ok(Self {
-            step: Step::Renumber(round),
+            step: SortingStep::Renumber(round),
             plan: Arc::clone(&plan),
             cores: shares.cores,
             is_two_sided,
@@ -148,8 +148,8 @@ impl Sorting {
     /// The next task; `None` until a task returns.
     pub(crate) fn task(&mut self) -> Option<SortingTask> {
         Some(SortingTask(match &mut self.step {
-            Step::Renumber(round) => Work::Renumber(round.task()?),
-            Step::Order(round) => Work::Order(round.task()?),
+            SortingStep::Renumber(round) => SortingWork::Renumber(round.task()?),
+            SortingStep::Order(round) => SortingWork::Order(round.task()?),
         }))
     }
 
@@ -159,12 +159,12 @@ impl Sorting {
     /// If there is not enough memory for the next round.
     pub(crate) fn landed(&mut self, task: SortingTask) -> Result<Option<SetCollection>, SetError> {
         match (&mut self.step, task.0) {
-            (Step::Renumber(round), Work::Renumber(task)) => {
+            (SortingStep::Renumber(round), SortingWork::Renumber(task)) => {
                 let Some(tasks) = round.landed(task) else { return Ok(None) };
                 self.order(tasks.into_iter().map(|task| task.shelves).collect())?;
                 Ok(None)
             }
-            (Step::Order(round), Work::Order(task)) => {
+            (SortingStep::Order(round), SortingWork::Order(task)) => {
                 let Some(tasks) = round.landed(task) else { return Ok(None) };
                 self.finish(tasks.into_iter().map(|task| task.part).collect()).map(Some)
             }
@@ -191,7 +191,7 @@ impl Sorting {
         let parts = SortedPart::split(plan.shelves());
         let tasks = shelves.zip(parts).map(|(shelf, part)| Order { shelf, part });
         let round = Round::new((), tasks).at_most(under_way_max);
-        self.step = Step::Order(round.heaviest_first(|task| task.shelf.tokens() as u64));
+        self.step = SortingStep::Order(round.heaviest_first(|task| task.shelf.tokens() as u64));
         Ok(())
     }
 

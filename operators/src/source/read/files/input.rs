@@ -27,7 +27,7 @@ use crate::source::read::text::encoding::{
 
 /// Remaining files, the open one, and counts so far.
 pub(crate) struct Inputs {
-    left: std::vec::IntoIter<Entry>,
+    left: std::vec::IntoIter<UnreadFile>,
     open: Option<Stream>,
     /// Name of the open file, for messages.
     path: Arc<str>,
@@ -71,7 +71,7 @@ pub(crate) struct Refused {
 }
 
 /// A file that has not been read; tests add streams of their own.
-enum Entry {
+enum UnreadFile {
     Place(super::paths::Place),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
@@ -143,11 +143,11 @@ pub(crate) enum Opened {
 
 impl Inputs {
     pub(crate) fn new(files: Files, on_error: OnError, is_text: bool) -> Self {
-        let entries: Vec<_> = files.places.into_iter().map(Entry::Place).collect();
+        let entries: Vec<_> = files.places.into_iter().map(UnreadFile::Place).collect();
         Self { is_text, ..Self::of_entries(entries, files.bytes, on_error) }
     }
 
-    fn of_entries(entries: Vec<Entry>, bytes_total: Option<u64>, on_error: OnError) -> Self {
+    fn of_entries(entries: Vec<UnreadFile>, bytes_total: Option<u64>, on_error: OnError) -> Self {
         Self {
             left: entries.into_iter(),
             open: None,
@@ -177,7 +177,7 @@ impl Inputs {
     ) -> Self {
         let entries = readers.into_iter().map(|(path, reader)| {
             let named = Compression::of_name(path.as_ref());
-            Entry::Stream(path.into(), Stream::new(Raw::of_reader(reader), named, true))
+            UnreadFile::Stream(path.into(), Stream::new(Raw::of_reader(reader), named, true))
         });
         Self::of_entries(entries.collect(), None, on_error)
     }
@@ -215,7 +215,7 @@ impl Inputs {
             return Ok(Opened::NoMore);
         };
         let (path, stream) = match entry {
-            Entry::Place(place) => {
+            UnreadFile::Place(place) => {
                 let path = place.name();
                 match Stream::open(&place, self.is_text) {
                     Ok(stream) if stream.id().is_some_and(|id| self.is_output(&id)) => {
@@ -230,7 +230,7 @@ impl Inputs {
                 }
             }
             #[cfg(test)]
-            Entry::Stream(path, stream) => (path, stream),
+            UnreadFile::Stream(path, stream) => (path, stream),
         };
         self.files += 1;
         (self.path, self.open) = (path, Some(stream));

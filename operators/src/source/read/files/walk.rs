@@ -34,11 +34,11 @@ pub(crate) struct Walk {
     /// Start of the walk: the root or, as the empty path, the current folder.
     start: PathBuf,
     /// The steps of each alternative.
-    alternatives: Vec<Vec<Step>>,
+    alternatives: Vec<Vec<PatternStep>>,
 }
 
 #[derive(Debug)]
-enum Step {
+enum PatternStep {
     /// One name without wildcards. The walk looks up the name and does not list the folder.
     Name(OsString),
     /// Names that match.
@@ -74,7 +74,7 @@ impl Walk {
         self.alternatives.iter().try_for_each(|steps| self.visit_all(steps, found))
     }
 
-    fn visit_all(&self, steps: &[Step], found: &mut Found<'_>) -> Result<(), ReadError> {
+    fn visit_all(&self, steps: &[PatternStep], found: &mut Found<'_>) -> Result<(), ReadError> {
         let mut seen: HashSet<(FileId, usize)> = HashSet::new();
         let mut waiting = VecDeque::from([Visit { folder: self.start.clone(), step: 0 }]);
         while let Some(visit) = waiting.pop_front() {
@@ -95,7 +95,7 @@ impl Walk {
 }
 
 /// The steps of a pattern without alternatives.
-fn steps(pattern: &Path) -> Result<Vec<Step>, ReadError> {
+fn steps(pattern: &Path) -> Result<Vec<PatternStep>, ReadError> {
     let whole = pattern.to_string_lossy();
     let wrong_at = |error: PatternError| wrong(&whole, error.to_string());
     // The whole pattern is checked first, so that an error gives the position in the pattern.
@@ -104,25 +104,25 @@ fn steps(pattern: &Path) -> Result<Vec<Step>, ReadError> {
     let bytes = pattern.as_os_str().as_bytes();
     for name in bytes.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
         match name {
-            b"**" if matches!(steps.last(), Some(Step::Folders)) => {}
-            b"**" => steps.push(Step::Folders),
+            b"**" if matches!(steps.last(), Some(PatternStep::Folders)) => {}
+            b"**" => steps.push(PatternStep::Folders),
             _ if has_wildcards(name) => {
                 let name = String::from_utf8_lossy(name);
-                steps.push(Step::Names(Pattern::new(&name).map_err(wrong_at)?));
+                steps.push(PatternStep::Names(Pattern::new(&name).map_err(wrong_at)?));
             }
-            _ => steps.push(Step::Name(OsStr::from_bytes(name).to_owned())),
+            _ => steps.push(PatternStep::Name(OsStr::from_bytes(name).to_owned())),
         }
     }
     if bytes.ends_with(b"/") {
         // A pattern with this end matches only folders, hence no file.
-        steps.push(Step::Folders);
+        steps.push(PatternStep::Folders);
     }
     Ok(steps)
 }
 
 /// Matches the entries of a folder with one step.
 fn expand(
-    steps: &[Step],
+    steps: &[PatternStep],
     visit: &Visit,
     waiting: &mut VecDeque<Visit>,
     found: &mut Found<'_>,
@@ -130,7 +130,7 @@ fn expand(
     let next = visit.step + 1;
     match steps.get(visit.step) {
         None => Ok(()),
-        Some(Step::Name(name)) => {
+        Some(PatternStep::Name(name)) => {
             let path = visit.folder.join(name);
             match fs::symlink_metadata(&path) {
                 Ok(_) => reach(steps, path, next, waiting, found),
@@ -138,13 +138,13 @@ fn expand(
                 Err(error) => found(path, Some(error)),
             }
         }
-        Some(Step::Names(pattern)) => list(visit, found, &mut |path, name, found| {
+        Some(PatternStep::Names(pattern)) => list(visit, found, &mut |path, name, found| {
             if pattern.matches_with(name, MATCH) {
                 reach(steps, path, next, waiting, found)?;
             }
             Ok(())
         }),
-        Some(Step::Folders) => {
+        Some(PatternStep::Folders) => {
             // `**` also stands for no folder at all.
             waiting.push_front(Visit { folder: visit.folder.clone(), step: next });
             list(visit, found, &mut |path, name, _| {
@@ -159,7 +159,7 @@ fn expand(
 
 /// Handles `path`, which matches all steps before `step`.
 fn reach(
-    steps: &[Step],
+    steps: &[PatternStep],
     path: PathBuf,
     step: usize,
     waiting: &mut VecDeque<Visit>,

@@ -139,7 +139,7 @@ struct Refused {
 }
 
 /// A path that a search has found.
-struct Found {
+struct FoundPath {
     path: PathBuf,
     /// Whether a pattern found the path, and no entry of `paths` names it.
     is_matched: bool,
@@ -317,23 +317,23 @@ impl<F: Growing> FollowSource<F> {
         if is_begun { file.skip_to_end().map_err(failed) } else { Ok(()) }
     }
 
-    fn search(&mut self) -> Result<Vec<Found>, ReadError> {
+    fn search(&mut self) -> Result<Vec<FoundPath>, ReadError> {
         let mut found = Vec::new();
         for named in &self.named {
             match named {
                 Named::Path(path) => {
-                    found.push(Found { path: path.clone(), is_matched: false });
+                    found.push(FoundPath { path: path.clone(), is_matched: false });
                 }
                 // Folders may vanish at any time, so errors of folders are ignored.
                 Named::Pattern(walk) => walk.for_each(&mut |path, error| {
                     if error.is_none() {
-                        found.push(Found { path, is_matched: true });
+                        found.push(FoundPath { path, is_matched: true });
                     }
                     Ok(())
                 })?,
             }
         }
-        for Found { path, .. } in &found {
+        for FoundPath { path, .. } in &found {
             if let Some(folder) = path.parent()
                 && self.folders.len() < FOLDERS_MAX
                 && !self.folders.contains_key(folder)
@@ -347,7 +347,7 @@ impl<F: Growing> FollowSource<F> {
     /// Follows the file that was found, unless the file is known or the last search `refused` it.
     fn meet(
         &mut self,
-        Found { path, is_matched }: Found,
+        FoundPath { path, is_matched }: FoundPath,
         refused: &HashMap<Refused, bool>,
         now: Instant,
     ) -> Result<(), ReadError> {

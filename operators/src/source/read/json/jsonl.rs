@@ -73,12 +73,12 @@ pub(crate) struct JsonRows {
 }
 
 /// A line. `text` holds the line if the bytes need a conversion.
-struct Row<'a> {
+struct JsonLine<'a> {
     line: Line<'a>,
     text: Option<String>,
 }
 
-impl Row<'_> {
+impl JsonLine<'_> {
     fn bytes(&self) -> &[u8] {
         self.text.as_ref().map_or(self.line.bytes, String::as_bytes)
     }
@@ -113,7 +113,7 @@ impl JsonRows {
     /// Adds the rows of these lines.
     fn take_lines(
         &mut self,
-        lines: &mut Vec<Row<'_>>,
+        lines: &mut Vec<JsonLine<'_>>,
         inputs: &mut Inputs,
     ) -> Result<(), ReadError> {
         if lines.is_empty() {
@@ -133,7 +133,7 @@ impl JsonRows {
         Ok(())
     }
 
-    fn take_line(&mut self, row: &Row<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
+    fn take_line(&mut self, row: &JsonLine<'_>, inputs: &mut Inputs) -> Result<(), ReadError> {
         match decode(&mut self.single, std::slice::from_ref(row)) {
             Ok(rows) => self.rows.push(rows),
             Err(reason) => {
@@ -218,7 +218,7 @@ impl LineFormat for JsonRows {
                     Some(text.into_owned())
                 }
             };
-            lines.push(Row { line, text });
+            lines.push(JsonLine { line, text });
             if lines.len() == self.lines_max {
                 self.take_lines(&mut lines, inputs)?;
             }
@@ -283,7 +283,7 @@ fn is_too_deep(line: &[u8]) -> bool {
 }
 
 /// Decodes one object per line.
-fn decode(decoder: &mut Decoder, lines: &[Row<'_>]) -> Result<RecordBatch, String> {
+fn decode(decoder: &mut Decoder, lines: &[JsonLine<'_>]) -> Result<RecordBatch, String> {
     let said = |error: ArrowError| match error {
         ArrowError::JsonError(reason) => reason,
         error => error.to_string(),

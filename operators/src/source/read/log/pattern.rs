@@ -29,10 +29,10 @@ pub(in super::super) enum Pattern {
 
 /// Finds the values of a record.
 #[derive(Debug)]
-pub(in super::super) struct Scanner(Form);
+pub(in super::super) struct Scanner(ScannerForm);
 
 #[derive(Debug)]
-enum Form {
+enum ScannerForm {
     Template(Template),
     Syslog(Vec<LogColumn>),
     Pairs(Keys),
@@ -46,11 +46,11 @@ impl Pattern {
     pub(in super::super) fn new(text: &str) -> Result<Self, String> {
         let form = match text {
             "logfmt" => return Ok(Self::Pairs),
-            "syslog" => Form::Syslog(syslog::columns()),
-            "common" => Form::Template(Template::of_access_log(COMMON, None)),
+            "syslog" => ScannerForm::Syslog(syslog::columns()),
+            "common" => ScannerForm::Template(Template::of_access_log(COMMON, None)),
             "combined" => {
                 let template = format!("{COMMON}{COMBINED_MORE}");
-                Form::Template(Template::of_access_log(&template, Some("bytes")))
+                ScannerForm::Template(Template::of_access_log(&template, Some("bytes")))
             }
             _ if !text.contains('{') => {
                 let near = suggestion(text, NAMES)
@@ -61,7 +61,7 @@ impl Pattern {
                      `{{time:%Y-%m-%d}} {{level}} {{_}}`{near}"
                 ));
             }
-            _ => Form::Template(Template::new(text)?),
+            _ => ScannerForm::Template(Template::new(text)?),
         };
         Ok(Self::Fixed(Scanner(form)))
     }
@@ -70,7 +70,7 @@ impl Pattern {
 impl Scanner {
     /// Pairs whose keys are the columns `fields`.
     pub(in super::super) fn of_pairs(fields: &Fields) -> Self {
-        Self(Form::Pairs(Keys::new(fields)))
+        Self(ScannerForm::Pairs(Keys::new(fields)))
     }
 
     /// The columns of the pattern.
@@ -80,18 +80,18 @@ impl Scanner {
 
     pub(super) fn columns(&self) -> &[LogColumn] {
         match &self.0 {
-            Form::Template(template) => template.columns(),
-            Form::Syslog(columns) => columns,
-            Form::Pairs(keys) => keys.columns(),
+            ScannerForm::Template(template) => template.columns(),
+            ScannerForm::Syslog(columns) => columns,
+            ScannerForm::Pairs(keys) => keys.columns(),
         }
     }
 
     /// Finds the values of a record; `spans` has a place for each column.
     pub(super) fn scan(&self, record: &str, spans: &mut [Span]) -> Result<(), Mismatch> {
         match &self.0 {
-            Form::Template(template) => template.scan(record, spans),
-            Form::Syslog(_) => syslog::scan(record, spans),
-            Form::Pairs(keys) => keys.scan(record, spans),
+            ScannerForm::Template(template) => template.scan(record, spans),
+            ScannerForm::Syslog(_) => syslog::scan(record, spans),
+            ScannerForm::Pairs(keys) => keys.scan(record, spans),
         }
     }
 }

@@ -61,14 +61,14 @@ enum Role {
 type Refusal = String;
 
 /// A part of a template as it is written.
-enum Part {
+enum TemplatePart {
     Literal(String),
     /// The text between braces, and the place of its first character, from 1.
     Field(String, usize),
 }
 
 /// Cuts a template into literals and fields.
-fn parts(template: &str) -> Result<Vec<Part>, Refusal> {
+fn parts(template: &str) -> Result<Vec<TemplatePart>, Refusal> {
     let (mut parts, mut literal) = (Vec::new(), String::new());
     let mut characters = (1..).zip(template.chars()).peekable();
     while let Some((at, character)) = characters.next() {
@@ -85,7 +85,7 @@ fn parts(template: &str) -> Result<Vec<Part>, Refusal> {
             }
             '{' => {
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
                 }
                 let mut field = String::new();
                 loop {
@@ -100,13 +100,13 @@ fn parts(template: &str) -> Result<Vec<Part>, Refusal> {
                         Some((_, other)) => field.push(other),
                     }
                 }
-                parts.push(Part::Field(field, at));
+                parts.push(TemplatePart::Field(field, at));
             }
             _ => literal.push(character),
         }
     }
     if !literal.is_empty() {
-        parts.push(Part::Literal(literal));
+        parts.push(TemplatePart::Literal(literal));
     }
     Ok(parts)
 }
@@ -157,7 +157,7 @@ impl Template {
         let mut was_field: Option<usize> = None;
         for part in parts(template)? {
             match part {
-                Part::Literal(literal) => {
+                TemplatePart::Literal(literal) => {
                     quotes += literal.matches('"').count();
                     match compiled.fields.last_mut() {
                         Some(field) => field.literal = Finder::new(&literal).into_owned(),
@@ -165,7 +165,7 @@ impl Template {
                     }
                     was_field = None;
                 }
-                Part::Field(text, at) => {
+                TemplatePart::Field(text, at) => {
                     if let Some(before) = was_field.replace(at) {
                         return Err(format!(
                             "the fields at the characters {before} and {at} have no text between \

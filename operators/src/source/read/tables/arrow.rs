@@ -48,12 +48,12 @@ pub(crate) struct ArrowTable {
 }
 
 /// A message, and its place.
-struct Found {
+struct FoundMessage {
     bytes: Buffer,
     block: Block,
 }
 
-impl Found {
+impl FoundMessage {
     /// Bytes before the body.
     fn head(&self) -> usize {
         usize::try_from(self.block.metaDataLength()).expect("a length that was checked")
@@ -160,7 +160,7 @@ impl ArrowTable {
     }
 
     /// Reads the next message; `None` at the end.
-    fn next_message(&mut self) -> Result<Option<Found>, TableError> {
+    fn next_message(&mut self) -> Result<Option<FoundMessage>, TableError> {
         if let Some(index) = &mut self.index {
             let Some(place) = index.pop_front() else { return Ok(None) };
             self.at = place;
@@ -190,11 +190,11 @@ impl ArrowTable {
         self.bytes += (head + body) as u64;
         let head = i32::try_from(head).map_err(|_| wrong("a message is too long"))?;
         let body = i64::try_from(body).expect("a length of a file");
-        Ok(Some(Found { bytes: whole.into(), block: Block::new(0, head, body) }))
+        Ok(Some(FoundMessage { bytes: whole.into(), block: Block::new(0, head, body) }))
     }
 
     /// Bytes of the buffers of a message without compression.
-    fn unpacked(found: &Found) -> Result<usize, TableError> {
+    fn unpacked(found: &FoundMessage) -> Result<usize, TableError> {
         let (head, body) = found.bytes.split_at(found.head());
         let message = parsed(head, prefix_of(head))?;
         let batch = match message.header_type() {
