@@ -1,5 +1,5 @@
-//! Work of the stages of the measured pipelines, an item at a time. The program of the peers compiles
-//! this file, too, so that all engines call the same functions.
+//! Work of the stages of the measured pipelines, an item at a time. The program of the peers
+//! compiles this file, too, so that all engines call the same functions.
 
 /// Slots of the table of [`Sink::Hash`]: 512 KiB, more than the first-level cache.
 const SLOTS: usize = 1 << 16;

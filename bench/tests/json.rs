@@ -23,7 +23,8 @@ fn rows_of_tables_are_written_with_their_columns() {
         joins.iter().map(|row| row["threshold, algorithm"].as_str().unwrap()).collect();
     let starts = ["60 auto", "60 pp_join", "50 auto", "50 pp_join"];
     assert!(names.iter().zip(starts).all(|(name, start)| name.starts_with(start)), "{names:?}");
-    // {1, 2, 3, 4} is 3/5 of {1, 2, 3, 5}, 4/5 of {1, 2, 3, 4, 9}, whose quotient with the other is 1/2.
+    // {1, 2, 3, 4} is 3/5 of {1, 2, 3, 5}, 4/5 of {1, 2, 3, 4, 9}, whose quotient with the other is
+    // 1/2.
     let results: Vec<u64> = joins.iter().map(|row| row["results"].as_u64().unwrap()).collect();
     assert_eq!(results, [3, 3, 4, 4], "{said}");
     assert!(joins.iter().all(|row| row["seconds"].is_f64()), "{said}");

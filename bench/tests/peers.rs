@@ -1,5 +1,5 @@
-//! Peers that are crates give the answers of ours: each table compares them. The measured times have
-//! no meaning here.
+//! Peers that are crates give the answers of ours: each table compares them. The measured times
+//! have no meaning here.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -29,8 +29,8 @@ const WRITER_BYTES: usize = 1 << 30;
 pub(crate) struct Job {
     /// Name of the crate.
     index: String,
-    /// Folder of the files `offsets` and `ids` of the documents of each term, and `query_offsets` and
-    /// `query_terms`.
+    /// Folder of the files `offsets` and `ids` of the documents of each term, and `query_offsets`
+    /// and `query_terms`.
     folder: PathBuf,
     documents: u32,
     task: Task,

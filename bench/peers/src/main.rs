@@ -1,10 +1,10 @@
 //! Crates that Trommel is measured beside: summaries, engines, indexes of documents, and a tree of
 //! vectors.
 //!
-//! The runner of the bench starts this program and writes jobs to its standard input, each a line of
-//! JSON. The program does each job once and prints a line of JSON with seconds and the answer, which
-//! the runner compares with ours. Peers and our programs thus take turns, as they do within one
-//! process. Data are in files of little-endian numbers, which the program keeps for later jobs.
+//! The runner of the bench starts this program and writes jobs to its standard input, each a line
+//! of JSON. The program does each job once and prints a line of JSON with seconds and the answer,
+//! which the runner compares with ours. Peers and our programs thus take turns, as they do within
+//! one process. Data are in files of little-endian numbers, which the program keeps for later jobs.
 
 mod documents;
 mod engines;

@@ -51,8 +51,8 @@ impl Summaries {
         }
     }
 
-    /// Creates a summary and feeds it all batches within the clock, then asks for its rows outside of
-    /// it. The bytes of the state are those that it holds before it is asked.
+    /// Creates a summary and feeds it all batches within the clock, then asks for its rows outside
+    /// of it. The bytes of the state are those that it holds before it is asked.
     fn feed<S>(
         &self,
         job: &Job,

@@ -39,10 +39,10 @@ enum Section {
     Queries,
 }
 
-/// Engines of other crates, by the names that the program of the peers knows. Batches differ: timely
-/// has buffers of 1,024 numbers and a source chunk of 4,096. Fused, renoir has no batches; its hop has
-/// ours, to one replica, on threads that are not pinned. Its sink takes an item at a time, the others
-/// a batch.
+/// Engines of other crates, by the names that the program of the peers knows. Batches differ:
+/// timely has buffers of 1,024 numbers and a source chunk of 4,096. Fused, renoir has no batches;
+/// its hop has ours, to one replica, on threads that are not pinned. Its sink takes an item at a
+/// time, the others a batch.
 const PEERS: [&str; 5] = [
     "timely, 1 worker",
     "timely, 2 workers, exchange",

@@ -60,8 +60,8 @@ fn checked(values: &[f32], workload: Workload, rows: &[RecordBatch], samples: us
     pairs.len() as u64
 }
 
-/// A run, from batches to rows: its time, the rows, the number in their first one if the output is a
-/// count, and the blocks that a device has joined.
+/// A run, from batches to rows: its time, the rows, the number in their first one if the output is
+/// a count, and the blocks that a device has joined.
 fn once(
     input: &[RecordBatch],
     epsilon: f64,

@@ -48,8 +48,8 @@ impl Peers {
         Ok(Self { crates, python, folder: tempfile::tempdir()? })
     }
 
-    /// Measures all peers on these vectors, which are in a file: arguments and pipes are too small for
-    /// millions of them.
+    /// Measures all peers on these vectors, which are in a file: arguments and pipes are too small
+    /// for millions of them.
     ///
     /// # Errors
     /// If a program fails.

@@ -80,8 +80,8 @@ impl Row {
 pub(super) struct Rows(Vec<Row>);
 
 impl Rows {
-    /// Measures candidates on this stream by turns, as column `column`; the `digest` of all answers has
-    /// to be the same.
+    /// Measures candidates on this stream by turns, as column `column`; the `digest` of all answers
+    /// has to be the same.
     pub(super) fn measure_alike<'a, K: PartialEq + std::fmt::Debug>(
         &mut self,
         candidates: impl IntoIterator<Item = (&'a str, Counting<'a>)>,

@@ -188,7 +188,8 @@ fn levels(workload: &Workload, words: usize, arguments: &Arguments, runs: Runs, 
     turns.run().iter().for_each(|engine| table.row(workload.row(words, engine)));
 }
 
-/// Prints the time of all tiles in one chunk on the device; returns the time of signatures and copy.
+/// Prints the time of all tiles in one chunk on the device; returns the time of signatures and
+/// copy.
 fn on_device(
     device: &Device,
     workload: &Workload,

@@ -1,5 +1,5 @@
-//! Peers that are crates. The program of `bench/peers` reads jobs, each a line of JSON, and prints a
-//! line of JSON with the answer of each job.
+//! Peers that are crates. The program of `bench/peers` reads jobs, each a line of JSON, and prints
+//! a line of JSON with the answer of each job.
 
 use std::cell::RefCell;
 use std::env;

@@ -1,5 +1,5 @@
-//! Tables. A row is printed in the form of Markdown when the row has been measured, and is kept for a
-//! file of JSON.
+//! Tables. A row is printed in the form of Markdown when the row has been measured, and is kept for
+//! a file of JSON.
 
 use std::fmt::Display;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Engines that run by turns, so that a change of the speed of the machine affects all of them alike.
+//! Engines that run by turns, so that a change of the speed of the machine affects all of them
+//! alike.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
@@ -52,7 +53,8 @@ impl<'a, K: PartialEq + Debug, T> Turns<'a, K, T> {
         self
     }
 
-    /// Sets the right answer. If nobody knows the answer, all engines have to agree with the first one.
+    /// Sets the right answer. If nobody knows the answer, all engines have to agree with the first
+    /// one.
     pub(crate) fn expect(mut self, answer: impl Into<Option<K>>) -> Self {
         self.expected = answer.into();
         self

@@ -2,8 +2,8 @@
 //!
 //! A cell is a size, an alphabet and a skew. Its sets are families of six as in
 //! [`generated`](super::data::generated), of tokens with a Zipf distribution; their number follows
-//! from the number of tokens. Joins of less than a millisecond are not judged. The least time of each
-//! algorithm counts, because noise only adds.
+//! from the number of tokens. Joins of less than a millisecond are not judged. The least time of
+//! each algorithm counts, because noise only adds.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,9 +2,9 @@
 //!
 //! The clock of a join covers counting and building the index, finding candidates, verifying and
 //! counting them. It excludes reading, numbering tokens and sorting sets, whose time is printed
-//! separately. After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins in
-//! the GPGPU paradigm*, 2018: the time of the whole join by threshold (Fig. 10), and the share of the
-//! verification (Fig. 2).
+//! separately. After Bellas, Gounaris, *Speeding-up the Verification Phase of Set Similarity Joins
+//! in the GPGPU paradigm*, 2018: the time of the whole join by threshold (Fig. 10), and the share
+//! of the verification (Fig. 2).
 
 use std::io;
 use std::sync::Arc;

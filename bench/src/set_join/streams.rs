@@ -37,8 +37,8 @@ struct Stream {
     deduplicates: bool,
 }
 
-/// Time; number of pairs, or of dropped sets, as the answer and to be shown; candidates, and bytes of
-/// the state.
+/// Time; number of pairs, or of dropped sets, as the answer and to be shown; candidates, and bytes
+/// of the state.
 type Found = Run<u64, (u64, u64, u64)>;
 
 /// Measures an input as a stream, in each window at each threshold.

@@ -231,7 +231,8 @@ impl File<'_> {
         (alone, one.0)
     }
 
-    /// A pipeline that reads the sets, or only the lines, joins them if they are to be counted, and ends with `last`.
+    /// A pipeline that reads the sets, or only the lines, joins them if they are to be counted, and
+    /// ends with `last`.
     fn graph(&self, up_to: UpTo, last: impl trommel::OperatorSpec + 'static) -> Graph {
         let format = match (up_to, self.form) {
             (UpTo::Lines, _) | (_, Form::Words) => ReadFormat::Lines,

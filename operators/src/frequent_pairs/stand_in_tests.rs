@@ -224,8 +224,7 @@ fn windows_change_the_form_of_their_data() {
 #[test]
 fn other_capabilities_count_by_integer_units() {
     for capability in [70, 100] {
-        let outcome =
-            CHILD.on(&StandIn::new(Form::Plain).capability(capability), "cuda", "tasks");
+        let outcome = CHILD.on(&StandIn::new(Form::Plain).capability(capability), "cuda", "tasks");
         assert!(has(&outcome, "tasks", 5) && !has(&outcome, "waves_on_device", 0), "{outcome}");
     }
 }

@@ -12,8 +12,8 @@
 //! *Finding top-k elements in data streams*, Information Sciences 180, 2010 ([`Sieve`]).
 //!
 //! These types know no thread, no channel and no pipeline. A summary takes batches
-//! ([`Items`](crate::shared::items::Items)) of integers or strings ([`Item`](crate::shared::items::Item)) and
-//! answers with counted items ([`Counted`]).
+//! ([`Items`](crate::shared::items::Items)) of integers or strings
+//! ([`Item`](crate::shared::items::Item)) and answers with counted items ([`Counted`]).
 //!
 //! # Guarantees
 //!

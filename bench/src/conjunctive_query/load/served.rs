@@ -93,8 +93,8 @@ impl Served {
         pipelines::run(graph);
     }
 
-    /// Sends queries as `offer` says. The index is opened and its checksum compared before the clock
-    /// starts with the first call of the source.
+    /// Sends queries as `offer` says. The index is opened and its checksum compared before the
+    /// clock starts with the first call of the source.
     ///
     /// # Panics
     /// If a count is wrong, or an answer is missing.

@@ -124,8 +124,8 @@ impl Plot {
         self.with(name, Stroke::Dashed, of, points)
     }
 
-    /// Adds a line of the points that there are at 0, 1, ..., the numbers of `x_names`; none without
-    /// points.
+    /// Adds a line of the points that there are at 0, 1, ..., the numbers of `x_names`; none
+    /// without points.
     #[must_use]
     pub(crate) fn line_by_number(
         self,
