@@ -1,5 +1,5 @@
-//! Table of the engine: source, map, filter and sink, in ns an item, beside loops by hand and other
-//! engines.
+//! Benches of the engine: a table of source, map, filter and sink, in ns an item, in comparison
+//! with loops by hand and other engines, and queries to a running pipeline.
 
 mod queries;
 
@@ -40,9 +40,10 @@ enum Section {
 }
 
 /// Engines of other crates, by the names that the program of the peers knows. Batches differ:
-/// timely has buffers of 1,024 numbers and a source chunk of 4,096. Fused, renoir has no batches;
-/// its hop has ours, to one replica, on threads that are not pinned. Its sink takes an item at a
-/// time, the others a batch.
+/// timely has buffers of 1,024 numbers and a source chunk of 4,096 numbers. Fused, renoir has no
+/// batches. The hop of renoir has batches of the size of this bench, to one replica, on threads
+/// that are not pinned. The sink of renoir takes an item at a time, and the sinks of other engines
+/// take a batch.
 const PEERS: [&str; 5] = [
     "timely, 1 worker",
     "timely, 2 workers, exchange",
@@ -51,7 +52,7 @@ const PEERS: [&str; 5] = [
     "renoir, one hop",
 ];
 
-/// Measures and prints.
+/// Measures the chosen parts of the bench, and prints the results.
 ///
 /// # Errors
 /// If the peers cannot be built.
@@ -66,10 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Takes all items into a sink, and returns its checksum.
+/// An engine takes all items into a sink, and returns the checksum of the sink.
 type Engine = Box<dyn Fn(Sink) -> u64>;
 
-/// The table, for both sinks.
+/// Prints the table of each of the two sinks.
 fn table(arguments: &Arguments, runs: Runs) -> std::io::Result<()> {
     let Arguments { items, batch, peers, .. } = *arguments;
     let crates = peers.start()?;

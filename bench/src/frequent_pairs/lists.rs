@@ -11,7 +11,8 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Each of `items` items is in each of `transactions` transactions by chance.
+    /// Lists of `items` items. Each item is in each of `transactions` transactions with a
+    /// probability of `percent` percent.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of 2^32")]
     pub(super) fn random(items: u32, transactions: u32, percent: f64) -> Self {
         let (mut offsets, mut tids) = (vec![0], Vec::new());
@@ -28,12 +29,13 @@ impl Lists {
         Sets::new(&self.offsets, &self.tids)
     }
 
-    /// Items of all transactions together.
+    /// Number of items in all transactions together.
     pub(super) fn len(&self) -> usize {
         self.tids.len()
     }
 
-    /// The sum of the supports of all pairs, by marks of each item among `transactions`.
+    /// The sum of the supports of all pairs. An array of `transactions` marks holds the
+    /// transactions of an item, and the tids of each later item are looked up in the array.
     pub(super) fn by_hand(&self, transactions: u32) -> u64 {
         let sets = self.sets();
         let mut sum = 0;

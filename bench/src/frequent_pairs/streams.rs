@@ -1,5 +1,5 @@
-//! Streams of generated transactions in windows: time and memory, which must not grow with the
-//! stream.
+//! Streams of generated transactions in windows: the time, and the memory, which must not grow with
+//! the stream.
 //!
 //! ```text
 //! generate ──► frequent_pairs, in windows ──► discard
@@ -15,17 +15,17 @@ use crate::runner::memory::{peak, reset_peak};
 use crate::runner::pipelines::{rows_of, run as run_graph};
 use crate::runner::report::Table;
 
-/// Items in all.
+/// Number of different items.
 const ALPHABET: u32 = 100_000;
 /// Zipf exponent of the items.
 const SKEW: f64 = 1.0;
 /// Items of a transaction.
 const ITEMS: u32 = 10;
-/// Minimum support, one in this many transactions of a window.
+/// Minimum support of a pair: one of `ONE_IN` transactions of a window.
 const ONE_IN: u64 = 1000;
 
-/// Prints a line for each number of transactions, on one core and on all, in windows of as many
-/// transactions as `window` says.
+/// Prints two lines for each number of transactions, for one core and for all cores, in windows of
+/// `window` transactions.
 pub(super) fn run(transactions: &[u64], window: u64) {
     println!("Transactions of {ITEMS} items, windows of {window}, support of 1/{ONE_IN}\n");
     let mut table = Table::new(
@@ -47,7 +47,7 @@ pub(super) fn run(transactions: &[u64], window: u64) {
     }
 }
 
-/// Time and pairs of a run, or time of generating alone without a window.
+/// Time and pairs of a run. Without a window, the run only generates transactions.
 fn once(transactions: u64, window: Option<u64>, placement: Placement) -> (Duration, u64) {
     let mut graph = Graph::new();
     let source = Generate::sets(ALPHABET, SKEW).sizes(ITEMS..=ITEMS).items(transactions);

@@ -11,8 +11,8 @@ pub(super) const BLOCK: usize = POSTINGS_PER_BLOCK as usize;
 
 /// A level that tests blocks of postings.
 pub(super) trait PostingTest: Copy {
-    /// The postings that pass, as bits. By default this is the code of the reference, compiled for
-    /// the level: most levels can count the bits of a word.
+    /// The postings that pass, as bits: bit i stands for posting i. The provided method is the code
+    /// of the reference, compiled for the level, since most levels can count the bits of a word.
     #[inline(always)]
     fn passed(self, block: &[Posting; BLOCK], look_up: &LookUp) -> u32 {
         let passed = |bits: u32, (bit, posting): (usize, &Posting)| {

@@ -25,17 +25,18 @@
 //!
 //! A [`Join`] of a directory with itself searches, for each point, its own leaf and all later
 //! leaves; a join of two directories looks up the points of the smaller directory in the larger
-//! one. A part is up to sixteen neighbouring leaves, and threads can take parts in any order. If
-//! all points of a child are within epsilon of a point, a sink that only counts takes these pairs
-//! without tests, so that duplicates are not compared. A sink that needs only some pairs of each
-//! point ends the lookup of a point when it has enough.
+//! directory. A part is up to sixteen neighbouring leaves, and threads can take parts in any order.
+//! If all points of a child are within epsilon of a point, a sink that only counts takes these
+//! pairs without tests, so that duplicates are not compared. A sink that needs only some pairs of
+//! each point ends the lookup of a point when the sink has enough pairs.
 //!
 //! Above 16 dimensions `filters` maps each point to few coordinates, without stretching a distance,
 //! and the directory orders these coordinates. Candidates are then sifted in float32, dimension by
-//! dimension until their sum is too large, before float64 decides them.
+//! dimension until the sum of a pair is too large, before float64 decides the remaining pairs.
 //!
-//! Points of up to three dimensions that are only joined with themselves are in strips in place of
-//! boxes (see `strips`). On clusters in two dimensions strips take a quarter of the time.
+//! If points of up to three dimensions are only joined with themselves, the directory has strips in
+//! place of boxes (see `strips`), unless a strip has too many points or its windows are too long.
+//! On clusters in two dimensions strips take a quarter of the time.
 //!
 //! A [`NestedLoop`] compares all points with all points. [`Algorithm::choose`] says when the nested
 //! loop is faster.
@@ -43,14 +44,15 @@
 //! Source: Böhm, Noll, Plant, Zherdin, *Index-supported Similarity Join on Graphics Processors*,
 //! BTW 2009: §4 (nested loop), §5 (directory). Departures from the paper:
 //!
-//! - The directory of the paper has a level for each of the first three dimensions; ours splits the
-//!   widest dimension of each node, so that it uses all dimensions and adapts to clusters.
-//! - The threads of a group of the paper all visit a page if one thread needs it; here each point
-//!   visits only its own pages.
-//! - Pages are filtered by their boxes in all dimensions, not in one.
+//! - The directory of the paper has a level for each of the first three dimensions; this directory
+//!   splits the widest dimension of each node, so that the tree uses all dimensions and adapts to
+//!   clusters.
+//! - In the paper, all threads of a group visit a page if one thread needs the page; here each
+//!   point visits only the pages that the point needs.
+//! - The filter of pages compares boxes in all dimensions; the paper compares one dimension.
 //! - Decisions are exact; the paper computes in float32.
-//! - The paper recommends principal components as a step before the join; this module finds them,
-//!   and the norm of the residual is a coordinate too.
+//! - The paper recommends principal components as a step before the join; this module finds the
+//!   components, and the norm of the residual is a coordinate too.
 //!
 //! | file | contents |
 //! |---|---|

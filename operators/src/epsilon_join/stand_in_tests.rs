@@ -1,5 +1,5 @@
-//! The operator over the CUDA kernels, in child processes that find the stand-in driver: that
-//! driver runs the kernels on a CPU and fails when a test says so.
+//! The operator over the CUDA kernels, in child processes that find the stand-in driver. The
+//! stand-in driver runs the kernels on a CPU, and fails at the calls that a test names.
 
 use trommel_engine::metrics::Metrics;
 use trommel_engine::operator::Counters;
@@ -38,7 +38,7 @@ fn check_output(output: usize, inputs: &[&[Row]], epsilon: f64, device: Device, 
     check(join(epsilon, device), inputs, i32::try_from(dims).unwrap(), &expected, how);
 }
 
-/// Checks pairs, and for some inputs also counts.
+/// Checks pairs, and for some inputs also the number of partners of each row.
 fn check(inputs: &[&[Row]], epsilon: f64, device: Device, how: Run) {
     check_output(0, inputs, epsilon, device, how);
     if inputs[0].len().is_multiple_of(3) {
@@ -46,19 +46,21 @@ fn check(inputs: &[&[Row]], epsilon: f64, device: Device, how: Run) {
     }
 }
 
-/// Numbers of dimensions, with one input and with two.
+/// Checks many numbers of dimensions, with one input and with two inputs.
 fn dims(device: Device) {
     for dims in (1..=9).chain([15, 16, 17, 64, 100]) {
         let epsilon = 0.4 * (dims as f64).sqrt();
         let [left, right] = [60, 33].map(|len| clusters(len, dims));
         let how = if dims % 5 == 0 { Run::small() } else { LARGE };
-        // Each output in some dimensions, with one input and with two.
+        // Each output is checked in some dimensions, with one input and with two inputs, except
+        // `first`, which has one input.
         check_output(dims % 4, &[&left], epsilon, device, how);
         check_output((dims + 1) % 3, &[&left, &right], epsilon, device, how);
     }
 }
 
-/// Numbers of rows, and epsilons equal to the distance of a pair, just below it and just above it.
+/// Checks numbers of rows, epsilons at the distance of a pair and just below and above that
+/// distance, equal rows, very large and very small coordinates, and empty inputs.
 fn borders(device: Device) {
     for len in [0, 1, 2, 15, 16, 17, 33] {
         check(&[&clusters(len, 3)], 0.7, device, Run::small());
@@ -84,7 +86,8 @@ fn borders(device: Device) {
     }
 }
 
-/// Blocks that are smaller than the inputs, because of a small memory or of too many pairs.
+/// Checks blocks that are smaller than the inputs, because of a small maximum, of too many pairs or
+/// of a small memory.
 fn blocks(device: Device) {
     let tuning = Tuning { block_shift_max: 5, ..Run::SMALL };
     let how = Run { tuning, ..Run::small() };
@@ -122,7 +125,7 @@ fn algorithms(device: Device) {
     assert_eq!(counted(&ended.unwrap(), "waves_on_device"), 1);
 }
 
-/// Joins of several blocks; returns their counters.
+/// Checks two joins of several blocks, and returns the sums of the counters of both joins.
 fn waves(device: Device) -> Result<Counters, String> {
     let rows = clusters(100, 2);
     let expected = oracle(&rows, None, 0.4);

@@ -42,7 +42,8 @@ impl<S, T> Round<S, T> {
         round
     }
 
-    /// Limits the tasks that workers have at the same time to the number for which there is memory.
+    /// Limits the number of tasks that workers have at the same time, in this round, to the number
+    /// for which there is memory.
     pub(crate) fn at_most(mut self, under_way_max: usize) -> Self {
         self.under_way_max = under_way_max;
         self
@@ -59,7 +60,8 @@ impl<S, T> Round<S, T> {
         &self.shared
     }
 
-    /// The next task; none while the workers have as many tasks as allowed, or if no task is left.
+    /// The next task. The result is `None` while workers have the maximum number of tasks, or if no
+    /// task waits.
     pub(crate) fn task(&mut self) -> Option<Numbered<S, T>> {
         let has_room = self.under_way < self.under_way_max;
         let task = if has_room { self.waiting.pop() } else { None }?;
@@ -67,13 +69,13 @@ impl<S, T> Round<S, T> {
         Some(task)
     }
 
-    /// Whether [`task`](Self::task) has a task.
+    /// Whether [`task`](Self::task) returns a task.
     pub(crate) fn has_task(&self) -> bool {
         !self.waiting.is_empty() && self.under_way < self.under_way_max
     }
 
-    /// Takes back a task that has been done. Returns all tasks of the round in their order if this
-    /// task was the last task.
+    /// Takes back a task that is done. If this task is the last task of the round, returns all
+    /// tasks of the round in the order of their numbers.
     pub(crate) fn landed(
         &mut self,
         Numbered { number, task, .. }: Numbered<S, T>,
@@ -84,8 +86,8 @@ impl<S, T> Round<S, T> {
         is_complete.then(|| self.done.drain(..).flatten().collect())
     }
 
-    /// Begins the next round, of `tasks`, which read the same data. All tasks of the round before
-    /// have returned.
+    /// Begins the next round: `tasks` read the same data as the tasks of the round before. All
+    /// tasks of that round have returned, and its limit by [`at_most`](Self::at_most) ends.
     pub(crate) fn begin(&mut self, tasks: impl IntoIterator<Item = T>) {
         let number = |(number, task)| Numbered { number, shared: Arc::clone(&self.shared), task };
         self.waiting = tasks.into_iter().enumerate().map(number).collect();
@@ -95,10 +97,10 @@ impl<S, T> Round<S, T> {
         self.under_way_max = self.waiting.len();
     }
 
-    /// The shared data, to be changed between two rounds.
+    /// The shared data, which the owner of the round changes between two rounds.
     ///
     /// # Panics
-    /// If there are tasks.
+    /// If a task waits, or a worker has a task.
     pub(crate) fn shared_mut(&mut self) -> &mut S {
         Arc::get_mut(&mut self.shared).expect("tasks give up their shares when they come back")
     }

@@ -30,10 +30,10 @@ impl Bus {
     }
 }
 
-/// Memory for the index of a workload in our form and as plain lists.
+/// Memory for the index of a workload in two forms: the segment as it is, and plain lists.
 pub(super) fn memory(device: &Device, workload: &Workload) -> Arc<Memory> {
     let bytes = workload.segment.as_bytes().len();
-    // Plain lists have 4 bytes a posting, and a table.
+    // A plain list has 4 bytes a posting, and a row of 16 bytes in the table of the lists.
     let plain_bytes = 4 * workload.lists.iter().map(|list| list.len() + 4).sum::<usize>();
     Memory::new(device, bytes + plain_bytes + (1 << 16), 0)
 }
@@ -48,7 +48,7 @@ pub(super) struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Measures and prints.
+    /// Measures all kinds of answers, and prints the table.
     ///
     /// # Errors
     /// If the device fails.
@@ -77,7 +77,7 @@ impl Table<'_> {
         self.rows::<SerialCounts>(table, "plain ids, a query a time", &[1], &units)
     }
 
-    /// A row for each size of batches.
+    /// Adds a row for each size of batches.
     fn rows<P: Ask>(
         &self,
         table: &mut report::Table,

@@ -1,4 +1,4 @@
-//! An index and queries over it, with the right answers.
+//! An index and queries over the index, with the right answers.
 
 pub(super) mod documents;
 mod draw;
@@ -19,21 +19,21 @@ use self::draw::Queries;
 pub(super) use self::synthetic::Shape;
 pub(super) use self::text::standard_library;
 
-/// Queries whose documents are found at once for the right answers.
+/// Queries of a batch by which the processor finds the right answers.
 const CHECKED: usize = 4000;
 
-/// Queries whose documents are found by hand, too.
+/// Maximum number of queries whose documents a search by hand finds, too.
 const BY_HAND: usize = 1000;
 
-/// An index to be made.
+/// The source of an index.
 pub(super) enum Input {
     Text(PathBuf),
     Synthetic(Shape),
 }
 
-/// An index and queries over it.
+/// An index and queries over the index.
 pub(crate) struct Workload {
-    /// The name in tables and of figures.
+    /// The name of the workload in tables and in names of figures.
     pub(crate) name: String,
     pub(crate) documents: Arc<Documents>,
     /// The ascending documents of each term.
@@ -61,10 +61,10 @@ impl Answers {
 }
 
 impl Workload {
-    /// The index of an input, and some queries.
+    /// The index of an input, and `queries` queries over the index.
     ///
     /// # Errors
-    /// If a folder of text cannot be read, or has none.
+    /// If a folder of text cannot be read, or has no text.
     pub(crate) fn of(input: Input, queries: usize) -> io::Result<Self> {
         let folder = match input {
             Input::Synthetic(shape) => return Ok(shape.workload(queries)),
@@ -101,9 +101,9 @@ impl Workload {
         workload
     }
 
-    /// The same index with some of its queries, in this order.
+    /// The same index, with the queries whose numbers `order` lists, in that order.
     pub(crate) fn with_queries(&self, order: &[usize]) -> Self {
-        // The right answers go along; nothing is found again.
+        // The right answers are copied: no query is answered again.
         let mut queries = Queries::default();
         let mut right = Answers::default();
         for &query in order {
@@ -154,7 +154,8 @@ impl Workload {
         self.right.counts[begin..end].iter().map(|&count| count as usize).sum()
     }
 
-    /// Maximum units of the queries `begin..end` on a device: the shortest list of a query by 256.
+    /// Maximum units of the queries `begin..end` on a device: for each query, the length of the
+    /// shortest list divided by 256, and 1.
     pub(crate) fn units(&self, begin: usize, end: usize) -> usize {
         let units = |query| self.shortest(query) as usize / 256 + 1;
         (begin..end).map(units).sum()
@@ -176,7 +177,7 @@ impl Workload {
         right
     }
 
-    /// Looks for each document of a query's first list in its other lists.
+    /// Looks for each document of the shortest list of a query in the other lists of the query.
     fn check_by_hand(&self) {
         let mut by_hand = Answers::default();
         for query in 0..self.queries().min(BY_HAND) {

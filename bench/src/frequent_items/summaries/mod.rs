@@ -22,8 +22,9 @@ use crate::runner::{crates::Crates, isa};
 /// Bins of the filter, the default of pipelines.
 pub(super) const BINS: usize = 16;
 
-/// Creates a state and feeds it all batches within the clock, then asks for its result outside of
-/// it. The bytes of the state are those that it holds before it is asked.
+/// Creates a state and feeds all batches to the state within the measured time, then asks for the
+/// result outside of the measured time. The bytes of the state are measured before the result is
+/// asked for.
 fn feed<S>(
     stream: &Stream,
     make: impl FnOnce() -> S,
@@ -48,8 +49,8 @@ fn bounded(counted: Vec<Counted<u32>>) -> Vec<Estimate> {
     counted.into_iter().map(estimate).collect()
 }
 
-/// Sum of the items without a summary: the speed of reading them. It does not prefetch, so it is
-/// no strict limit.
+/// Sum of the items without a summary: the speed of reading items. The loop does not prefetch, so
+/// this speed is no strict limit.
 pub(super) fn read_limit(stream: &Stream) -> Answer {
     let add = |sum: &mut u32, batch: &[u32]| {
         *sum = batch.iter().fold(*sum, |sum, &item| sum.wrapping_add(item));
@@ -66,7 +67,7 @@ pub(super) fn exact(stream: &Stream) -> Answer {
     let count = |counts: &mut Counts, batch: &[u32]| {
         batch.iter().for_each(|&item| *counts.entry(item).or_default() += 1);
     };
-    // Room for the alphabet, so that the table does not grow.
+    // The table has room for the alphabet, so the table does not grow.
     let make = || Counts::with_capacity_and_hasher(stream.alphabet(), Default::default());
     feed(stream, make, count, exactly)
 }
@@ -89,7 +90,7 @@ fn exactly(counts: impl IntoIterator<Item = (u32, u64)>) -> Vec<Estimate> {
     estimates
 }
 
-/// SpaceSaving as published.
+/// SpaceSaving with a Stream-Summary, as in the paper of its authors.
 pub(super) fn stream_summary(stream: &Stream) -> Answer {
     let observe = |summary: &mut StreamSummary, batch: &[u32]| {
         batch.iter().for_each(|&item| summary.observe(item));
@@ -116,7 +117,7 @@ pub(super) fn space_saving(stream: &Stream) -> Answer {
     feed(stream, make, |summary, batch| summary.observe(batch), ask)
 }
 
-/// Algorithm Filter with `bins` bins on this level.
+/// Algorithm Filter with `bins` bins on the level `isa`.
 pub(super) fn filter(stream: &Stream, isa: Isa, bins: usize) -> Answer {
     let make = || Filter::<u32>::new(isa, stream.counters, bins).expect("a possible number");
     let ask = |summary: Filter<u32>| bounded(summary.top(usize::MAX));
@@ -133,7 +134,7 @@ pub(super) fn sieve_of(stream: &Stream, make: impl FnOnce() -> Sieve<u32>) -> An
     feed(stream, make, |summary, batch| summary.observe(batch), ask)
 }
 
-/// What a crate says of a stream.
+/// The answer of a crate for a stream.
 #[derive(Deserialize)]
 struct Done {
     seconds: f64,
@@ -153,8 +154,8 @@ pub(super) fn by_crate(crates: &Crates, name: &str, stream: &Stream) -> Answer {
     Answer { time, estimates: estimates.collect(), state_bytes: Some(state_bytes) }
 }
 
-/// Shares of the items that pass the front half of the filter (σ of the paper), and that make it
-/// exchange counters with the back half (σ', §3.1).
+/// Two numbers for each item of the stream: the share of items that pass the front half of the
+/// filter (σ of the paper), and the exchanges of counters between the two halves (σ', §3.1).
 pub(super) fn selectivity(stream: &Stream, bins: usize) -> [f64; 2] {
     let filter = Filter::<u32>::new(isa(), stream.counters, bins).expect("a possible number");
     let (mut front, mut back) = filter.into_halves();

@@ -10,11 +10,12 @@ const WARP_BYTES: u32 = 8 * 24 + 1024 + 32 + 256;
 /// Memory of a block of `count_blocks`: an id and two sums for each thread.
 const BLOCK_BYTES: u32 = THREADS * 4 * 3;
 
-/// Blocks for each multiprocessor of kernels with a warp for each query: as many warps as large
-/// batches have queries, so that no warp takes two long queries.
+/// Maximum blocks for each multiprocessor, of kernels with a warp for each query: large batches get
+/// as many warps as queries, so that no warp takes two long queries.
 const FIRST_BLOCKS_MAX: u32 = 512;
-/// Blocks for each multiprocessor of kernels over the list of units, whose length only the device
-/// knows: as many blocks as a multiprocessor holds at once.
+/// Maximum blocks for each multiprocessor, of kernels over the list of units. Only the device knows
+/// the length of the list, so the blocks are as many as a multiprocessor of 2,048 threads holds at
+/// once.
 const LISTED_BLOCKS: u32 = 8;
 
 /// Kernels that find numbers of documents.
@@ -49,9 +50,9 @@ impl Way {
 /// The way of counting, and the cut of a batch into blocks. A policy changes only the speed.
 ///
 /// Both ways are batched. The plain algorithm of the paper takes one query after another, with all
-/// blocks on two lists. This algorithm is another primitive, [`SerialCounts`](super::SerialCounts),
-/// since it has different buffers: [`Way::Blocks`] with batches of one query would leave all
-/// multiprocessors but one without work.
+/// blocks on two lists. The plain algorithm is another primitive,
+/// [`SerialCounts`](super::SerialCounts), with buffers of its own: [`Way::Blocks`] with batches of
+/// one query leaves all multiprocessors but one without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     way: Way,
@@ -74,7 +75,7 @@ impl Policy {
         Self { way: self.way, first, listed: first }
     }
 
-    /// The way.
+    /// The way of counting.
     #[must_use]
     pub const fn way(&self) -> Way {
         self.way
@@ -119,7 +120,7 @@ pub(super) fn launch_offsets(device: &Properties) -> Launch {
     Grid::new(1024, 1).launch(FIND_FUNCTIONS[3], device, 1, 1024 / WARP * 8)
 }
 
-/// The launch of a kernel of one block: a warp for the order of lists, or a scan.
+/// The launch of a kernel of one block: one warp orders lists, and a scan has [`THREADS`] threads.
 pub(super) fn launch_alone(kernel: &'static str, device: &Properties) -> Launch {
     let threads = if kernel == SERIAL_FUNCTIONS[0] { WARP } else { THREADS };
     Grid::new(threads, 1).launch(kernel, device, 1, SCAN_BYTES)

@@ -18,7 +18,7 @@ pub(super) enum Task {
     Count,
 }
 
-/// The entry points of each [`Task`], by [`WORDS`].
+/// The entry points: for each number of [`WORDS`], one entry point for each [`Task`].
 pub(super) const FUNCTIONS: [[&str; 3]; WORDS.len()] = [
     ["signatures_sign_1", "signatures_join_1", "signatures_count_1"],
     ["signatures_sign_2", "signatures_join_2", "signatures_count_2"],

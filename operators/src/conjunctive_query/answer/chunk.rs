@@ -11,9 +11,9 @@ use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::plan::queries::QueryBlock;
 use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
 
-/// Modelled cost of building a segment, for each term of a document, and of merging segments, for
-/// each posting and document.
+/// Modelled cost of building a segment, for each term of a document.
 const BUILD_NS: f64 = 10.0;
+/// Modelled cost of merging segments, for each posting and each document.
 const MERGE_NS: f64 = 3.0;
 
 /// Content of a chunk.
@@ -46,7 +46,7 @@ pub(crate) struct QueryChunk {
     pub(crate) answered: Option<Instant>,
     /// Whether a device is to answer the queries.
     pub(crate) is_for_device: bool,
-    /// Whether a CPU has answered queries for a device.
+    /// Whether a CPU has done the work of a chunk that is for a device.
     pub(crate) fell_back: bool,
 }
 

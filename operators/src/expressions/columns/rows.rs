@@ -21,7 +21,7 @@ pub(crate) struct Evaluated {
 pub(crate) struct FailedRow {
     /// Place of the row in the batch, from 0.
     pub(crate) index: usize,
-    /// The number of the expression at fault.
+    /// The number of the first expression that has no value for the row, from 0.
     pub(crate) expression: usize,
     pub(crate) error: EvaluationError,
 }
@@ -30,8 +30,8 @@ pub(crate) struct FailedRow {
 ///
 /// # Cost
 /// A batch with a failing row is evaluated in halves, and each half with a failing row again in
-/// halves. If k of n rows fail, the time is at most the time of k log n parts, and never more than
-/// the time of 2 n rows one by one.
+/// halves. If k of n rows fail, at most 2 k log2(n) + 1 parts are evaluated (log2 rounded up), and
+/// never more than 2 n - 1 parts. Each row is in at most log2(n) + 1 parts.
 pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -> Evaluated {
     let mut parts = Vec::new();
     let mut failed = Vec::new();
@@ -58,7 +58,8 @@ pub(crate) fn evaluate_rows(expressions: &[Expression], records: &RecordBatch) -
 /// for the batch.
 ///
 /// # Cost
-/// As [`evaluate_rows`], with one failing row.
+/// The expressions are evaluated over log2(n) parts of the n rows, which have fewer than n rows in
+/// all.
 pub(crate) fn first_failed(expressions: &[Expression], records: &RecordBatch) -> usize {
     let fails = |rows: &RecordBatch| {
         expressions.iter().any(|expression| expression.evaluate(rows).is_err())
@@ -75,7 +76,8 @@ pub(crate) fn first_failed(expressions: &[Expression], records: &RecordBatch) ->
     begin
 }
 
-/// `begin` is the place of the first of the rows in the batch.
+/// Adds the values of `records` to `parts`, and the failing rows to `failed`. `begin` is the place
+/// of the first row of `records` in the batch.
 fn divide(
     expressions: &[Expression],
     (records, begin): (&RecordBatch, usize),

@@ -1,4 +1,4 @@
-//! The part of the stream that counts: all of it, a window, or recent items by decay.
+//! The part of the stream that counts: the whole stream, a window, or recent items by decay.
 
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ impl Scope {
     }
 }
 
-/// Refuses a window of `panes` panes that would take too much memory.
+/// Refuses a window of `panes` panes whose `bytes` bytes are more than a window may take.
 pub(crate) fn check_bytes(panes: usize, bytes: usize) -> Result<(), BindError> {
     if bytes <= WINDOW_BYTES_MAX {
         return Ok(());

@@ -47,7 +47,7 @@ pub(crate) struct OverlapFlights {
 }
 
 impl OverlapFlights {
-    /// Allocates buffers on `device` for chunks of up to `chunk`.
+    /// Allocates buffers on `device` for chunks within the limits `chunk`.
     ///
     /// # Errors
     /// If the device has not enough memory, or fails.
@@ -67,8 +67,8 @@ impl OverlapFlights {
     }
 
     pub(crate) fn has_room(&self, sets: &JoinedSets) -> bool {
-        // A chunk alone is submitted even if its sets do not fit: the device then reports the
-        // error.
+        // While no chunk is in flight, a chunk is submitted even if its sets do not fit: the upload
+        // of the sets then reports the error.
         let is_alone = self.flights.is_idle();
         self.flights.has_room() && (is_alone || self.cache.has_room(stores(sets)))
     }

@@ -25,7 +25,8 @@ impl VerifyPlan {
         }
     }
 
-    /// The price of the device: a parameter that names a kernel of a device asks for that device.
+    /// The price of the device. A parameter that names a kernel of a device asks for the device at
+    /// any cost, so the price is then 0.
     pub(crate) fn device_price(self) -> DevicePrice {
         match self.kernel {
             PairKernel::BySize => DevicePrice::MEASURED,
@@ -33,8 +34,8 @@ impl VerifyPlan {
         }
     }
 
-    /// Whether `auto` may test all pairs of some sizes: not if a kernel for candidate pairs is
-    /// named.
+    /// The rule by which `auto` tests all pairs of some sizes on a device. If a parameter names a
+    /// kernel for candidate pairs, the rule never does.
     pub(crate) fn tiling(self, session: &DeviceSession) -> Tiling {
         match self.kernel {
             PairKernel::BySize => {

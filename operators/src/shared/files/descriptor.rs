@@ -1,7 +1,8 @@
 //! Open descriptors that a path names, such as `/dev/stdout`, `/dev/fd/3` and `/proc/1/fd/1`.
 //!
-//! A descriptor of a regular file is written at its own position, since the shell that opened the
-//! file may write there, too, before and after this process.
+//! A regular file is written at the position of the descriptor of this process, since the shell
+//! that opened the file may write to the file, too, before and after this process. A file that
+//! another process has open is opened again, to append.
 
 use std::fs::{self, File};
 use std::io;
@@ -51,7 +52,8 @@ impl Descriptor {
         None
     }
 
-    /// A duplicate of the descriptor, which shares its position.
+    /// A duplicate of an own descriptor, which shares the position of the descriptor. The path of a
+    /// foreign descriptor is opened again, to append.
     pub(crate) fn duplicate(&self) -> io::Result<File> {
         let duplicate = match self {
             Self::Own(STDOUT) => open_at_start(Stdio::Output, stdout())?,
@@ -89,10 +91,10 @@ fn open_at_start(stream: Stdio, descriptor: BorrowedFd<'_>) -> io::Result<OwnedF
     descriptor.as_fd().try_clone_to_owned()
 }
 
-/// Checks that a descriptor was open before this process opened any descriptor of its own. The
-/// numbers after the standard streams may be sockets and events that the process waits for. Such
-/// descriptors are closed by `exec`, while descriptors from a parent are not. A program that embeds
-/// this library may name files and pipes of the process.
+/// Refuses descriptors that this process has opened for its own use. The numbers after the standard
+/// streams may be sockets and events that the process waits for. `exec` closes such descriptors,
+/// but not the descriptors from a parent. Files and pipes of the process are allowed, because a
+/// program that embeds this library may name files and pipes.
 fn check_inherited(number: i32) -> io::Result<()> {
     const CLOEXEC: u64 = 0o2_000_000;
     let not_open = || io::Error::new(io::ErrorKind::NotFound, "the descriptor is not open");
@@ -107,8 +109,8 @@ fn check_inherited(number: i32) -> io::Result<()> {
 fn duplicate_own(number: i32) -> io::Result<OwnedFd> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())
         .and_then(|own| pidfd_getfd(own, number, PidfdGetfdFlags::empty()));
-    // Old kernels and some containers refuse the call. A second description appends, so that no
-    // bytes are lost.
+    // Old kernels and some containers refuse the call. A second description of the file appends, so
+    // that no bytes are lost.
     own.or_else(|_| open_to_append(Path::new(&format!("/proc/self/fd/{number}"))))
         .map_err(Into::into)
 }

@@ -38,11 +38,11 @@ pub(super) enum Form {
 /// The next thing to do for the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Take rows.
+    /// The operator takes rows.
     Taking,
-    /// All rows have arrived: lay out the rows of a table.
+    /// All rows have arrived: the operator lays out the rows of a table, or ends a file of columns.
     LayingOut,
-    /// Write the bytes that the buffer still has, and complete the file.
+    /// The operator writes the bytes that the buffer still has, and completes the file.
     Completing,
 }
 
@@ -59,19 +59,20 @@ pub(super) struct Writer {
     pub(super) schema: SchemaRef,
     pub(super) form: Form,
     pub(super) target: Target,
-    /// Maximum time to buffer rows; `None` unless the file grows while it is read.
+    /// Maximum time for which rows wait in the buffer; `None` for a file that is written as a
+    /// whole.
     pub(super) flush_after: Option<Duration>,
-    /// Encoded rows not yet written.
+    /// Encoded rows that are not yet written.
     pub(super) buffer: Buffer,
     pub(super) reader: Reader,
     pub(super) stage: Stage,
     /// Time of the next look for room, if no descriptor shows room.
     pub(super) look_at: Option<Instant>,
-    /// Decides how long to wait for the reader of a pipe.
+    /// The wait for the reader of a pipe. After a long wait, the user gets a message.
     pub(super) patience: Patience,
 }
 
-/// Encoded rows not yet written.
+/// Encoded rows that are not yet written.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
@@ -80,11 +81,11 @@ pub(super) struct Buffer {
     rows: u64,
     /// Time at which the rows must be written.
     due: Option<Instant>,
-    /// Rows written so far.
+    /// Rows that have left the buffer; a reader that leaves may lack the last of these rows.
     rows_written: u64,
 }
 
-/// Whether all of the buffer is written.
+/// Whether the whole buffer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 enum Flushed {
@@ -98,8 +99,9 @@ impl Writer {
         WriteError::Encode { path: self.target.name().to_owned(), source }
     }
 
-    /// Encodes `rows` into the buffer. If a file with a size limit cannot take all rows, the rows
-    /// are halved until they fit, and the file is rotated.
+    /// Encodes `rows` into the buffer. If a file with a size limit has no room for all rows, each
+    /// half of the rows is encoded on its own. The file is rotated before a row for which the file
+    /// has no room.
     fn put(&mut self, rows: &RecordBatch) -> Result<(), WriteError> {
         let encoding = match &mut self.form {
             Form::Rows(encoding) => *encoding,
@@ -134,8 +136,8 @@ impl Writer {
         Ok(())
     }
 
-    /// `None` if file and buffer together are within the size limit. Otherwise, true if the file
-    /// has rows besides the rows that the buffer holds from `before` on.
+    /// `None` if there is no size limit, or if file and buffer together are within the limit.
+    /// Otherwise, true if the file or the buffer has rows before the bytes from `before` on.
     fn is_too_large(&mut self, before: usize) -> Result<Option<bool>, WriteError> {
         let Target::Log(log) = &mut self.target else { return Ok(None) };
         let Some(most) = log.bytes_max() else { return Ok(None) };
@@ -176,7 +178,7 @@ impl Writer {
         Ok(Flushed::All)
     }
 
-    /// Wraps `error`; for a growing file, with the number of rows that were written.
+    /// Wraps `error`. The error of a growing file has the number of rows that are written.
     fn fail(&self, error: FileError) -> WriteError {
         match &self.target {
             Target::Whole { .. } => WriteError::File(error),
@@ -184,7 +186,7 @@ impl Writer {
         }
     }
 
-    /// Rotates and flushes if the time for it has come.
+    /// Rotates a file that has reached its maximum age, and flushes rows that are due.
     fn keep_time(&mut self, now: Instant) -> Result<(), WriteError> {
         let has_passed = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if let Target::Log(log) = &self.target
@@ -198,7 +200,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Compresses the next bytes of full files, if full files wait.
+    /// Compresses the next bytes of full files; false if no full file waits.
     fn pack(&mut self) -> Result<bool, WriteError> {
         let Target::Log(log) = &mut self.target else { return Ok(false) };
         let archive = log.archive_mut();
@@ -209,7 +211,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Continues after the buffer was flushed, or waits for room.
+    /// Continues after a flush of the whole buffer, or waits for room.
     fn go_on(&mut self, flushed: Flushed, out: &mut Output) -> Result<Flow, OperatorError> {
         match (flushed, self.stage) {
             (Flushed::Part, _) => Ok(Flow::AwaitWritable),
@@ -260,7 +262,7 @@ impl Buffer {
         self.taken == self.bytes.len()
     }
 
-    /// Drops the bytes: they were written, or the reader has left.
+    /// Drops the bytes, which the target has taken, or whose reader has left.
     fn clear(&mut self) {
         self.rows_written += self.rows;
         (self.rows, self.taken, self.due) = (0, 0, None);
@@ -322,7 +324,7 @@ impl Operator for Writer {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        // A stream without rows makes a file, too, so that a reader finds one.
+        // A stream without rows makes a file, too, so that a reader finds the file.
         if self.reader == Reader::Reads {
             self.target.begin().map_err(|error| self.fail(error))?;
         }
@@ -380,7 +382,7 @@ impl Drop for Writer {
         if let Target::Log(_) = &self.target
             && self.buffer.rows > 0
         {
-            // The run reports the error that ended it, so this error is dropped.
+            // The run reports the error that ended the run, so this error is dropped.
             let _ = self.flush();
         }
     }

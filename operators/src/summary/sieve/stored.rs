@@ -10,7 +10,8 @@ use crate::summary::capacity::COUNTERS_MAX;
 use crate::summary::contract::Stored;
 use crate::summary::counted::Counted;
 
-/// A count, an error and a place; items take more.
+/// Minimum bytes of a counter: a count, an error, and the mark of a resident. The item and the hits
+/// of a resident take more.
 const COUNTER_BYTES: usize = 17;
 
 impl<K: StoredItem> Sieve<K> {
@@ -18,8 +19,8 @@ impl<K: StoredItem> Sieve<K> {
     ///
     /// # Cost
     ///
-    /// O(k log k + cells); 4 bytes a cell, 29 bytes a counter and the item, and up to 36 for the
-    /// order of replacement.
+    /// O(k + cells); 16 bytes a cell, up to 29 bytes a counter and the item, and 4 bytes for each
+    /// spare counter and each hot item.
     ///
     /// # Examples
     ///
@@ -55,18 +56,20 @@ impl<K: StoredItem> Sieve<K> {
         writer.finish()
     }
 
-    /// The sieve of a snapshot, which answers and continues in the same way, with any instruction
-    /// set.
+    /// Restores the sieve of a snapshot. The restored sieve answers and continues like the sieve
+    /// that was saved, with any instruction set.
     ///
     /// # Errors
     ///
-    /// [`RestoreError`] if the bytes are no snapshot of a `Sieve` of such items, are damaged, or
-    /// would need 64 MiB more than 64 times their length.
+    /// [`RestoreError`] if the bytes are no snapshot of a `Sieve` of such items, if the bytes are
+    /// damaged, or if the sieve can need more memory than 64 MiB plus 64 times the length of
+    /// `bytes`.
     pub fn restore(isa: Isa, bytes: &[u8]) -> Result<Self, RestoreError> {
         Self::restore_within(isa, bytes, free_bytes_max(bytes))
     }
 
-    /// The same with another limit of the memory that the sieve may take.
+    /// Restores a sieve as [`Self::restore`] does, if the sieve needs at most `state_bytes_max`
+    /// bytes of memory.
     ///
     /// # Errors
     ///
@@ -120,7 +123,7 @@ impl<K: StoredItem> Sieve<K> {
         self.check_excess(reader)
     }
 
-    /// Refuses counts that (1) and (4) of the proof exclude.
+    /// Refuses an entry line that (1) of the proof excludes, and counts that (4) excludes.
     fn check_excess(&self, reader: &Reader<'_>) -> Result<(), RestoreError> {
         let slack = if self.is_full() { self.shape.slack(self.observed) } else { 0 };
         let (mut min, mut excess) = (u64::MAX, 0_u128);

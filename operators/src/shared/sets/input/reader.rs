@@ -44,7 +44,7 @@ const ID_COUNT: u64 = 1 << 32;
 /// ```
 #[derive(Default)]
 pub struct SetReader {
-    /// The texts, after the first set of texts.
+    /// The numbers of texts; `None` before the first sets of texts.
     texts: Option<ItemNames>,
     has_numbers: bool,
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for SetReader {
     }
 }
 
-/// Reason why sets were not read.
+/// Reason why a reader refuses sets.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetReadError {
@@ -87,7 +87,7 @@ pub enum SetReadError {
     /// There are too many sets.
     #[error("row {row} has no id: a join has at most 2^32 sets")]
     Ids {
-        /// The row.
+        /// The number of the first row without an id, over all columns.
         row: u64,
     },
     /// The rows have more elements than offsets of 32 bits can count.
@@ -111,12 +111,14 @@ impl SetReader {
     }
 
     /// Reads a column of lists as a batch of `id` (from `first_id` on) and `set`. A null is read as
-    /// an empty set, which is similar to no set. Sets of UInt32 that ascend strictly are not
-    /// copied. After an error, the reader is unchanged.
+    /// an empty set, which is similar to no set. A column of UInt32 is not copied if the column has
+    /// no null and all of its sets ascend strictly. After an error, the reader knows the same texts
+    /// as before.
     ///
     /// # Errors
-    /// If the column has another type, if a token is null or no number of 32 bits, or if there are
-    /// more than 2^32 sets.
+    /// If the column has another type or more than 2^31 - 1 tokens, if a token is null or no number
+    /// of 32 bits, if there are more than 2^32 sets, or if the reader has read tokens of the other
+    /// kind. A column of numbers with a token out of range also counts as read.
     pub fn read(&mut self, first_id: u64, sets: &ArrayRef) -> Result<RecordBatch, SetReadError> {
         let sets = lists(sets)?;
         let end = first_id + sets.len() as u64;
@@ -159,7 +161,7 @@ impl SetReader {
     }
 
     fn note_numbers(&mut self) -> Result<(), SetReadError> {
-        // After an error, the reader has to be unchanged.
+        // The check is first, so that this error leaves the reader unchanged.
         if self.texts.is_some() {
             return Err(SetReadError::Mixed);
         }
@@ -191,7 +193,7 @@ fn is_text(found: &DataType) -> bool {
 }
 
 /// A column of lists as lists with offsets of 32 bits, without the values of other rows. A part of
-/// a longer column therefore costs only its own rows.
+/// a longer column therefore costs only the rows of the part.
 ///
 /// # Errors
 /// If the column has another type, or its rows have more than 2^31 - 1 values.
@@ -223,7 +225,7 @@ fn own<O: OffsetSizeTrait>(lists: &GenericListArray<O>) -> Result<ListArray, Set
     Ok(ListArray::try_new(Arc::clone(item), offsets, values, lists.nulls().cloned())?)
 }
 
-/// The range of the tokens of a row; empty for a null.
+/// The range of the tokens of a row. The range of a null is empty.
 fn range(sets: &ListArray, row: usize) -> Range<usize> {
     if sets.is_null(row) {
         return 0..0;
@@ -243,7 +245,7 @@ fn ascend(sets: &ListArray, tokens: &[u32]) -> bool {
     (0..sets.len()).all(|row| tokens[range(sets, row)].is_sorted_by(|left, right| left < right))
 }
 
-/// Tokens of other widths, as numbers of 32 bits.
+/// Whole numbers of any other type, as tokens of 32 bits.
 fn narrow(sets: &ListArray) -> Result<Vec<u32>, SetReadError> {
     let wide = cast(sets.values(), &DataType::UInt64)?;
     let wide = wide.as_primitive::<UInt64Type>();

@@ -11,7 +11,7 @@
 //! | `names` | the path of a value's file |
 //! | `values` | a number for each value, and the rows of a batch by value |
 //! | `sheet` | the file of one value |
-//! | `sheets` | all files: which are open, when rows are written, and their names at the end |
+//! | `sheets` | all files: which files are open, when rows are written, and the names of complete files |
 //! | `writer` | the operator |
 
 mod names;
@@ -45,7 +45,7 @@ use writer::ValuesWriter;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// A file could not be opened.
+    /// A file cannot be opened.
     #[error(transparent)]
     File(#[from] FileError),
     /// There are too many values.
@@ -54,13 +54,13 @@ pub enum ValueError {
         /// Maximum number of values.
         most: usize,
     },
-    /// The name of a file would be too long.
+    /// The name of a file is too long.
     #[error(
         "the value `{value}…` of `by` makes a name of {bytes} bytes, and file systems have names \
          of at most 255; write by an expression such as `substr(column, 1, 50)`"
     )]
     Name {
-        /// Begin of the value.
+        /// The beginning of the value.
         value: String,
         /// Bytes of the name.
         bytes: usize,
@@ -76,13 +76,14 @@ pub enum ValueError {
     Append {
         /// The file.
         path: String,
-        /// Reason.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Write {
-    /// The values of `by`, and their name in the path.
+    /// The values of `by`, and the name of the values in the path. Refuses parameters that exclude
+    /// `by`.
     pub(super) fn value_of(
         &self,
         by: &str,
@@ -190,7 +191,7 @@ impl Write {
     }
 }
 
-/// The values, and their name in the path.
+/// The values that `by` names, and the name of the values in the path.
 fn bind_value(by: &str, input: &SchemaRef) -> Result<(ColumnInput, String), BindError> {
     let (values, name, kind) = match input.column_with_name(by) {
         Some(_) => {

@@ -20,13 +20,13 @@ pub(super) struct Values {
 /// The rows of a batch in the order of the numbers of their values.
 pub(super) struct Sorted {
     pub(super) rows: RecordBatch,
-    /// The rows of each value.
+    /// The number of each value, and the range of its rows.
     pub(super) groups: Vec<(u32, Range<usize>)>,
 }
 
 impl Values {
-    /// Sorts `rows` by value. Calls `begin` for each value that is new, in the order of their
-    /// numbers.
+    /// Sorts `rows` by the number of the value. Calls `begin` for each new value, in the order of
+    /// the new numbers; a null is a value, too.
     pub(super) fn sort<E: From<ArrowError>>(
         &mut self,
         rows: &RecordBatch,
