@@ -280,12 +280,17 @@ def test_no_call_leaks(case):
     call, count = CALLS[case], COUNTS.get(case, 50_000)
     for _ in range(count // 10):
         call()
-    before = resident()
-    for _ in range(count):
-        call()
-    grown = resident() - before
-    # Each call handles kilobytes: a leak of a hundredth of them would show.
-    assert grown < 4 << 20, f"{grown / count:.1f} bytes a call"
+    grown = []
+    # A leak grows in every round; an allocator that keeps pages which other tests left in pieces grows in some.
+    for _ in range(4):
+        before = resident()
+        for _ in range(count):
+            call()
+        grown.append(resident() - before)
+        # Each call handles kilobytes: a leak of a hundredth of them would show.
+        if grown[-1] < 4 << 20:
+            return
+    pytest.fail(f"each round grew: {[f'{bytes / count:.1f} bytes a call' for bytes in grown]}")
 
 
 def test_files_of_runs_are_closed():
