@@ -30,9 +30,11 @@ pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
-    pub(crate) replies: Vec<Chunk>,
+    pub(crate) replies: Vec<(usize, Chunk)>,
     pub(crate) late_failure: Option<OperatorError>,
     pub(crate) commits: Vec<Commit>,
+    /// The pieces that a source has begun, each with the number of payloads before.
+    pub(crate) begun: Vec<(usize, u64)>,
 }
 
 impl fmt::Debug for Output {
@@ -42,6 +44,7 @@ impl fmt::Debug for Output {
             .field("replies", &self.replies)
             .field("late_failure", &self.late_failure)
             .field("commits", &self.commits.len())
+            .field("begun", &self.begun)
             .finish_non_exhaustive()
     }
 }
@@ -62,6 +65,7 @@ impl Output {
             replies: Vec::new(),
             late_failure: None,
             commits: Vec::new(),
+            begun: Vec::new(),
         }
     }
 
@@ -92,7 +96,13 @@ impl Output {
     /// [`Flow::AwaitReply`](super::Flow::AwaitReply), or gives a chunk back to that part. With
     /// [workers](super::Shape::Workers), the last part answers the first one.
     pub fn send_reply(&mut self, reply: Chunk) {
-        self.replies.push(reply);
+        self.send_reply_to(0, reply);
+    }
+
+    /// As [`Self::send_reply`], to one of the copies of the part before this one, numbered from 0
+    /// ([`Division::Partial`](super::Division::Partial)).
+    pub fn send_reply_to(&mut self, copy: usize, reply: Chunk) {
+        self.replies.push((copy, reply));
     }
 
     /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
@@ -127,9 +137,24 @@ impl Output {
         self.sent.drain(..)
     }
 
+    /// Begins a piece of the stream, for a [copy of a source](super::Division::Pieces): the payloads
+    /// from now on belong to the piece `piece`, up to the next call or the end of the source. Pieces
+    /// are numbered from 0 without gaps over all copies, and each copy begins its pieces in
+    /// ascending order.
+    pub fn begin_piece(&mut self, piece: u64) {
+        self.origin.sequence = piece;
+        self.begun.push((self.sent.len(), piece));
+    }
+
+    /// Takes the pieces begun so far, each with the number of payloads that were sent before, for
+    /// calling a source without an engine.
+    pub fn drain_begun(&mut self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.begun.drain(..)
+    }
+
     /// Takes the replies written so far.
     pub fn drain_replies(&mut self) -> impl Iterator<Item = Chunk> + '_ {
-        self.replies.drain(..)
+        self.replies.drain(..).map(|(_, reply)| reply)
     }
 
     /// Sets the origin of payloads that this call sends from now on, for an operator that holds
