@@ -46,11 +46,10 @@ impl Assembly {
         let inputs = self.names_of(&stage.inputs);
         let BoundStage { id, operator, cores, fragment, .. } = stage;
         let Fragment { parts, shape, outputs, early_outputs, claims, copies, .. } = fragment;
-        let of_copy = copies.filter(|_| !more.is_empty());
-        let division = of_copy.as_ref().map_or(Division::OnePlace, |copies| copies.division);
-        let layout = Layout::new(&parts, shape, of_copy.as_ref(), more.len() + 1);
+        let division = copies.as_ref().map_or(Division::OnePlace, |copies| copies.division);
+        let layout = Layout::new(&parts, shape, copies.as_ref(), more.len() + 1);
         let copied = layout.copied(self.parts.len());
-        let mut parts = with_copies(parts, of_copy.as_ref(), more);
+        let mut parts = with_copies(parts, copies.as_ref().filter(|_| !more.is_empty()), more);
         tell(&mut parts, &layout);
         self.request(&layout, &parts, region, &cores).map_err(|(given, parts)| {
             error(&id, GraphErrorKind::TooManyCores { operator, given, parts })
@@ -205,10 +204,7 @@ impl Assembly {
                 }
                 _ => {
                     let to = after.start;
-                    for from in before {
-                        self.links.push(link(from, 0, to, Route::Direct));
-                        self.replies.push(ReplyPath { from: to, to: from, has_queries: false });
-                    }
+                    self.links.extend(before.map(|from| link(from, 0, to, Route::Direct)));
                 }
             }
         }
@@ -304,13 +300,13 @@ impl Layout {
 
 /// Tells the parts of a stage about its copies.
 fn tell(parts: &mut [Part], layout: &Layout) {
-    let (copied, last) = (layout.copied(0), parts.len() - 1);
+    let copied = layout.copied(0);
     for (index, part) in parts.iter_mut().enumerate() {
         let Body::Operator(operator) = &mut part.body else { continue };
-        if copied.len() > 1 && copied.contains(&index) {
+        if !copied.contains(&index) {
+            operator.is_beside(copied.len());
+        } else if copied.len() > 1 {
             operator.is_copied();
-        } else if index == last {
-            operator.is_after(copied.len());
         }
     }
 }

@@ -230,10 +230,12 @@ impl StageInfo {
         output_name(&self.id, self.output_ports, port)
     }
 
-    /// The parts that queries go to: the first part, or its copies.
+    /// The parts that queries go to: the copies that have a partial state, or the first part.
     pub(crate) fn asked_parts(&self) -> Range<usize> {
-        let first = self.parts[0];
-        if self.copied.contains(&first) { self.copied.clone() } else { first..first + 1 }
+        match self.division {
+            Division::Partial => self.copied.clone(),
+            _ => self.parts[0]..self.parts[0] + 1,
+        }
     }
 
     /// Number of workers that do the work of the stage side by side.

@@ -168,8 +168,8 @@ impl Fragment {
     }
 
     /// Says that the part with the index `part` of a chain may run in up to `most` copies. `make`
-    /// makes a further copy. Chunks to a copied part are dealt, and what its copies send comes in
-    /// the order in which the chunks were dealt; with [`Division::Partial`], chunks of the copies
+    /// makes a further copy. Chunks to a copied part are dealt in turn, and what its copies send comes
+    /// in the order in which the chunks were dealt; with [`Division::Partial`], chunks of the copies
     /// come in any order.
     ///
     /// # Panics

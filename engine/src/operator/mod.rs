@@ -255,9 +255,9 @@ pub trait Operator: Send {
         out: &mut Output,
     ) -> Result<Flow, OperatorError>;
 
-    /// Tells the last part of an operator how many copies of the part before it there are
-    /// ([`Division::Partial`]). The call comes once, before the run.
-    fn is_after(&mut self, _copies: usize) {}
+    /// Tells a part how many copies there are of the part of its operator that may be
+    /// [copied](Fragment::divided). The call comes once, before the run.
+    fn is_beside(&mut self, _copies: usize) {}
 
     /// Tells the operator that other copies of it get batches of the same stream, so that the
     /// operator does not know the positions of its rows. The call comes once, before the run.

@@ -30,7 +30,9 @@ pub type Commit = Box<dyn FnOnce() -> Result<(), OperatorError> + Send>;
 pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
-    pub(crate) replies: Vec<(usize, Chunk)>,
+    pub(crate) replies: Vec<Chunk>,
+    /// The copies of the next part that payloads are for, each with the number of the payload.
+    pub(crate) to_copies: Vec<(usize, usize)>,
     pub(crate) late_failure: Option<OperatorError>,
     pub(crate) commits: Vec<Commit>,
     /// The pieces that a source has begun, each with the number of payloads before.
@@ -66,6 +68,7 @@ impl Output {
             late_failure: None,
             commits: Vec::new(),
             begun: Vec::new(),
+            to_copies: Vec::new(),
         }
     }
 
@@ -96,13 +99,14 @@ impl Output {
     /// [`Flow::AwaitReply`](super::Flow::AwaitReply), or gives a chunk back to that part. With
     /// [workers](super::Shape::Workers), the last part answers the first one.
     pub fn send_reply(&mut self, reply: Chunk) {
-        self.send_reply_to(0, reply);
+        self.replies.push(reply);
     }
 
-    /// As [`Self::send_reply`], to one of the copies of the part before this one, numbered from 0
-    /// ([`Division::Partial`](super::Division::Partial)).
-    pub fn send_reply_to(&mut self, copy: usize, reply: Chunk) {
-        self.replies.push((copy, reply));
+    /// Sends a chunk to one of the copies of the next part, numbered from 0, for a part that wants
+    /// to reach each copy. The engine deals other chunks to the copies in turn.
+    pub fn send_chunk_to_copy(&mut self, copy: usize, chunk: Chunk) {
+        self.to_copies.push((self.sent.len(), copy));
+        self.send_chunk(chunk);
     }
 
     /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
@@ -154,7 +158,7 @@ impl Output {
 
     /// Takes the replies written so far.
     pub fn drain_replies(&mut self) -> impl Iterator<Item = Chunk> + '_ {
-        self.replies.drain(..).map(|(_, reply)| reply)
+        self.replies.drain(..)
     }
 
     /// Sets the origin of payloads that this call sends from now on, for an operator that holds

@@ -70,7 +70,7 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     let asked = |stage: &StageInfo| QueriedStage {
         id: stage.id.clone(),
         copies: stage.asked_parts().map(|part| wiring.address(part)).collect(),
-        queries: wiring.node(stage.parts[0]).queries(),
+        queries: wiring.node(stage.asked_parts().start).queries(),
     };
     let addresses = stages.iter().map(asked).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
@@ -306,7 +306,7 @@ impl Wiring {
     fn keep_copies(&mut self, stages: &[StageInfo]) {
         for stage in stages {
             let copies = stage.asked_parts();
-            if copies.len() < 2 || self.node(stage.parts[0]).queries().is_empty() {
+            if copies.len() < 2 || self.node(copies.start).queries().is_empty() {
                 continue;
             }
             let bell = |part: usize| Arc::clone(&self.bells[self.places[part].0]);
@@ -357,14 +357,14 @@ impl Wiring {
         let (from, to) = (self.places[path.from], self.places[path.to]);
         if from.0 == to.0 {
             let target = OutputTarget::Local { node: to.1, port: 0, lane: None, pushed: 0 };
-            self.node(path.from).outputs.add_reply_target(target);
+            self.node(path.from).outputs.set_reply_target(target);
             return;
         }
         let [producer, consumer] = [from.0, to.0].map(|group| Arc::clone(&self.bells[group]));
         // The edge has room for all replies: two parts that wait for each other would never go on.
         let limits = QueueLimits { batches: REPLIES_MAX, bytes: u64::MAX };
         let (sender, receiver, _) = edge(limits, producer, consumer);
-        self.node(path.from).outputs.add_reply_target(OutputTarget::Remote(sender));
+        self.node(path.from).outputs.set_reply_target(OutputTarget::Remote(sender));
         self.node(path.to).inputs.set_reply_edge(receiver);
         if path.has_queries {
             let address = self.address(path.from);

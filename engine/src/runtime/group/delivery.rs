@@ -13,8 +13,8 @@ impl RunningGroup {
     pub(super) fn pass_on(&mut self, index: usize) -> Result<(), RunError> {
         self.pass_payloads(index)?;
         let mut replies = mem::take(&mut self.output.replies);
-        for (copy, reply) in replies.drain(..) {
-            self.send_reply(index, copy, reply);
+        for reply in replies.drain(..) {
+            self.send_reply(index, reply);
         }
         self.output.replies = replies;
         for commit in self.output.commits.drain(..) {
@@ -30,6 +30,7 @@ impl RunningGroup {
     fn pass_payloads(&mut self, index: usize) -> Result<(), RunError> {
         let mut sent = mem::take(&mut self.output.sent);
         let mut begun = mem::take(&mut self.output.begun).into_iter().peekable();
+        let mut to_copies = mem::take(&mut self.output.to_copies).into_iter().peekable();
         for (position, (mut port, payload)) in sent.drain(..).enumerate() {
             while let Some((_, piece)) = begun.next_if(|&(at, _)| at <= position) {
                 self.begin_piece(index, piece);
@@ -40,7 +41,8 @@ impl RunningGroup {
                 port += self.nodes[index].chunk_ports();
             }
             self.nodes[index].count_out(payload.items());
-            self.send(index, port, payload);
+            let chosen = to_copies.next_if(|&(at, _)| at == position).map(|(_, copy)| copy);
+            self.send(index, port, payload, chosen);
         }
         begun.for_each(|(_, piece)| self.begin_piece(index, piece));
         self.output.sent = sent;
@@ -74,18 +76,25 @@ impl RunningGroup {
     }
 
     /// Gives `payload` to every consumer of an output port.
-    fn send(&mut self, index: usize, port: usize, payload: Payload) {
+    fn send(&mut self, index: usize, port: usize, payload: Payload, chosen: Option<usize>) {
         for other in 1..self.nodes[index].outputs.consumers(port) {
             let shared = payload.share().expect("chunks have one consumer: the next part");
-            self.send_one(index, port, other, shared);
+            self.send_one(index, port, other, shared, chosen);
         }
-        self.send_one(index, port, 0, payload);
+        self.send_one(index, port, 0, payload, chosen);
     }
 
     /// Gives `payload` to a consumer. If the consumer has several copies, one of them gets the
-    /// payload, as a whole piece.
-    fn send_one(&mut self, index: usize, port: usize, consumer: usize, mut payload: Payload) {
-        let dealt = self.nodes[index].outputs.deal(port, consumer, &mut payload);
+    /// payload, as a whole piece: the chosen one, if the operator has chosen.
+    fn send_one(
+        &mut self,
+        index: usize,
+        port: usize,
+        consumer: usize,
+        mut payload: Payload,
+        chosen: Option<usize>,
+    ) {
+        let dealt = self.nodes[index].outputs.deal(port, consumer, &mut payload, chosen);
         let (copy, message) = match dealt {
             Some(Dealt { copy, piece }) => (copy, Message::Piece(payload, piece)),
             None => (0, Message::Payload(payload)),
@@ -103,13 +112,13 @@ impl RunningGroup {
         }
     }
 
-    /// Gives `reply` to a copy of the part before this one. A part that has ended takes no replies, so a
+    /// Gives `reply` to the part before this one. A part that has ended takes no replies, so a
     /// reply that comes later is dropped, here or at the closed edge.
-    fn send_reply(&mut self, index: usize, copy: usize, reply: Chunk) {
-        match self.nodes[index].outputs.local_part_before(copy) {
+    fn send_reply(&mut self, index: usize, reply: Chunk) {
+        match self.nodes[index].outputs.local_part_before() {
             Some(node) if self.nodes[node].is_done() => {}
             Some(node) => self.nodes[node].inputs.receive_reply(reply),
-            None => self.nodes[index].outputs.send_reply(copy, reply, self.now),
+            None => self.nodes[index].outputs.send_reply(reply, self.now),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The consumers of a node: nodes of the same thread, and edges to other threads.
 //!
 //! A consumer that is divided has a target for each of its copies. The node deals its messages to
-//! the copies: each message is a piece of its own, and goes to the copy with the shortest queue.
+//! the copies: each message is a piece of its own. A batch goes to the copy with the shortest queue.
+//! Chunks to the next part of an operator go to the copies in turn, so that the states of the
+//! copies are a function of the stream.
 
 use std::cmp::Reverse;
 use std::time::Instant;
@@ -40,7 +42,7 @@ struct OutputConsumer {
 impl OutputConsumer {
     /// The copy that gets the next message: a copy on another thread with the fewest messages in
     /// its queue; if all queues are full, the copy on this thread.
-    fn next_copy(&self) -> usize {
+    fn next_copy(&self, is_chunk: bool) -> usize {
         let edge = |target: &OutputTarget| match target {
             OutputTarget::Remote(edge) => Some(edge.depth()),
             OutputTarget::Local { .. } => None,
@@ -48,6 +50,9 @@ impl OutputConsumer {
         // Copies with equal queues take turns.
         let copies = self.targets.len();
         let first = usize::try_from(self.next_piece).unwrap_or(usize::MAX) % copies;
+        if is_chunk {
+            return first;
+        }
         let turns = || (first..copies).chain(0..first);
         let free = turns().filter(|&copy| edge(&self.targets[copy]).is_some_and(|(_, free)| free));
         let shortest = free.min_by_key(|&copy| edge(&self.targets[copy]).map(|(depth, _)| depth));
@@ -94,8 +99,8 @@ pub(crate) struct NodeOutputs {
     ports: Vec<Vec<OutputConsumer>>,
     /// The consumers in the same group, the most downstream one first.
     local_nodes: Vec<usize>,
-    /// The part before this one, or its copies, which take replies.
-    replies: Vec<OutputTarget>,
+    /// The part before this one, which takes replies.
+    reply: Option<OutputTarget>,
     /// The address of the next part of the operator, if the part is on another thread.
     next_part: Option<Address>,
     /// While a message waits for space: the beginning of the part of the wait that is not counted
@@ -120,9 +125,9 @@ impl NodeOutputs {
         }
     }
 
-    /// Adds the way back to the part before this one, or to one of its copies.
-    pub(crate) fn add_reply_target(&mut self, target: OutputTarget) {
-        self.replies.push(target);
+    /// Sets the way back to the part before this one.
+    pub(crate) fn set_reply_target(&mut self, target: OutputTarget) {
+        self.reply = Some(target);
     }
 
     /// Sets the address of the next part, on another thread.
@@ -145,19 +150,21 @@ impl NodeOutputs {
         matches!(self.ports[port][consumer].route, Route::Lane | Route::Gathered(_))
     }
 
-    /// Chooses a copy of the consumer for `payload` and numbers the payload as a piece; `None` if
-    /// the consumer has one copy.
+    /// Chooses a copy of the consumer for `payload`, unless the operator has chosen one, and
+    /// numbers the payload as a piece; `None` if the consumer has one copy.
     pub(crate) fn deal(
         &mut self,
         port: usize,
         consumer: usize,
         payload: &mut Payload,
+        chosen: Option<usize>,
     ) -> Option<Dealt> {
         let consumer = &mut self.ports[port][consumer];
         if !consumer.route.is_dealt() {
             return None;
         }
-        let dealt = Dealt { copy: consumer.next_copy(), piece: consumer.next_piece };
+        let copy = || consumer.next_copy(matches!(payload, Payload::Chunk(_)));
+        let dealt = Dealt { copy: chosen.unwrap_or_else(copy), piece: consumer.next_piece };
         payload.set_sequence(dealt.piece);
         consumer.next_piece += 1;
         Some(dealt)
@@ -205,21 +212,21 @@ impl NodeOutputs {
         }
     }
 
-    /// A copy of the part before this one, if that copy is in the same group.
+    /// The part before this one, if that part is in the same group.
     ///
     /// # Panics
-    /// If there is no such copy.
-    pub(crate) fn local_part_before(&self, copy: usize) -> Option<usize> {
-        match self.replies.get(copy).expect("a reply goes to a copy of the part before") {
+    /// If there is no part before this one.
+    pub(crate) fn local_part_before(&self) -> Option<usize> {
+        match self.reply.as_ref().expect("the first part of an operator sends no replies") {
             OutputTarget::Remote(_) => None,
             OutputTarget::Local { node, .. } => Some(*node),
         }
     }
 
-    /// Sends `reply` to a copy of the part before this one, on another thread, or keeps the reply
-    /// until there is space.
-    pub(crate) fn send_reply(&mut self, copy: usize, reply: Chunk, now: Instant) {
-        if let Some(OutputTarget::Remote(edge)) = self.replies.get_mut(copy)
+    /// Sends `reply` to the part before this one, on another thread, or keeps the reply until there
+    /// is space.
+    pub(crate) fn send_reply(&mut self, reply: Chunk, now: Instant) {
+        if let Some(OutputTarget::Remote(edge)) = &mut self.reply
             && !edge.push(Message::Payload(Payload::Chunk(reply)))
         {
             self.stuck_since.get_or_insert(now);
@@ -287,7 +294,7 @@ impl NodeOutputs {
     }
 
     fn edges(&self) -> impl Iterator<Item = &EdgeSender> {
-        self.targets().chain(&self.replies).filter_map(|target| match target {
+        self.targets().chain(&self.reply).filter_map(|target| match target {
             OutputTarget::Remote(edge) => Some(edge),
             OutputTarget::Local { .. } => None,
         })
@@ -296,7 +303,7 @@ impl NodeOutputs {
     fn edges_mut(&mut self) -> impl Iterator<Item = &mut EdgeSender> {
         let consumers = self.ports.iter_mut().flatten();
         let targets = consumers.flat_map(|consumer| &mut consumer.targets);
-        targets.chain(&mut self.replies).filter_map(|target| match target {
+        targets.chain(&mut self.reply).filter_map(|target| match target {
             OutputTarget::Remote(edge) => Some(edge),
             OutputTarget::Local { .. } => None,
         })

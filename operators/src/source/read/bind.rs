@@ -771,8 +771,8 @@ impl OperatorSpec for Read {
             let files = mistakes.check(self.files());
             self.bind_files(mistakes.all(|| files)?, context)?
         };
-        let outputs =
-            fragment.outputs.iter().flat_map(|rows| self.action().outputs(Arc::clone(rows)));
-        Ok(Fragment { outputs: outputs.collect(), ..fragment })
+        let rows = fragment.outputs.iter();
+        let outputs = rows.flat_map(|rows| self.action().outputs(Arc::clone(rows))).collect();
+        Ok(fragment.with_outputs(outputs))
     }
 }
