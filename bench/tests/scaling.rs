@@ -50,7 +50,7 @@ fn every_question_has_right_answers_on_each_number_of_cores() {
     }
     for peer in ["duckdb, s", "polars, s"] {
         let all = of(peer);
-        assert_eq!(all.len(), counted.len(), "{peer}: {said}");
+        assert_eq!(all.len(), counted.len() + 1, "{peer}: {said}");
         assert!(all.iter().all(|row| row["1 core"] == "not installed"), "{peer}: {said}");
     }
 }

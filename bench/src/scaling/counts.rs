@@ -6,6 +6,8 @@ use rapidhash::RapidHashMap;
 use serde::Deserialize;
 use unicode_segmentation::UnicodeSegmentation as _;
 
+use super::ensure;
+
 /// Rows of an answer.
 pub(super) const ROWS: usize = 20;
 
@@ -89,32 +91,33 @@ impl Exact {
 
     /// Checks the bounds of rows of `trommel`, and that no item is missing that has to be there.
     ///
-    /// # Panics
+    /// # Errors
     /// If a row is wrong or missing.
-    pub(super) fn check(&self, rows: &[Row]) {
-        assert_eq!(rows.len(), self.counts.len().min(ROWS), "rows");
-        assert!(rows.is_sorted_by(|left, right| left.count >= right.count), "order: {rows:?}");
+    pub(super) fn check(&self, rows: &[Row]) -> Result<(), String> {
+        let expected = self.counts.len().min(ROWS);
+        ensure(rows.len() == expected, || format!("{} rows, not {expected}", rows.len()))?;
+        let is_sorted = rows.is_sorted_by(|left, right| left.count >= right.count);
+        ensure(is_sorted, || format!("the counts do not descend: {rows:?}"))?;
         let mut missing = self.by_item.clone();
         for Row { item, count, error } in rows {
             let name = match item {
                 Item::Text(text) => text.clone(),
                 Item::Number(number) => number.to_string(),
             };
-            let least = count - error;
-            let is_right = match missing.remove(&name) {
+            let least = count.saturating_sub(*error);
+            let exact = missing.remove(&name);
+            let is_right = match exact {
                 Some(exact) => (least..=*count).contains(&exact),
                 None => least <= self.rest && !self.by_item.contains_key(&name),
             };
-            assert!(is_right, "{name}: {count}, at most {error} too high: {:?}", self.by_item);
-            assert!(
-                *error <= self.total / COUNTERS as u64,
-                "{name}: the error {error} is too high"
-            );
+            ensure(is_right, || format!("{name}: {least} to {count}, and exactly {exact:?}"))?;
+            let is_small = *error <= self.total / COUNTERS as u64;
+            ensure(is_small, || format!("{name}: the error {error} is too large"))?;
         }
         // An upper bound of an item that is not shown is at most the last one that is shown.
         let last = rows.last().map_or(0, |row| row.count);
         let hidden = missing.iter().find(|(_, exact)| **exact > last);
-        assert!(hidden.is_none(), "{hidden:?} is missing in {rows:?}");
+        ensure(hidden.is_none(), || format!("{hidden:?} is missing in {rows:?}"))
     }
 
     /// Whether the rows are the most frequent items with their exact counts. Of items with equal
@@ -164,40 +167,28 @@ mod tests {
     }
 
     #[test]
-    fn rows_within_their_bounds_are_right() {
+    fn rows_are_within_their_bounds() {
         let exact = Exact::of(vec![(70_000, "a"), (30_000, "b")]);
-        exact.check(&[row("a", 70_005, 5), row("b", 30_000, 0)]);
+        let check = |count, error| exact.check(&[row("a", count, error), row("b", 30_000, 0)]);
+        assert_eq!(check(70_005, 5), Ok(()));
+        assert_eq!(check(69_999, 5).unwrap_err(), "a: 69994 to 69999, and exactly Some(70000)");
+        assert_eq!(check(70_006, 5).unwrap_err(), "a: 70001 to 70006, and exactly Some(70000)");
+        assert_eq!(check(70_011, 11).unwrap_err(), "a: the error 11 is too large");
+        assert!(exact.check(&[row("a", 70_000, 0)]).unwrap_err().starts_with("1 rows, not 2"));
+        let turned = [row("b", 30_000, 0), row("a", 70_000, 0)];
+        assert!(exact.check(&turned).unwrap_err().starts_with("the counts do not descend"));
+        let twice = [row("a", 70_000, 0), row("a", 70_000, 0)];
+        assert!(exact.check(&twice).unwrap_err().ends_with("exactly None"));
     }
 
     #[test]
-    #[should_panic(expected = "at most 5 too high")]
-    fn a_count_below_the_exact_one_is_wrong() {
-        Exact::of(vec![(70_000, "a")]).check(&[row("a", 69_999, 5)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "at most 5 too high")]
-    fn a_count_above_its_error_is_wrong() {
-        Exact::of(vec![(70_000, "a")]).check(&[row("a", 70_006, 5)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "the error 8 is too high")]
-    fn an_error_above_its_bound_is_wrong() {
-        Exact::of(vec![(70_000, "a")]).check(&[row("a", 70_008, 8)]);
-    }
-
-    #[test]
-    #[should_panic(expected = "Some((\"item 25\", 30)) is missing")]
     fn a_frequent_item_may_not_be_missing() {
         let counts = (5..30).map(|number| (number + 5, format!("item {number}"))).collect();
-        let shown: Vec<Row> = (5..30_u64)
-            .rev()
-            .filter(|number| *number != 25)
-            .take(ROWS)
-            .map(|number| row(&format!("item {number}"), number + 5, 0))
-            .collect();
-        Exact::of(counts).check(&shown);
+        let shown = (5..30_u64).rev().filter(|number| *number != 25).take(ROWS);
+        let shown: Vec<Row> =
+            shown.map(|number| row(&format!("item {number}"), number + 5, 0)).collect();
+        let why = Exact::of(counts).check(&shown).unwrap_err();
+        assert!(why.starts_with("Some((\"item 25\", 30)) is missing in "), "{why}");
     }
 
     #[test]

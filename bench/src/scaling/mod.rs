@@ -81,6 +81,11 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0.000001 to 10".to_owned())
 }
 
+/// An error if something does not hold.
+fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
 /// What is measured on a number of cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -203,14 +208,15 @@ impl Measuring<'_> {
             }
             Way::Trommel => {
                 let (time, rows) = self.program.run(&self.case.command, &on_cores);
-                self.case.check(&rows);
+                let name = self.question.name();
+                self.case.check(&rows).unwrap_or_else(|why| panic!("trommel, {name}: {why}"));
                 (time, Ok(()))
             }
             Way::Peer(peer) => {
                 let file = &self.case.files[0];
                 match peers.run(peer, self.question, file, &on_cores) {
                     Ok((seconds, rows)) => {
-                        (Duration::from_secs_f64(seconds), self.case.check_exact(&rows))
+                        (Duration::from_secs_f64(seconds), self.case.check_exact(rows))
                     }
                     Err(why) => (Duration::ZERO, Err(why)),
                 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::machine::FirstCores;
 use super::questions::Question;
@@ -27,7 +28,7 @@ pub(super) struct Peers {
 #[derive(Debug, Deserialize)]
 struct Answer {
     seconds: f64,
-    rows: Vec<(String, u64)>,
+    rows: Value,
 }
 
 impl Peers {
@@ -59,7 +60,7 @@ impl Peers {
         question: Question,
         file: &Path,
         cores: &FirstCores,
-    ) -> Result<(f64, Vec<(String, u64)>), String> {
+    ) -> Result<(f64, Value), String> {
         let mut command = script(&self.python);
         command.args(["--peer", PEERS[peer]]).arg("--file").arg(file);
         command.args(["--threads", &cores.count.to_string()]);

@@ -77,7 +77,8 @@ impl Question {
             Self::Field => Some("field"),
             Self::Lines => Some("lines"),
             Self::Integers => Some("integers"),
-            Self::Sets | Self::Pairs | Self::Vectors | Self::Queries => None,
+            Self::Pairs => Some("pairs"),
+            Self::Sets | Self::Vectors | Self::Queries => None,
         }
     }
 
@@ -202,26 +203,37 @@ impl Case {
 
     /// Checks what the command has written.
     ///
-    /// # Panics
+    /// # Errors
     /// If a row is wrong or missing.
-    pub(super) fn check(&self, written: &str) {
+    pub(super) fn check(&self, written: &str) -> Result<(), String> {
         match &self.answer {
             Answer::Counts(exact) => {
-                let row = |line: &str| serde_json::from_str(line).expect("a row of JSON");
-                exact.check(&written.lines().map(row).collect::<Vec<Row>>());
+                let rows =
+                    written.lines().map(serde_json::from_str).collect::<Result<Vec<Row>, _>>();
+                exact.check(&rows.map_err(|error| error.to_string())?)
             }
-            Answer::Rows(sampled) => sampled.check(written),
+            // The first line is the header.
+            Answer::Rows(sampled) => sampled.check(written.lines().skip(1)),
         }
     }
 
-    /// Whether a peer has the exact counts.
+    /// Checks the rows of a peer: items with their counts, or rows of numbers.
     ///
     /// # Errors
-    /// If the peer has other ones.
-    pub(super) fn check_exact(&self, rows: &[(String, u64)]) -> Result<(), String> {
+    /// If the counts are not exact, or a row is wrong or missing.
+    pub(super) fn check_exact(&self, rows: Value) -> Result<(), String> {
         match &self.answer {
-            Answer::Counts(exact) => exact.check_exact(rows),
-            Answer::Rows(_) => Err("peers have no such question".to_owned()),
+            Answer::Counts(exact) => {
+                let rows = serde_json::from_value::<Vec<(String, u64)>>(rows);
+                exact.check_exact(&rows.map_err(|error| error.to_string())?)
+            }
+            Answer::Rows(sampled) => {
+                let rows = serde_json::from_value::<Vec<[u64; 3]>>(rows);
+                let line = |[left, right, rest]: [u64; 3]| format!("{left},{right},{rest}");
+                let rows = rows.map_err(|error| error.to_string())?.into_iter().map(line);
+                let lines: Vec<String> = rows.collect();
+                sampled.check(lines.iter().map(String::as_str))
+            }
         }
     }
 }

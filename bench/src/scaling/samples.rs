@@ -5,8 +5,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rapidhash::RapidHashMap;
+use rapidhash::v3::rapidhash_v3;
 
 use super::data::Sets;
+use super::ensure;
 
 /// Members whose rows are found by a plain loop.
 const SAMPLES: usize = 40;
@@ -45,38 +47,43 @@ impl Sampled {
         Self { kind, members, rows, first: RefCell::new(None) }
     }
 
-    /// Checks rows of CSV with a header.
+    /// Checks rows of CSV without a header.
     ///
-    /// # Panics
+    /// # Errors
     /// If a row is wrong or missing, or is there twice.
-    pub(super) fn check(&self, text: &str) {
-        let lines = || text.lines().skip(1);
-        let digest = lines().fold(Digest { rows: 0, sum: 0 }, |Digest { rows, sum }, line| {
-            let hash = rapidhash::v3::rapidhash_v3(line.as_bytes());
-            Digest { rows: rows + 1, sum: sum.wrapping_add(hash) }
-        });
+    pub(super) fn check<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), String> {
+        let digest =
+            lines.clone().fold(Digest { rows: 0, sum: 0 }, |Digest { rows, sum }, line| Digest {
+                rows: rows + 1,
+                sum: sum.wrapping_add(rapidhash_v3(line.as_bytes())),
+            });
         if let Some(first) = *self.first.borrow() {
-            assert_eq!(digest, first, "the rows are other ones than in the first run");
-            return;
+            let other =
+                || format!("{} rows are not the {} of the first run", digest.rows, first.rows);
+            return ensure(digest == first, other);
         }
         let mut found = BTreeSet::new();
-        for line in lines() {
+        for line in lines {
             let mut row = [0; 3];
             for (number, cell) in row.iter_mut().zip(line.split(',')) {
-                *number = cell.parse().expect("a whole number");
+                *number = cell.parse().map_err(|error| format!("{line}: {error}"))?;
             }
             let [left, right, rest] = row;
             let is_pair = self.kind == Kind::Pairs;
             for row in [row, [right, left, rest]].into_iter().take(1 + usize::from(is_pair)) {
-                if self.members.contains(&row[0]) {
-                    assert!(found.insert(row), "{row:?} is there twice");
-                }
+                let is_new = !self.members.contains(&row[0]) || found.insert(row);
+                ensure(is_new, || format!("{row:?} is there twice"))?;
             }
         }
         let missing = self.rows.difference(&found).next();
         let wrong = found.difference(&self.rows).next();
-        assert!(missing.is_none() && wrong.is_none(), "missing {missing:?}, wrong {wrong:?}");
+        let is_right = missing.is_none() && wrong.is_none();
+        ensure(is_right, || format!("missing: {missing:?}, wrong: {wrong:?}"))?;
         self.first.replace(Some(digest));
+        Ok(())
     }
 
     /// Pairs of sets whose Jaccard similarity is at least 1/2.
@@ -184,43 +191,35 @@ mod tests {
 
     #[test]
     fn pairs_are_those_of_the_definition() {
-        pairs().check("left,right\n0,1\n0,3\n1,3\n");
+        let check = |rows: &[&str]| pairs().check(rows.iter().copied());
+        assert_eq!(check(&["0,1", "3,0", "1,3"]), Ok(()));
+        assert_eq!(check(&["0,1", "0,3"]).unwrap_err(), "missing: Some([1, 3, 0]), wrong: None");
+        let wrong = check(&["0,1", "0,2", "0,3", "1,3"]).unwrap_err();
+        assert_eq!(wrong, "missing: None, wrong: Some([0, 2, 0])");
+        let twice = check(&["0,1", "1,0", "0,3", "1,3"]).unwrap_err();
+        assert_eq!(twice, "[1, 0, 0] is there twice");
     }
 
     #[test]
-    #[should_panic(expected = "missing Some([1, 3, 0])")]
-    fn a_missing_pair_is_found() {
-        pairs().check("left,right\n0,1\n0,3\n");
-    }
-
-    #[test]
-    #[should_panic(expected = "wrong Some([0, 2, 0])")]
-    fn a_wrong_pair_is_found() {
-        pairs().check("left,right\n0,1\n0,2\n0,3\n1,3\n");
-    }
-
-    #[test]
-    #[should_panic(expected = "is there twice")]
-    fn a_pair_may_not_come_twice() {
-        pairs().check("left,right\n0,1\n1,0\n0,3\n1,3\n");
-    }
-
-    #[test]
-    #[should_panic(expected = "other ones than in the first run")]
     fn later_runs_have_the_rows_of_the_first_one() {
         let pairs = pairs();
-        pairs.check("left,right\n0,1\n0,3\n1,3\n");
-        pairs.check("left,right\n1,3\n0,1\n0,3\n");
-        pairs.check("left,right\n0,1\n0,3\n");
+        let check = |rows: &[&str]| pairs.check(rows.iter().copied());
+        assert_eq!(check(&["0,1", "0,3", "1,3"]), Ok(()));
+        assert_eq!(check(&["1,3", "0,1", "0,3"]), Ok(()));
+        let missing = check(&["0,1", "0,3"]).unwrap_err();
+        assert_eq!(missing, "2 rows are not the 3 of the first run");
+        assert!(check(&["0,1", "0,3", "2,3"]).is_err());
     }
 
     #[test]
     fn other_joins_are_those_of_their_definitions() {
         let sets = Sets::from_iter([&[1, 2, 3][..], &[1, 2, 4], &[2, 4], &[1, 2]]);
-        Sampled::frequent_pairs(&sets, 2).check("left,right,support\n1,2,3\n2,4,2\n");
+        let pairs = Sampled::frequent_pairs(&sets, 2);
+        assert_eq!(pairs.check(["1,2,3", "2,4,2"].into_iter()), Ok(()));
         let queries = Sets::from_iter([&[1, 2][..], &[9], &[4]]);
-        Sampled::query_counts(&sets, &queries).check("query,count\n0,3\n1,0\n2,2\n");
-        let vectors = [0.0, 0.0, 3.0, 4.0, 0.0, 1.0];
-        Sampled::near_vectors(&vectors, 2, 5.0).check("left,right\n0,1\n0,2\n1,2\n");
+        let counts = Sampled::query_counts(&sets, &queries);
+        assert_eq!(counts.check(["0,3", "1,0", "2,2"].into_iter()), Ok(()));
+        let near = Sampled::near_vectors(&[0.0, 0.0, 3.0, 4.0, 0.0, 1.0], 2, 5.0);
+        assert_eq!(near.check(["0,1", "0,2", "1,2"].into_iter()), Ok(()));
     }
 }
