@@ -9,9 +9,11 @@
 //! ```
 //!
 //! A run has the first n cores that this process may use: the thread that starts the run has that
-//! affinity, and processes and threads inherit the affinity. The clock of `trommel` covers the
-//! whole process with the rows that it writes; the clock of a peer begins when its packages are
-//! imported. The fastest run is shown. Files are in the page cache before the first run.
+//! affinity, and processes and threads inherit the affinity. Cores are those of the operating
+//! system in the order of their numbers, and two of them may share a physical core. The clock of
+//! `trommel` covers the whole process with the rows that it writes; the clock of a peer begins when
+//! its packages are imported. The fastest run is shown. Files are in the page cache before the
+//! first run.
 //!
 //! Every answer is checked. Counts of `trommel` have to be within its bounds of exact counts, and
 //! the counts of peers have to be exact. Joins have to find the same rows on all numbers of cores,
@@ -61,7 +63,8 @@ pub(crate) struct Arguments {
     /// folder by default.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Text in UTF-8 in place of the generated log.
+    /// Text in UTF-8 in place of the generated log. Peers cut words at blanks, so they answer
+    /// `words` only of a text without punctuation.
     #[arg(long)]
     text: Option<PathBuf>,
     /// The command; by default `trommel` in the folder of this program.
@@ -150,12 +153,10 @@ impl Measuring<'_> {
         table: &mut Table,
     ) -> Result<Vec<String>, Box<dyn Error>> {
         machine::read(&self.case.files, self.cores.largest())?;
-        let there: Vec<usize> = match self.question.name_for_peers().is_some() {
-            true => (0..PEERS.len()).filter(|&peer| peers.has(peer)).collect(),
-            false => Vec::new(),
-        };
+        let asks_peers = self.question.name_for_peers().is_some();
+        let there = (0..PEERS.len()).filter(|&peer| asks_peers && peers.has(peer));
         let ways = [Way::PageCache, Way::Trommel].into_iter();
-        let ways: Vec<Way> = ways.chain(there.into_iter().map(Way::Peer)).collect();
+        let ways: Vec<Way> = ways.chain(there.map(Way::Peer)).collect();
         let mut turns = Turns::<(), Result<(), String>>::new(runs).cold();
         for &way in &ways {
             for &count in self.cores.counts() {
@@ -178,7 +179,7 @@ impl Measuring<'_> {
         self.row(table, "trommel, s", &ours);
         self.print(table, "trommel, % of page cache", &cells(shares));
         self.row(table, "page cache, s", &page_cache);
-        if self.question.name_for_peers().is_none() {
+        if !asks_peers {
             return Ok(Vec::new());
         }
         let mut failures = Vec::new();
