@@ -34,6 +34,8 @@ def duckdb_question(question, file, threads):
 
     connection = duckdb.connect()
     connection.execute(f"SET threads = {threads}")
+    # A program that is given by -c looks like a session of a user, to whom DuckDB shows progress.
+    connection.execute("SET enable_progress_bar = false")
     # What does not fit into memory goes beside the file.
     folder = os.path.dirname(file).replace("'", "''")
     connection.execute(f"SET temp_directory = '{folder}/duckdb'")
