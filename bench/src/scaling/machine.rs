@@ -79,6 +79,13 @@ impl FirstCores {
     }
 }
 
+/// Processes that wanted a core in the last minute. Other work takes more from a run on all cores
+/// than from a run on one, whose core the other work can leave.
+pub(super) fn load() -> String {
+    let averages = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    averages.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()
+}
+
 /// Reads files by `threads` threads, each of which takes the next megabyte, and adds up their
 /// words, so that each byte reaches a core. Returns the number of bytes.
 ///

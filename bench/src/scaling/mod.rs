@@ -107,7 +107,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let peers = Peers::find(&arguments.python);
     let size = if arguments.quick { QUICK } else { arguments.size };
     let data = Data::new(arguments.data.as_deref(), arguments.text.as_deref(), size)?;
-    println!("{}; {}; size {size}\n", program.version()?, peers.versions());
+    let (version, peer_versions, load) = (program.version()?, peers.versions(), machine::load());
+    println!("{version}; {peer_versions}; size {size}; load before the runs {load}\n");
     let all = || Question::value_variants().to_vec();
     let only = if arguments.only.is_empty() { all() } else { arguments.only.clone() };
     let mut cases = Vec::new();
