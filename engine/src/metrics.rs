@@ -226,8 +226,8 @@ pub struct StageMetrics {
     /// The parts of the stage, in the order of the chain; at least one. The copies of a part that
     /// is divided follow each other.
     pub parts: Vec<PartMetrics>,
-    /// The copies of the part that is divided, or one part.
-    pub(crate) copied: Range<usize>,
+    /// The parts that do work side by side, or one part.
+    pub(crate) beside: Range<usize>,
     /// The latency of the last part, over all its copies.
     pub(crate) latency: Latency,
 }
@@ -237,11 +237,11 @@ impl StageMetrics {
         id: String,
         operator: &'static str,
         parts: Vec<PartMetrics>,
-        copied: Range<usize>,
+        beside: Range<usize>,
     ) -> Self {
         let last = parts.len() - 1;
         let latency = parts[last].latency.clone();
-        let mut stage = Self { id, operator, parts, copied, latency };
+        let mut stage = Self { id, operator, parts, beside, latency };
         let copies = stage.copies_of(last);
         for part in &stage.parts[copies.start..last] {
             let added = stage.latency.0.add(&part.latency.0);
@@ -252,7 +252,7 @@ impl StageMetrics {
 
     /// The copies of a part, or the part itself.
     fn copies_of(&self, part: usize) -> Range<usize> {
-        if self.copied.contains(&part) { self.copied.clone() } else { part..part + 1 }
+        if self.beside.contains(&part) { self.beside.clone() } else { part..part + 1 }
     }
 
     /// Items that entered the first part, or its copies.
@@ -270,7 +270,7 @@ impl StageMetrics {
     /// Number of workers that do the work of the stage side by side.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.copied.len()
+        self.beside.len()
     }
 
     /// The progress of a source, over all its copies.
@@ -296,6 +296,16 @@ impl StageMetrics {
     #[must_use]
     pub fn busy(&self) -> Duration {
         self.parts.iter().map(|p| p.busy).sum()
+    }
+
+    /// Time inside the operator's code that no other worker could share: of the parts in one place.
+    #[must_use]
+    pub fn serial(&self) -> Duration {
+        if self.workers() < 2 {
+            return self.busy();
+        }
+        let others = self.parts.iter().enumerate().filter(|(part, _)| !self.beside.contains(part));
+        others.map(|(_, part)| part.busy).sum()
     }
 
     /// Latency up to the end of the last part.

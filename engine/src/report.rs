@@ -50,6 +50,8 @@ struct StageReport<'a> {
     /// Number of workers that did the work side by side.
     workers: usize,
     busy_seconds: f64,
+    /// The part of `busy_seconds` that no other worker could share.
+    serial_seconds: f64,
     blocked_seconds: f64,
     idle_seconds: f64,
     items_per_second: f64,
@@ -163,6 +165,7 @@ impl<'a> StageReport<'a> {
             items_out: stage.items_out(),
             workers: stage.workers(),
             busy_seconds: stage.busy().as_secs_f64(),
+            serial_seconds: stage.serial().as_secs_f64(),
             blocked_seconds: sum(|part| part.blocked),
             idle_seconds: sum(|part| part.idle),
             items_per_second: rate(stage, metrics.wall),

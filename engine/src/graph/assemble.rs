@@ -48,7 +48,7 @@ impl Assembly {
         let Fragment { parts, shape, outputs, early_outputs, claims, copies, .. } = fragment;
         let division = copies.as_ref().map_or(Division::OnePlace, |copies| copies.division);
         let layout = Layout::new(&parts, shape, copies.as_ref(), more.len() + 1);
-        let copied = layout.copied(self.parts.len());
+        let beside = layout.beside(self.parts.len());
         let mut parts = with_copies(parts, copies.as_ref().filter(|_| !more.is_empty()), more);
         tell(&mut parts, &layout);
         self.request(&layout, &parts, region, &cores).map_err(|(given, parts)| {
@@ -69,7 +69,7 @@ impl Assembly {
             reads_stdin: stage.reads_stdin,
             division,
             parts,
-            copied,
+            beside,
             exits,
             claims,
         });
@@ -91,11 +91,12 @@ impl Assembly {
         cores: &[usize],
     ) -> Result<(), (usize, usize)> {
         let (first, stage) = (self.parts.len(), self.stages.len());
-        if cores.len() > parts.len() {
-            return Err((cores.len(), parts.len()));
-        }
         let copied = layout.copied(first);
         let is_divided = copied.len() > 1;
+        // A stage whose copies do not all fit into the memory leaves cores unused.
+        if cores.len() > parts.len() && !is_divided {
+            return Err((cores.len(), parts.len()));
+        }
         let leaders = self.lanes.entry(region).or_insert_with(|| copied.clone()).clone();
         for (position, part) in parts.iter().enumerate() {
             let index = first + position;
@@ -248,6 +249,14 @@ impl Layout {
     /// The copies, or the first part of a stage without copies.
     fn copied(&self, first: usize) -> Range<usize> {
         self.at(self.copied.0, first)
+    }
+
+    /// The parts that do work side by side: the copies, or the workers.
+    fn beside(&self, first: usize) -> Range<usize> {
+        match self.shape {
+            Shape::Workers => first + self.fed + 1..(first + self.parts - 1).max(first + self.fed + 2),
+            Shape::Chain => self.copied(first),
+        }
     }
 
     /// The parts that external inputs enter.

@@ -215,8 +215,8 @@ pub struct StageInfo {
     pub division: Division,
     /// The parts of the stage, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// The copies of the part that is divided, or one part.
-    pub(crate) copied: Range<usize>,
+    /// The parts that do work side by side: copies, workers, or one part.
+    pub(crate) beside: Range<usize>,
     /// For each output, the parts that its rows leave.
     pub(crate) exits: Vec<Exit>,
     /// Things outside of the pipeline that the stage reads and writes.
@@ -233,7 +233,7 @@ impl StageInfo {
     /// The parts that queries go to: the copies that have a partial state, or the first part.
     pub(crate) fn asked_parts(&self) -> Range<usize> {
         match self.division {
-            Division::Partial => self.copied.clone(),
+            Division::Partial => self.beside.clone(),
             _ => self.parts[0]..self.parts[0] + 1,
         }
     }
@@ -241,7 +241,7 @@ impl StageInfo {
     /// Number of workers that do the work of the stage side by side.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.copied.len()
+        self.beside.len()
     }
 }
 

@@ -74,8 +74,8 @@ struct StageNumbers {
     id: String,
     operator: &'static str,
     parts: Vec<(String, Arc<PartCounters>)>,
-    /// The copies of the part that is divided, or one part.
-    copied: Range<usize>,
+    /// The parts that do work side by side, or one part.
+    beside: Range<usize>,
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
@@ -191,6 +191,6 @@ impl RunHandle {
 impl StageNumbers {
     fn read(&self) -> StageMetrics {
         let parts = self.parts.iter().map(|(name, counters)| counters.read(name)).collect();
-        StageMetrics::new(self.id.clone(), self.operator, parts, self.copied.clone())
+        StageMetrics::new(self.id.clone(), self.operator, parts, self.beside.clone())
     }
 }

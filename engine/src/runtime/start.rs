@@ -263,7 +263,7 @@ impl Wiring {
             id: stage.id.clone(),
             operator: stage.operator,
             parts: stage.parts.iter().map(|&part| self.counters[part].clone()).collect(),
-            copied: stage.copied.start - stage.parts[0]..stage.copied.end - stage.parts[0],
+            beside: stage.beside.start - stage.parts[0]..stage.beside.end - stage.parts[0],
         };
         stages.iter().map(numbers).collect()
     }

@@ -366,8 +366,8 @@ class Running:
         """The numbers of all stages so far, as the command line reports them.
 
         Returns a dict with ``pipeline``, ``wall_seconds``, ``device``, ``edges`` and ``stages``, each
-        with ``id``, ``operator``, ``items_in``, ``items_out``, ``busy_seconds``,
-        ``items_per_second``, ``latency_ms`` and the operator's own counters.
+        with ``id``, ``operator``, ``items_in``, ``items_out``, ``workers``, ``busy_seconds``,
+        ``serial_seconds``, ``items_per_second``, ``latency_ms`` and the operator's own counters.
         """
         return json.loads(self._run.report())  # type: ignore[no-any-return]
 

@@ -404,6 +404,41 @@ fn a_worker_that_fails_ends_the_run() {
 }
 
 #[test]
+fn fewer_workers_run_if_there_is_no_memory_for_more() {
+    let spec = |copies_max: usize| {
+        let bind = move || {
+            let mut left = copies_max;
+            let make = move || {
+                left = left.checked_sub(1).ok_or_else(|| {
+                    crate::error::BindErrorKind::Other("no memory".into()).at("memory")
+                })?;
+                Ok(Sift::by(3, Load::Heavy))
+            };
+            Fragment::anywhere(Load::Heavy, make, vec![schema(), schema()]).unwrap()
+        };
+        Spec { inputs: 1..=1, bind }
+    };
+    let build = |copies_max, workers: Option<usize>| {
+        let mut graph = Graph::new();
+        let numbers = graph.add("in", source(Numbers::to(1)));
+        let sift = graph.add_after(numbers, "sift", spec(copies_max));
+        match workers {
+            Some(workers) => graph.workers(sift, workers),
+            None => graph.cores(sift, vec![available_cores()[0]; 5]),
+        };
+        for port in 0..2 {
+            let (sink, _) = kept();
+            graph.add_after(sift.port(port), format!("rows {port}"), sink);
+        }
+        graph.build().map(|topology| topology.stages()[1].workers())
+    };
+    assert_eq!(build(3, None).unwrap(), 3);
+    assert_eq!(build(5, Some(5)).unwrap(), 5);
+    let error = build(3, Some(5)).unwrap_err().to_string();
+    assert!(error.contains("no memory"), "{error}");
+}
+
+#[test]
 fn stages_are_divided_where_that_pays() {
     let divided = |load: Load, workers: Option<usize>| {
         let mut graph = Graph::new();

@@ -48,7 +48,7 @@ use crate::frequent_items::input::columns::{Input, Observations, WeightsFull};
 use crate::frequent_items::rows::batches::{Outbox, Saving};
 use crate::frequent_items::rows::emission::Emission;
 use crate::frequent_items::rows::questions::{
-    Question, Report, STATE_QUERIES, is_snapshot, snapshot_row,
+    Question, Report, STATE_QUERIES, check_counters, is_snapshot, snapshot_row,
 };
 use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::Column;
@@ -241,6 +241,8 @@ impl<K: Column, S: Stored<K>> Operator for Worker<K, S> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
+        // A share is a copy of all counters.
+        check_counters(request, self.summary.iter())?;
         if is_snapshot(request) {
             return Ok(Response::Share(self.share_of_state(request)));
         }
