@@ -3,7 +3,7 @@
 //! Stages that can be divided and follow each other are joined to regions. A region is divided if
 //! this pays: if one of its stages is heavy, or the program asks for workers. All stages of a
 //! region have the same number of copies: the number that the program asks for or, without one, a
-//! copy for each thread that the pipeline may use.
+//! copy for each thread that the pipeline may use, but no more than there are pieces of the input.
 
 use super::OutputPort;
 use super::bind::BoundStage;
@@ -104,6 +104,10 @@ impl Regions {
 /// Number of copies of the stages of a region.
 fn count(stages: &[BoundStage], members: &[usize], threads: usize) -> usize {
     let members = || members.iter().map(|&stage| &stages[stage]);
+    // A source that could be divided and has one piece has little input, for later stages too.
+    let inputs = members().flat_map(|stage| &stage.inputs);
+    let mut inputs = inputs.map(|input| &stages[input.stage.0]);
+    let is_small = inputs.clone().next().is_some() && inputs.all(BoundStage::is_small_source);
     let asked = members().filter_map(BoundStage::asked).max();
     let pays = members().any(|stage| matches!(stage.copied_load(), Load::Heavy | Load::Worker));
     let sources = members().filter_map(|stage| match stage.copies() {
@@ -114,7 +118,7 @@ fn count(stages: &[BoundStage], members: &[usize], threads: usize) -> usize {
     let most = sources.max().unwrap_or(usize::MAX);
     match asked {
         Some(asked) => asked.min(most.max(1)),
-        None if pays => threads.min(most).max(1),
+        None if pays && !is_small => threads.min(most).max(1),
         None => 1,
     }
 }
@@ -126,6 +130,11 @@ impl BoundStage {
 
     fn copies_mut(&mut self) -> Option<&mut Copies> {
         self.fragment.copies.as_mut()
+    }
+
+    /// Whether the stage is a source whose input is a single piece.
+    fn is_small_source(&self) -> bool {
+        self.copies().is_some_and(|copies| copies.division == Division::Pieces && copies.most < 2)
     }
 
     /// Number of copies that the program asks for.

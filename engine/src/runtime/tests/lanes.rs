@@ -458,3 +458,28 @@ fn stages_are_divided_where_that_pays() {
     assert_eq!(divided(Load::Heavy, Some(1)), 1);
     assert_eq!(divided(Load::Heavy, None), crate::placement::parallelism());
 }
+
+#[test]
+fn stages_behind_a_source_of_few_pieces_have_few_workers() {
+    let workers = |most: usize, asked: Option<usize>| {
+        let mut graph = Graph::new();
+        let bind = move || {
+            let make = || Ok(Pieces::to(10, 10, 10));
+            Fragment::divided_source(Load::Light, most, make, schema()).unwrap()
+        };
+        let numbers = graph.add("in", Spec { inputs: 0..=0, bind });
+        let sum = graph.add_after(numbers, "sum", PartialSum::spec());
+        if let Some(asked) = asked {
+            graph.workers(sum, asked);
+        }
+        let (sink, _) = kept();
+        graph.add_after(sum, "sums", sink);
+        let topology = graph.build().unwrap();
+        [0, 1].map(|stage| topology.stages()[stage].workers())
+    };
+    assert_eq!(workers(1, None), [1, 1]);
+    assert_eq!(workers(1, Some(3)), [1, 3], "a program that asks for workers gets them");
+    assert_eq!(workers(2, Some(3)), [2, 2], "a third copy would have no piece");
+    let all = crate::placement::parallelism();
+    assert_eq!(workers(usize::MAX, None), [all, all]);
+}
