@@ -10,10 +10,13 @@
 //! §5.)
 //!
 //! A stage that is [divided](crate::operator::Division::Partial) has a state in each of its copies.
-//! The caller asks all copies; each copy answers at its next batch boundary with its share
-//! ([`Response::Share`]), and the caller combines the shares. A batch is in the share of exactly
-//! one copy, or in none of them, so the answer is that of a stage in one place after the same
-//! batches.
+//! If its first part has copies, the caller asks all of them; each copy answers at its next batch
+//! boundary with its share ([`Response::Share`]), and the caller combines the shares. A batch is in
+//! the share of exactly one copy, or in none of them, so the answer is that of a stage in one place
+//! after the same batches. If a part stands before the copies, the query goes to that part, follows
+//! the chunks to each copy, and follows the chunks of each copy to the last part, which answers with
+//! the data of all copies ([`CopyPayloads`]): the answer is that of one batch boundary of the first
+//! part.
 //!
 //! While data waits, answers take at most a fifth of a thread's time. Queries beyond that wait in
 //! order, up to 1,024 a stage; further queries are refused with [`QueryError::Busy`]. A thread
@@ -124,6 +127,21 @@ impl Request {
 
 /// The data of a part, which travels to the next part with a query.
 pub type QueryPayload = Box<dyn Any + Send>;
+
+/// The data of all copies of a part, with which the part behind them answers a query: all of them
+/// are of the same position in the stream of the part before the copies.
+pub struct CopyPayloads {
+    /// The data of the part before the copies.
+    pub first: QueryPayload,
+    /// The data of the copies, in their order.
+    pub copies: Vec<QueryPayload>,
+}
+
+impl fmt::Debug for CopyPayloads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CopyPayloads").field("copies", &self.copies.len()).finish_non_exhaustive()
+    }
+}
 
 /// A function that makes rows from data of its own, or fails with the reason.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;

@@ -57,7 +57,10 @@ fn a_report_has_what_every_stage_counted() {
         let latency = |name: &str| stage["latency_ms"][name].as_f64().unwrap();
         assert!(latency("p50") <= latency("p99") && latency("p99") <= latency("max") * 1.01);
         assert_eq!(stage.get("parts"), None);
-        assert_eq!((&stage["workers"], &stage["serial_seconds"]), (&json!(1), &stage["busy_seconds"]));
+        assert_eq!(
+            (&stage["workers"], &stage["serial_seconds"]),
+            (&json!(1), &stage["busy_seconds"])
+        );
     }
     assert!(stages[1]["items_per_second"].as_f64().unwrap() > 0.0);
     for edge in report["edges"].as_array().unwrap() {

@@ -14,7 +14,7 @@ use arrow_schema::SchemaRef;
 use super::bind::BoundStage;
 use super::build::error;
 use super::divide::StageCopies;
-use super::{Exit, Link, OutputPort, PlacedPart, ReplyPath, Route, StageInfo};
+use super::{Exit, Link, OutputPort, PlacedPart, QueryPath, ReplyPath, Route, StageInfo};
 use crate::error::{GraphError, GraphErrorKind};
 use crate::operator::division::Copies;
 use crate::operator::{Body, Division, Fragment, Load, Part, Shape};
@@ -27,6 +27,7 @@ pub(super) struct Assembly {
     pub(super) parts: Vec<PlacedPart>,
     pub(super) links: Vec<Link>,
     pub(super) replies: Vec<ReplyPath>,
+    pub(super) queries: Vec<QueryPath>,
     pub(super) requests: Vec<PartRequest>,
     /// The first stage of each region that has been assembled: the parts that are its copies.
     lanes: HashMap<usize, Range<usize>>,
@@ -181,32 +182,29 @@ impl Assembly {
                     self.links.push(link(prepare, port, worker, Route::Direct));
                     self.links.push(link(worker, 0, collect, Route::Direct));
                 }
-                self.replies.push(ReplyPath { from: collect, to: prepare, has_queries: false });
+                self.replies.push(ReplyPath { from: collect, to: prepare });
             }
             return;
         }
         for step in 1..layout.len() {
             let (before, after) = (layout.at(step - 1, first), layout.at(step, first));
-            match (before.len(), after.len()) {
-                (1, 1) => {
-                    let (from, to) = (before.start, after.start);
-                    self.links.push(link(from, 0, to, Route::Direct));
-                    self.replies.push(ReplyPath { from: to, to: from, has_queries: true });
-                }
-                (1, _) => {
-                    let route = Route::Dealt(self.dealt);
-                    self.dealt += 1;
-                    self.links.extend(after.map(|to| link(before.start, 0, to, route)));
-                }
-                _ if layout.keeps_order => {
-                    let to = after.start;
-                    let route = Route::Gathered(0);
-                    self.links.extend(before.map(|from| link(from, 0, to, route)));
-                }
-                _ => {
-                    let to = after.start;
-                    self.links.extend(before.map(|from| link(from, 0, to, Route::Direct)));
-                }
+            let (to_copies, from_copies) = (layout.is_copied(step), layout.is_copied(step - 1));
+            if !to_copies && !from_copies {
+                let (from, to) = (before.start, after.start);
+                self.links.push(link(from, 0, to, Route::Direct));
+                self.replies.push(ReplyPath { from: to, to: from });
+                self.queries.push(QueryPath { from, to });
+            } else if to_copies {
+                let route = Route::Dealt(self.dealt);
+                self.dealt += 1;
+                let from = before.start;
+                self.links.extend(after.clone().map(|to| link(from, 0, to, route)));
+                self.queries.extend(after.map(|to| QueryPath { from, to }));
+            } else {
+                let route = if layout.keeps_order { Route::Gathered(0) } else { Route::Merged };
+                let to = after.start;
+                self.links.extend(before.clone().map(|from| link(from, 0, to, route)));
+                self.queries.extend(before.map(|from| QueryPath { from, to }));
             }
         }
     }
@@ -223,14 +221,17 @@ struct Layout {
     copied: (usize, usize),
     /// Whether the part after the copies takes their chunks in the order of the pieces.
     keeps_order: bool,
+    /// Whether the copies have partial states.
+    is_partial: bool,
 }
 
 impl Layout {
     fn new(parts: &[Part], shape: Shape, copies: Option<&Copies>, count: usize) -> Self {
         let is_fed = shape == Shape::Workers && matches!(parts[0].body, Body::Source(_));
         let copied = copies.map_or((0, 1), |copies| (copies.part, count));
-        let keeps_order = copies.is_some_and(|copies| copies.division != Division::Partial);
-        Self { shape, parts: parts.len(), fed: usize::from(is_fed), copied, keeps_order }
+        let is_partial = copies.is_some_and(|copies| copies.division == Division::Partial);
+        let fed = usize::from(is_fed);
+        Self { shape, parts: parts.len(), fed, copied, keeps_order: !is_partial, is_partial }
     }
 
     /// Number of places.
@@ -246,6 +247,11 @@ impl Layout {
         begin..begin + if place == copied { count } else { 1 }
     }
 
+    /// Whether the part at a place has copies, or a partial state, of which there may be one.
+    fn is_copied(&self, place: usize) -> bool {
+        place == self.copied.0 && (self.copied.1 > 1 || self.is_partial)
+    }
+
     /// The copies, or the first part of a stage without copies.
     fn copied(&self, first: usize) -> Range<usize> {
         self.at(self.copied.0, first)
@@ -254,7 +260,9 @@ impl Layout {
     /// The parts that do work side by side: the copies, or the workers.
     fn beside(&self, first: usize) -> Range<usize> {
         match self.shape {
-            Shape::Workers => first + self.fed + 1..(first + self.parts - 1).max(first + self.fed + 2),
+            Shape::Workers => {
+                first + self.fed + 1..(first + self.parts - 1).max(first + self.fed + 2)
+            }
             Shape::Chain => self.copied(first),
         }
     }

@@ -75,10 +75,10 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
     if !errors.is_empty() {
         return Err(GraphErrors(errors));
     }
-    let Assembly { stages, parts, links, replies, requests, .. } = assembly;
+    let Assembly { stages, parts, links, replies, queries, requests, .. } = assembly;
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    Ok(Topology { stages, parts, links, replies, plan, memory, claims })
+    Ok(Topology { stages, parts, links, replies, queries, plan, memory, claims })
 }
 
 /// Reports outputs that no stage reads.

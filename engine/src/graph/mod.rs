@@ -230,11 +230,21 @@ impl StageInfo {
         output_name(&self.id, self.output_ports, port)
     }
 
-    /// The parts that queries go to: the copies that have a partial state, or the first part.
+    /// The parts that queries go to: the first part or, if it has a partial state, its copies.
     pub(crate) fn asked_parts(&self) -> Range<usize> {
+        let first = self.parts[0];
         match self.division {
-            Division::Partial => self.beside.clone(),
-            _ => self.parts[0]..self.parts[0] + 1,
+            Division::Partial if self.beside.contains(&first) => self.beside.clone(),
+            _ => first..first + 1,
+        }
+    }
+
+    /// The parts whose threads a query needs, although a part has used its input up: those of a
+    /// partial state.
+    pub(crate) fn kept_parts(&self) -> Range<usize> {
+        match self.division {
+            Division::Partial => self.parts[0]..self.beside.end,
+            _ => self.asked_parts(),
         }
     }
 
@@ -291,7 +301,7 @@ pub(crate) struct Link {
 /// consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// From one part to one part, or states of copies to the part that merges them.
+    /// From one part to one part.
     Direct,
     /// From one copy to the copy with the same number.
     Lane,
@@ -301,11 +311,22 @@ pub(crate) enum Route {
     /// From one of the copies of a producer to one part, which takes the messages in the order of
     /// the pieces. Links with the same number are the copies of one input of the part.
     Gathered(usize),
+    /// The state of a copy, to the part that merges the states.
+    Merged,
 }
 
 impl Route {
     pub(crate) fn is_dealt(self) -> bool {
         matches!(self, Self::Dealt(_))
+    }
+
+    /// The lanes among those of the consumer, and whether their messages come in order.
+    pub(crate) fn lanes(self) -> Option<(usize, bool)> {
+        match self {
+            Self::Gathered(gather) => Some((gather, true)),
+            Self::Merged => Some((0, false)),
+            Self::Direct | Self::Lane | Self::Dealt(_) => None,
+        }
     }
 }
 
@@ -314,8 +335,13 @@ impl Route {
 pub(crate) struct ReplyPath {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Whether queries travel the other way.
-    pub(crate) has_queries: bool,
+}
+
+/// The way of queries from one part of an operator to the next part, or to one of its copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QueryPath {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
 }
 
 /// A checked pipeline whose operators know their inputs: ready to start.
@@ -340,6 +366,7 @@ pub struct Topology {
     pub(crate) parts: Vec<PlacedPart>,
     pub(crate) links: Vec<Link>,
     pub(crate) replies: Vec<ReplyPath>,
+    pub(crate) queries: Vec<QueryPath>,
     pub(crate) plan: Plan,
     pub(crate) memory: MemoryBudget,
     pub(crate) claims: Ledger,

@@ -23,7 +23,7 @@ use super::shared::{Shared, Together};
 use super::{RunHandle, RunOptions, StageNumbers};
 use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
-use crate::graph::{Link, PlacedPart, ReplyPath, Route, StageInfo, Topology};
+use crate::graph::{Link, PlacedPart, ReplyPath, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
@@ -54,7 +54,7 @@ impl Topology {
 }
 
 fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
-    let Topology { stages, parts, links, replies, plan, memory, .. } = topology;
+    let Topology { stages, parts, links, replies, queries, plan, memory, .. } = topology;
     let mut wiring = Wiring::new(&plan, parts, options);
     let of_queues = wiring.limit_queues(&links, &memory);
     let stage_numbers = wiring.stage_numbers(&stages);
@@ -63,6 +63,10 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     }
     for path in replies {
         wiring.join_back(path);
+    }
+    for path in queries {
+        let address = wiring.address(path.to);
+        wiring.node(path.from).outputs.add_next_part(address);
     }
     let poller = wiring.add_poller();
     wiring.share_allowances(&stages);
@@ -305,8 +309,9 @@ impl Wiring {
     /// Keeps the threads of copies that are asked together until the last of these copies ends.
     fn keep_copies(&mut self, stages: &[StageInfo]) {
         for stage in stages {
-            let copies = stage.asked_parts();
-            if copies.len() < 2 || self.node(copies.start).queries().is_empty() {
+            let copies = stage.kept_parts();
+            let asked = stage.asked_parts().start;
+            if copies.len() < 2 || self.node(asked).queries().is_empty() {
                 continue;
             }
             let bell = |part: usize| Arc::clone(&self.bells[self.places[part].0]);
@@ -322,15 +327,13 @@ impl Wiring {
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
             let inputs = &mut self.node(link.to).inputs;
-            let lane = match link.route {
-                Route::Gathered(gather) => {
-                    Some((gather, inputs.add_lane(gather, link.to_port, None)))
-                }
-                Route::Direct | Route::Lane | Route::Dealt(_) => {
-                    inputs.add_local(link.to_port);
-                    None
-                }
-            };
+            let lane = link.route.lanes().map(|lanes| {
+                let lane = inputs.add_lane(lanes, link.to_port, None);
+                (lanes.0, lane)
+            });
+            if lane.is_none() {
+                inputs.add_local(link.to_port);
+            }
             let target = OutputTarget::Local { node: to.1, port: link.to_port, lane, pushed: 0 };
             self.node(link.from).outputs.add_target(link.from_port, link.route, target);
             return;
@@ -342,13 +345,11 @@ impl Wiring {
         let target = OutputTarget::Remote(sender);
         self.node(link.from).outputs.add_target(link.from_port, link.route, target);
         let inputs = &mut self.node(link.to).inputs;
-        match link.route {
-            Route::Gathered(gather) => {
-                inputs.add_lane(gather, link.to_port, Some(receiver));
+        match link.route.lanes() {
+            Some(lanes) => {
+                inputs.add_lane(lanes, link.to_port, Some(receiver));
             }
-            Route::Direct | Route::Lane | Route::Dealt(_) => {
-                inputs.add_edge(link.to_port, receiver)
-            }
+            None => inputs.add_edge(link.to_port, receiver),
         }
     }
 
@@ -366,9 +367,5 @@ impl Wiring {
         let (sender, receiver, _) = edge(limits, producer, consumer);
         self.node(path.from).outputs.set_reply_target(OutputTarget::Remote(sender));
         self.node(path.to).inputs.set_reply_edge(receiver);
-        if path.has_queries {
-            let address = self.address(path.from);
-            self.node(path.to).outputs.set_next_part(address);
-        }
     }
 }

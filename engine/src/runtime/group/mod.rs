@@ -247,7 +247,10 @@ impl RunningGroup {
         self.answer_asked();
         // The mailbox may have held a query that was forwarded before the message. The query waits
         // for the work in flight, and the message stays behind the query.
-        if work == NodeCall::Take && !self.nodes[index].may_take(self.allowance.is_open()) {
+        if work == NodeCall::Take
+            && !(self.nodes[index].inputs.can_take()
+                && self.nodes[index].may_take(self.allowance.is_open()))
+        {
             return Ok(());
         }
         // Relaxed: only read to name the stage of a hang or, on the same thread, of a panic.

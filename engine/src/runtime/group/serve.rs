@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::super::node::outputs::NextPart;
-use super::super::queries::control::{AnswerTo, Control, CopyAnswer, Ticket, WatchSlot};
+use super::super::node::outputs::{NextCopies, NextPart};
+use super::super::queries::control::{AnswerTo, Control, CopyAnswer, Join, Ticket, WatchSlot};
 use super::super::waits::LAST_ANSWERS;
 use super::RunningGroup;
 use crate::query::Response;
@@ -113,6 +113,10 @@ impl RunningGroup {
     /// Answers a forwarded query now, or keeps the query until its position is reached.
     fn accept(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
+        if let (AnswerTo::Join(join, copy), Some(_)) = (&ticket.answer_to, &ticket.payload) {
+            let (join, copy) = (Arc::clone(join), *copy);
+            return self.accept_of_copy(index, &join, copy, ticket);
+        }
         if node.can_answer(&ticket) {
             self.answer(index, ticket);
         } else if let Err(ticket) = node.tickets.hold(ticket) {
@@ -120,8 +124,41 @@ impl RunningGroup {
         }
     }
 
+    /// Takes the data of one copy for a query, and lets no message of the copy pass before the
+    /// data of all copies are there.
+    fn accept_of_copy(&mut self, index: usize, join: &Arc<Join>, copy: usize, ticket: Ticket) {
+        let node = &mut self.nodes[index];
+        join.rings(&self.bell);
+        join.put(copy, ticket.payload.expect("a copy sends its data"));
+        let lanes = node.inputs.copies_mut().expect("copies send to a part with lanes");
+        let position = ticket.after.expect("a copy sends its position");
+        lanes.stop_at(copy, position);
+        node.tickets.join(join, (copy, position));
+        self.serve_joins(index);
+    }
+
+    /// Answers the queries whose data have come from all copies, when all copies are at the
+    /// position of the query. A query that has failed at one copy stops the others no more.
+    fn serve_joins(&mut self, index: usize) {
+        while self.nodes[index].tickets.has_joins() {
+            while let Some(copies) = self.nodes[index].tickets.take_failed_join() {
+                self.nodes[index].go_on_with(&copies);
+            }
+            if !self.nodes[index].can_answer_join() {
+                return;
+            }
+            let first = self.nodes[index].tickets.take_first_join();
+            let (join, copies) = first.expect("the first one is complete");
+            if let Some(ticket) = join.take() {
+                self.answer(index, ticket);
+            }
+            self.nodes[index].go_on_with(&copies);
+        }
+    }
+
     /// Answers the forwarded queries whose position the node has reached.
     pub(super) fn serve_held(&mut self, index: usize) {
+        self.serve_joins(index);
         if !self.nodes[index].tickets.has_held() || !self.nodes[index].may_be_asked() {
             return;
         }
@@ -180,12 +217,36 @@ impl RunningGroup {
 
     /// Forwards a query to the next part, which answers after the chunks that were sent so far.
     fn send_on(&mut self, index: usize, ticket: Ticket) {
+        if let Some(NextCopies(copies)) = self.nodes[index].outputs.next_copies() {
+            let copies = copies.len();
+            return self.send_to_copies(index, copies, ticket);
+        }
         let Ticket { request, payload, answer_to, pass, .. } = ticket;
         let pass = pass.or_else(|| Some(self.nodes[index].tickets.pass(&self.bell)));
         let onward = |sent| Ticket { request, payload, after: Some(sent), answer_to, pass };
         match self.nodes[index].outputs.next_part() {
             NextPart::Remote { address, sent } => address.send_query(onward(sent)),
             NextPart::Local { node, sent } => self.accept(node, onward(sent)),
+        }
+    }
+
+    /// Forwards a query to all copies of the next part.
+    fn send_to_copies(&mut self, index: usize, copies: usize, mut ticket: Ticket) {
+        ticket.pass = Some(self.nodes[index].tickets.pass(&self.bell));
+        let request = ticket.request.clone();
+        let join = Join::new(ticket, copies);
+        for copy in 0..copies {
+            let next = self.nodes[index].outputs.next_copies();
+            let NextCopies(mut next) = next.expect("the next part has copies");
+            let onward = |sent| {
+                let answer_to = AnswerTo::Join(Arc::clone(&join), copy);
+                let (request, after) = (request.clone(), Some(sent));
+                Ticket { request, payload: None, after, answer_to, pass: None }
+            };
+            match next.swap_remove(copy) {
+                NextPart::Remote { address, sent } => address.send_query(onward(sent)),
+                NextPart::Local { node, sent } => self.accept(node, onward(sent)),
+            }
         }
     }
 }

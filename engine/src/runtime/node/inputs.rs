@@ -26,6 +26,8 @@ pub(crate) struct NodeInputs {
     gathers: Vec<Gather>,
     /// Index of the edge, or of the gather after all edges, that the next fetch tries first.
     next_edge: usize,
+    /// The gather whose message was fetched last.
+    fetched: usize,
     /// The piece of which the last message that was taken was the end.
     done: Option<u64>,
     /// Number of inputs, local or remote, that have not ended.
@@ -67,15 +69,20 @@ impl NodeInputs {
     /// edge; returns the index of the lane.
     pub(crate) fn add_lane(
         &mut self,
-        gather: usize,
+        (gather, is_ordered): (usize, bool),
         port: usize,
         edge: Option<EdgeReceiver>,
     ) -> usize {
         self.count(port);
         if self.gathers.len() <= gather {
-            self.gathers.resize_with(gather + 1, Gather::default);
+            self.gathers.resize_with(gather + 1, || Gather::new(is_ordered));
         }
         self.gathers[gather].add(port, edge)
+    }
+
+    /// The lanes of the copies before this part, whose states the part merges.
+    pub(crate) fn copies_mut(&mut self) -> Option<&mut Gather> {
+        self.gathers.first_mut()
     }
 
     /// Sets the edge of the replies.
@@ -145,8 +152,8 @@ impl NodeInputs {
             let next = self.next_edge;
             self.next_edge = (next + 1) % inputs;
             if next >= edges {
-                if let Some(message) = self.gathers[next - edges].next()? {
-                    self.inbox.push_back(message);
+                if self.gathers[next - edges].fetch()? {
+                    self.fetched = next - edges;
                     return Ok(true);
                 }
                 continue;
@@ -166,6 +173,11 @@ impl NodeInputs {
             }
         }
         Ok(false)
+    }
+
+    /// Whether the message that was fetched can still be taken: a query may have stopped its lane.
+    pub(crate) fn can_take(&self) -> bool {
+        !self.inbox.is_empty() || self.gathers[self.fetched].can_take()
     }
 
     /// Fetches a reply from its edge, unless one has been fetched; false if no reply waits.
@@ -198,7 +210,8 @@ impl NodeInputs {
     /// neither has the end of a piece, which [`NodeInputs::take_done`] names.
     pub(crate) fn take(&mut self) -> (usize, Option<Payload>) {
         self.taken += 1;
-        match self.inbox.pop_front().expect("a message was fetched") {
+        let message = self.inbox.pop_front();
+        match message.unwrap_or_else(|| self.gathers[self.fetched].take()) {
             (port, Message::Payload(payload)) => (port, Some(payload)),
             (port, Message::Piece(payload, piece)) => {
                 self.done = Some(piece);

@@ -18,7 +18,7 @@ use self::pace::Pace;
 use self::step::{GroupState, NodeCall, NodeStep};
 use super::poller::Readiness;
 use super::queries::control::{MAILBOX_QUERIES_MAX, Ticket};
-use super::queries::tickets::Tickets;
+use super::queries::tickets::{CopyPosition, Tickets};
 use super::shared::Together;
 use crate::batch::{Origin, Payload};
 use crate::error::{RunError, RunErrorCause, describe_columns};
@@ -455,6 +455,21 @@ impl Node {
             Ok(self.pace.pause(flow, &**source)?)
         });
         paused.map_err(|error| self.error(RunErrorCause::Failed(error)))
+    }
+
+    /// Whether the oldest query whose data come from several copies can be answered: the data are
+    /// there, and each copy's messages before the query have been taken.
+    pub(super) fn can_answer_join(&mut self) -> bool {
+        self.tickets.has_complete_join()
+            && self.may_be_asked()
+            && self.inputs.copies_mut().is_some_and(|lanes| lanes.has_stopped())
+    }
+
+    /// Lets messages of these copies pass that a query has stopped.
+    pub(super) fn go_on_with(&mut self, copies: &[CopyPosition]) {
+        if let Some(lanes) = self.inputs.copies_mut() {
+            copies.iter().for_each(|&(copy, position)| lanes.go_on(copy, position));
+        }
     }
 
     /// The piece of the input whose output has been sent to its end, once.

@@ -92,6 +92,9 @@ pub(crate) enum NextPart<'a> {
     Remote { address: &'a Address, sent: u64 },
 }
 
+/// The copies of the next part, with the number of messages that the node has sent to each.
+pub(crate) struct NextCopies<'a>(pub(crate) Vec<NextPart<'a>>);
+
 /// The outputs of one node.
 #[derive(Default)]
 pub(crate) struct NodeOutputs {
@@ -101,8 +104,8 @@ pub(crate) struct NodeOutputs {
     local_nodes: Vec<usize>,
     /// The part before this one, which takes replies.
     reply: Option<OutputTarget>,
-    /// The address of the next part of the operator, if the part is on another thread.
-    next_part: Option<Address>,
+    /// The addresses of the next part of the operator, or of its copies.
+    next_parts: Vec<Address>,
     /// While a message waits for space: the beginning of the part of the wait that is not counted
     /// yet.
     stuck_since: Option<Instant>,
@@ -130,9 +133,9 @@ impl NodeOutputs {
         self.reply = Some(target);
     }
 
-    /// Sets the address of the next part, on another thread.
-    pub(crate) fn set_next_part(&mut self, address: Address) {
-        self.next_part = Some(address);
+    /// Adds the address of the next part, or of the next of its copies.
+    pub(crate) fn add_next_part(&mut self, address: Address) {
+        self.next_parts.push(address);
     }
 
     /// Number of output ports; 0 for a sink.
@@ -238,9 +241,20 @@ impl NodeOutputs {
     /// # Panics
     /// If there is no next part.
     pub(crate) fn next_part(&self) -> NextPart<'_> {
-        match &self.ports[0][0].targets[0] {
+        self.next_copy_of_part(0)
+    }
+
+    /// The copies to which queries are forwarded, if the next part has partial states.
+    pub(crate) fn next_copies(&self) -> Option<NextCopies<'_>> {
+        let consumer = self.ports.first()?.first()?;
+        let copies = || (0..consumer.targets.len()).map(|copy| self.next_copy_of_part(copy));
+        consumer.route.is_dealt().then(|| NextCopies(copies().collect()))
+    }
+
+    fn next_copy_of_part(&self, copy: usize) -> NextPart<'_> {
+        match &self.ports[0][0].targets[copy] {
             OutputTarget::Remote(edge) => {
-                let address = self.next_part.as_ref();
+                let address = self.next_parts.get(copy);
                 let address = address.expect("only a part with a successor forwards a query");
                 NextPart::Remote { address, sent: edge.pushed() }
             }

@@ -3,15 +3,16 @@
 //! A mailbox is bounded. A query that finds a full mailbox is refused, so a flood of queries can
 //! neither exhaust memory nor stop the data.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 
 use crate::channel::{Doorbell, MailboxSender, Refused, oneshot};
-use crate::query::{Computation, QueryError, QueryPayload, Request, Share};
+use crate::query::{Computation, CopyPayloads, QueryError, QueryPayload, Request, Share};
+use crate::sync::lock;
 
 /// Maximum number of queries that wait at one thread.
 pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
@@ -39,8 +40,75 @@ impl Ticket {
     pub(crate) fn is_wanted(&self) -> bool {
         match &self.answer_to {
             AnswerTo::Caller(caller) => caller.is_wanted(),
-            AnswerTo::Watch(_) => true,
+            // The copies must agree on the queries that they answer, so none drops one.
+            AnswerTo::Watch(_) | AnswerTo::Join(..) => true,
         }
+    }
+}
+
+/// A query that several copies forward, and the data of the copies so far.
+pub(crate) struct Join {
+    waiting: Mutex<JoinWaiting>,
+    /// The bell of the part that joins the data, which a failure rings.
+    bell: OnceLock<Arc<Doorbell>>,
+}
+
+struct JoinWaiting {
+    /// The query as it came to the copies; `None` after its answer.
+    ticket: Option<Ticket>,
+    copies: Vec<Option<QueryPayload>>,
+    left: usize,
+}
+
+impl Join {
+    /// `ticket` has the data of the part before the copies.
+    pub(crate) fn new(ticket: Ticket, copies: usize) -> Arc<Self> {
+        let copies: Vec<_> = (0..copies).map(|_| None).collect();
+        let left = copies.len();
+        let waiting = Mutex::new(JoinWaiting { ticket: Some(ticket), copies, left });
+        Arc::new(Self { waiting, bell: OnceLock::new() })
+    }
+
+    /// Notes the data of a copy.
+    pub(crate) fn put(&self, copy: usize, payload: QueryPayload) {
+        let mut waiting = lock(&self.waiting);
+        waiting.left -= usize::from(waiting.copies[copy].replace(payload).is_none());
+    }
+
+    /// Sets the bell of the part that joins the data.
+    pub(crate) fn rings(&self, bell: &Arc<Doorbell>) {
+        self.bell.get_or_init(|| Arc::clone(bell));
+    }
+
+    /// Answers with the reason why a copy has no data.
+    fn fail(&self, error: QueryError) {
+        let ticket = lock(&self.waiting).ticket.take();
+        if let Some(ticket) = ticket {
+            ticket.answer_to.give(Err(error));
+        }
+        if let Some(bell) = self.bell.get() {
+            bell.ring();
+        }
+    }
+
+    /// Whether the data of all copies are there.
+    pub(crate) fn is_complete(&self) -> bool {
+        lock(&self.waiting).left == 0
+    }
+
+    /// Whether the query has been answered with an error.
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.waiting).ticket.is_none()
+    }
+
+    /// The query with the data of all copies.
+    pub(crate) fn take(&self) -> Option<Ticket> {
+        let mut waiting = lock(&self.waiting);
+        let mut ticket = waiting.ticket.take()?;
+        let copies = waiting.copies.drain(..).map(|copy| copy.expect("all copies have come"));
+        let first = ticket.payload.take().expect("the part before the copies has sent data");
+        ticket.payload = Some(Box::new(CopyPayloads { first, copies: copies.collect() }));
+        Some(ticket)
     }
 }
 
@@ -81,6 +149,8 @@ pub(crate) type QueryAnswer = Result<CopyAnswer, QueryError>;
 pub(crate) enum AnswerTo {
     Caller(oneshot::Sender<QueryAnswer>),
     Watch(Arc<WatchSlot>),
+    /// The part behind the copies of a part, one of which answers.
+    Join(Arc<Join>, usize),
 }
 
 impl AnswerTo {
@@ -88,6 +158,10 @@ impl AnswerTo {
         match self {
             Self::Caller(caller) => caller.send(answer),
             Self::Watch(slot) => slot.publish(answer),
+            Self::Join(join, _) => match answer {
+                Err(error) => join.fail(error),
+                Ok(_) => unreachable!("a copy forwards its data to the part behind the copies"),
+            },
         }
     }
 }

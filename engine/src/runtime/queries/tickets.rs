@@ -6,18 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::allowance::Allowance;
-use super::control::{MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
+use super::control::{Join, MAILBOX_QUERIES_MAX, Pass, Ticket, WatchSlot};
 use crate::channel::Doorbell;
 
 /// Maximum number of queries that the first part of a stage has forwarded and that have no answer
 /// yet.
 const UNDER_WAY_MAX: usize = 16;
 
+/// A copy, and the number of its messages from which it has forwarded a query.
+pub(crate) type CopyPosition = (usize, u64);
+
 /// The queries that wait at one node.
 #[derive(Default)]
 pub(crate) struct Tickets {
     /// Forwarded queries that wait for a batch boundary or for their position.
     held: Vec<Ticket>,
+    /// Queries whose data come from several copies, in order; each with the copies that have
+    /// forwarded the query, and the positions of these copies.
+    joins: VecDeque<(Arc<Join>, Vec<CopyPosition>)>,
     /// Queries of callers, in order.
     asked: VecDeque<Ticket>,
     /// Standing queries.
@@ -64,6 +70,35 @@ impl Tickets {
         }
         self.held.push(ticket);
         Ok(())
+    }
+
+    /// Notes that a copy has forwarded a query.
+    pub(crate) fn join(&mut self, join: &Arc<Join>, copy: CopyPosition) {
+        match self.joins.iter_mut().find(|(known, _)| Arc::ptr_eq(known, join)) {
+            Some((_, copies)) => copies.push(copy),
+            None => self.joins.push_back((Arc::clone(join), vec![copy])),
+        }
+    }
+
+    /// Whether a query waits for the data of copies.
+    pub(crate) fn has_joins(&self) -> bool {
+        !self.joins.is_empty()
+    }
+
+    /// Whether all copies have sent their data for the oldest such query.
+    pub(crate) fn has_complete_join(&self) -> bool {
+        self.joins.front().is_some_and(|(join, _)| join.is_complete())
+    }
+
+    /// Takes the first query whose data come from several copies, and has failed.
+    pub(crate) fn take_failed_join(&mut self) -> Option<Vec<CopyPosition>> {
+        let failed = self.joins.iter().position(|(join, _)| join.has_failed())?;
+        self.joins.remove(failed).map(|(_, copies)| copies)
+    }
+
+    /// Takes the oldest query whose data come from several copies, with the copies.
+    pub(crate) fn take_first_join(&mut self) -> Option<(Arc<Join>, Vec<CopyPosition>)> {
+        self.joins.pop_front()
     }
 
     /// Whether a forwarded query waits.

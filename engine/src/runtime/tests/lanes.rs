@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::operator::Division;
-use crate::query::Share;
+use crate::query::{CopyPayloads, Share};
 
 /// A copy of a source: takes pieces of `piece` numbers from a counter that all copies share, and
 /// sends a piece in batches.
@@ -166,6 +166,153 @@ impl Operator for Merge {
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         out.send(batch([self.0]));
         Ok(Flow::NeedInput)
+    }
+}
+
+/// READ in front of copies: sends numbers on and knows their sum.
+struct ReadSum(u64);
+
+/// A copy that adds up, and gives its sum away to the last part with every third message.
+#[derive(Clone, Default)]
+struct MovingSum {
+    sum: u64,
+    messages: u64,
+}
+
+/// The last part: the sums that copies have given away.
+struct Moved(u64);
+
+fn moving_sum() -> impl OperatorSpec {
+    let bind = || {
+        let part = |name: &'static str, load, body: Box<dyn Operator>| Part {
+            name: name.into(),
+            load,
+            body: Body::Operator(body),
+        };
+        let parts = vec![
+            part("read", Load::Light, Box::new(ReadSum(0))),
+            part("sum", Load::Heavy, Box::new(MovingSum::default())),
+            part("merge", Load::Light, Box::new(Moved(0))),
+        ];
+        let make = || Ok(Body::Operator(Box::new(MovingSum::default())));
+        Fragment::new(parts, vec![schema()]).divided(Division::Partial, 1, usize::MAX, make)
+    };
+    Spec { inputs: 1..=1, bind }
+}
+
+impl Operator for ReadSum {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let numbers = values(&input.into_records());
+        self.0 += numbers.iter().sum::<u64>();
+        let items = numbers.len();
+        out.send_chunk(Chunk::new(numbers, items, 8 * items));
+        Ok(Flow::NeedInput)
+    }
+
+    fn queries(&self) -> &'static [&'static str] {
+        &["sum"]
+    }
+
+    fn query(&self, _: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
+        Ok(Response::Forward(Box::new(self.0)))
+    }
+}
+
+impl Operator for MovingSum {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.sum += input.into_value::<Vec<u64>>().iter().sum::<u64>();
+        self.messages += 1;
+        if self.messages.is_multiple_of(3) {
+            return self.finish(out);
+        }
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        out.send_chunk(Chunk::new(std::mem::take(&mut self.sum), 1, 8));
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, request: &Request, _: Option<QueryPayload>) -> Result<Response, QueryError> {
+        match request.name() {
+            "sum" => Ok(Response::Forward(Box::new(self.sum))),
+            _ => Err(QueryError::unsupported(request, &["sum"])),
+        }
+    }
+}
+
+impl Operator for Moved {
+    fn process(&mut self, _: usize, input: Payload, _: &mut Output) -> Result<Flow, OperatorError> {
+        self.0 += input.into_value::<u64>();
+        Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        out.send(batch([self.0]));
+        Ok(Flow::NeedInput)
+    }
+
+    fn query(&self, _: &Request, payload: Option<QueryPayload>) -> Result<Response, QueryError> {
+        let CopyPayloads { first, copies } = *payload.unwrap().downcast().unwrap();
+        let sum_of = |payload: QueryPayload| *payload.downcast::<u64>().unwrap();
+        let kept: u64 = copies.into_iter().map(sum_of).sum();
+        Ok(Response::Answer(batch([sum_of(first), kept + self.0])))
+    }
+}
+
+#[test]
+fn a_query_through_a_part_in_front_of_copies_sees_one_cut() {
+    for workers in [1, 2, 3, 8] {
+        for (queue, placement) in
+            [(1, Placement::Auto), (8, Placement::Auto), (1, Placement::Fused)]
+        {
+            watched(move || {
+                let mut graph = Graph::new();
+                let numbers = graph.add("in", source(Numbers::endless()));
+                let sum = graph.add_after(numbers, "sum", moving_sum());
+                graph.workers(sum, workers).placement(placement);
+                let (sink, rows) = kept();
+                graph.add_after(sum, "sums", sink);
+                let limits = QueueLimits { batches: queue, ..QueueLimits::default() };
+                let options = RunOptions::new().queue(limits);
+                let running = graph.build().unwrap().start(options).unwrap();
+                let answers: Vec<Vec<u64>> = thread::scope(|scope| {
+                    let ask = || {
+                        let (queries, request) = (running.queries(), Request::new("sum"));
+                        (0..50).map(|_| values(&queries.query("sum", &request).unwrap())).collect()
+                    };
+                    // Several callers, some of whom ask what the copies refuse.
+                    let refused = || {
+                        let (queries, request) = (running.queries(), Request::new("other"));
+                        for _ in 0..50 {
+                            let error = queries.query("sum", &request).unwrap_err();
+                            assert!(matches!(error, QueryError::Unsupported { .. }), "{error}");
+                        }
+                        Vec::new()
+                    };
+                    let callers = [scope.spawn(ask), scope.spawn(ask), scope.spawn(refused)];
+                    callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+                });
+                assert_eq!(answers.len(), 100);
+                for answer in answers {
+                    assert_eq!(answer[0], answer[1], "of {workers} workers");
+                }
+                running.handle().stop();
+                let metrics = running.join().unwrap();
+                let count = metrics.stage("in").unwrap().items_out();
+                assert_eq!(*lock(&rows), [count * (count - 1) / 2]);
+            });
+        }
     }
 }
 
