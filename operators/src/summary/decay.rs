@@ -60,10 +60,9 @@ pub(crate) enum HalfLife {
     Time(Duration),
 }
 
-/// A summary of counts that fade.
-#[derive(Debug)]
-pub(crate) struct Decayed<S> {
-    summary: S,
+/// The weights of items: of each item more than of the items before.
+#[derive(Debug, Clone)]
+pub(crate) struct Fading {
     half_life: HalfLife,
     /// c.
     curve: Vec<u64>,
@@ -77,32 +76,24 @@ pub(crate) struct Decayed<S> {
     start: Option<Instant>,
     /// The step of the time at which the batch in hand entered.
     time: u64,
-    /// The weights of a batch.
-    weights: Vec<u64>,
 }
 
-impl<S> Decayed<S> {
-    /// A summary of counts that fade, around an empty summary.
+impl Fading {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         clippy::cast_precision_loss,
         reason = "whole numbers from 2^16 to 2^17"
     )]
-    pub(crate) fn new(empty: S, half_life: HalfLife) -> Self {
+    pub(crate) fn new(half_life: HalfLife) -> Self {
         let rise = |step: u64| (step as f64 / STEPS as f64 + f64::from(WEIGHT_BITS)).exp2();
         let curve = (0..STEPS).map(|step| rise(step).round() as u64).collect();
-        Self {
-            summary: empty,
-            half_life,
-            curve,
-            base: 0,
-            step: 0,
-            position: 0,
-            start: None,
-            time: 0,
-            weights: Vec::new(),
-        }
+        Self { half_life, curve, base: 0, step: 0, position: 0, start: None, time: 0 }
+    }
+
+    /// Notes the time at which the next items entered the stream.
+    pub(crate) fn enter(&mut self, at: Instant) {
+        self.time = self.step_of(at);
     }
 
     /// The step of the item at this position of the stream, and the position at which the next step
@@ -126,86 +117,119 @@ impl<S> Decayed<S> {
     }
 
     /// W of a step that is less than 8 half-lives above the base.
-    fn weight(&self, step: u64) -> u64 {
+    fn weight_of(&self, step: u64) -> u64 {
         let remainder = usize::try_from(step % STEPS).expect("below 64");
         self.curve[remainder] << (step / STEPS - self.base)
     }
 
-    /// Sets b to `base`, if weights would become too large otherwise.
-    fn rebase<K: Item>(&mut self, base: u64)
-    where
-        S: Summary<K>,
-    {
-        let bits = base - self.base;
-        if bits >= HALF_LIVES {
-            self.summary.scale_down(u32::try_from(bits).unwrap_or(u32::MAX));
-            self.base = base;
-        }
+    /// W of the newest item: a decayed count is a sum of weights divided by this one.
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight_of(self.step)
     }
 
-    /// Appends the weights of the next items to `buffer`, up to `len` weights and as long as b can
-    /// stay, and passes over these items. Returns the step of the last item.
-    fn fill(&mut self, buffer: &mut Vec<u64>, len: usize, time: u64) -> u64 {
-        let mut last = self.step;
+    /// The bits by which all counts are divided before the next items are counted, if their weights
+    /// would become too large otherwise.
+    pub(crate) fn rebase(&mut self) -> Option<u32> {
+        let base = self.step_at(self.position, self.time).0 / STEPS;
+        let bits = base - self.base;
+        if bits < HALF_LIVES {
+            return None;
+        }
+        self.base = base;
+        Some(u32::try_from(bits).unwrap_or(u32::MAX))
+    }
+
+    /// Writes the weights of the next items to `buffer`, up to `len` weights and as long as b can
+    /// stay, and passes over these items. The caller has called [`Self::rebase`].
+    pub(crate) fn fill(&mut self, buffer: &mut Vec<u64>, len: usize) {
+        buffer.clear();
         while buffer.len() < len {
-            let (step, next) = self.step_at(self.position, time);
+            let (step, next) = self.step_at(self.position, self.time);
             if step / STEPS - self.base >= HALF_LIVES {
                 break;
             }
             let left = len - buffer.len();
             let run = usize::try_from(next - self.position).unwrap_or(left).min(left);
-            buffer.resize(buffer.len() + run, self.weight(step));
+            buffer.resize(buffer.len() + run, self.weight_of(step));
             self.position = self.position.saturating_add(run as u64);
-            last = step;
+            self.step = step;
         }
-        last
+    }
+
+    /// Multiplies the weights of a batch by the weights of its items.
+    pub(crate) fn multiply(buffer: &mut [u64], own: &[u64]) {
+        buffer.iter_mut().zip(own).for_each(|(sum, &own)| *sum = sum.saturating_mul(own));
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.curve.capacity() * size_of::<u64>()
+    }
+}
+
+/// The decayed counts of a counter whose counts are sums of weights, with W of the newest item.
+/// Upper bounds are rounded up, and lower bounds down.
+pub(crate) fn faded<K>(counted: Counted<K>, weight: u64) -> Counted<K> {
+    let least = counted.count_min() / weight;
+    let count = counted.count.div_ceil(weight);
+    Counted { item: counted.item, count, error: count - least }
+}
+
+/// A summary of counts that fade.
+#[derive(Debug)]
+pub(crate) struct Decayed<S> {
+    summary: S,
+    fading: Fading,
+    /// The weights of a batch.
+    weights: Vec<u64>,
+}
+
+impl<S> Decayed<S> {
+    /// A summary of counts that fade, around an empty summary.
+    pub(crate) fn new(empty: S, half_life: HalfLife) -> Self {
+        Self { summary: empty, fading: Fading::new(half_life), weights: Vec::new() }
     }
 }
 
 /// Counts as of the newest item.
 impl<K: Item, S: Summary<K>> Counts<K> for Decayed<S> {
     fn enter(&mut self, at: Instant) {
-        self.time = self.step_of(at);
+        self.fading.enter(at);
     }
 
     fn observe<B: Items<K> + ?Sized>(&mut self, batch: &B, weights: Option<&[u64]>) {
         let mut buffer = std::mem::take(&mut self.weights);
         let mut done = 0;
         while done < batch.len() {
-            self.rebase(self.step_at(self.position, self.time).0 / STEPS);
-            buffer.clear();
-            let last = self.fill(&mut buffer, batch.len() - done, self.time);
+            if let Some(bits) = self.fading.rebase() {
+                self.summary.scale_down(bits);
+            }
+            self.fading.fill(&mut buffer, batch.len() - done);
             let end = done + buffer.len();
             if let Some(weights) = weights {
-                let own = &weights[done..end];
-                buffer.iter_mut().zip(own).for_each(|(sum, &own)| *sum = sum.saturating_mul(own));
+                Fading::multiply(&mut buffer, &weights[done..end]);
             }
             self.summary.observe(&Part::new(batch, done..end), Some(&buffer));
-            self.step = last;
             done = end;
         }
         self.weights = buffer;
     }
 
     fn iter(&self) -> impl Iterator<Item = Counted<&K>> {
-        let weight = self.weight(self.step);
-        self.summary.iter().map(move |counted| {
-            let (count, least) = (counted.count.div_ceil(weight), counted.count_min() / weight);
-            Counted { item: counted.item, count, error: count - least }
-        })
+        let weight = self.fading.weight();
+        self.summary.iter().map(move |counted| faded(counted, weight))
     }
 
     fn count_min(&self) -> u64 {
-        self.summary.count_min().div_ceil(self.weight(self.step))
+        self.summary.count_min().div_ceil(self.fading.weight())
     }
 
     /// Rounded up.
     fn observed(&self) -> u64 {
-        self.summary.observed().div_ceil(self.weight(self.step))
+        self.summary.observed().div_ceil(self.fading.weight())
     }
 
     fn state_bytes(&self) -> usize {
-        let words = self.curve.capacity() + self.weights.capacity();
-        size_of::<Self>() + self.summary.state_bytes() + words * size_of::<u64>()
+        let weights = self.weights.capacity() * size_of::<u64>();
+        size_of::<Self>() + self.summary.state_bytes() + self.fading.state_bytes() + weights
     }
 }

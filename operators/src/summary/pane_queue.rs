@@ -63,10 +63,9 @@ use crate::shared::items::Item;
 /// Panes between two sums that are kept: about the root of the most panes.
 const BLOCK: usize = 32;
 
-/// A window that consists of panes.
+/// The ended panes of a window.
 #[derive(Debug)]
-pub(crate) struct PaneQueue<K, S> {
-    live: S,
+pub(crate) struct EndedPanes<K> {
     /// C.
     monitored_max: usize,
     /// Maximum number of ended panes that belong to the window.
@@ -82,12 +81,10 @@ pub(crate) struct PaneQueue<K, S> {
     sums: Vec<Bounds<K>>,
 }
 
-impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
-    /// A window of `panes` panes, at least 1, with `empty` in the first. `monitored_max` is the
-    /// number of counters asked for or, if that is more, the number of items that `empty` monitors.
-    pub(crate) fn new(empty: S, panes: usize, monitored_max: usize) -> Self {
+impl<K: Item> EndedPanes<K> {
+    /// A window of `panes` panes, at least 1, the live one included.
+    pub(crate) fn new(panes: usize, monitored_max: usize) -> Self {
         Self {
-            live: empty,
             monitored_max,
             ended_max: panes - 1,
             newer: Vec::new(),
@@ -98,38 +95,30 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
         }
     }
 
-    /// Upper bound of the bytes of a window, strings left out. Panes have at most `pane_items`
-    /// items.
-    pub(crate) fn bytes_max(
-        live: &S,
-        panes: usize,
-        monitored_max: usize,
-        pane_items: usize,
-    ) -> usize {
+    /// Upper bound of the bytes of the ended panes, strings left out. Panes have at most
+    /// `pane_items` items.
+    pub(crate) fn bytes_max(panes: usize, monitored_max: usize, pane_items: usize) -> usize {
         if panes == 1 {
-            return live.state_bytes_max();
+            return 0;
         }
         let of_pane = monitored_max.min(pane_items);
         let of_sum = monitored_max.min(pane_items.saturating_mul(panes));
         // The sum of two lists has twice as many items before the sum is reduced.
         let sums = panes / BLOCK + BLOCK + 6;
         let items = of_pane.saturating_mul(panes).saturating_add(of_sum.saturating_mul(sums));
-        live.state_bytes_max() + Bounds::<K>::bytes(items)
+        Bounds::<K>::bytes(items)
     }
 
-    /// The pane that counts arriving items.
-    pub(crate) fn live(&mut self) -> &mut S {
-        &mut self.live
+    /// Whether a window consists of the live pane alone.
+    fn are_none(&self) -> bool {
+        self.ended_max == 0
     }
 
-    /// Ends the live pane.
-    pub(crate) fn turn(&mut self) {
-        let empty = self.live.to_empty();
-        let ended = std::mem::replace(&mut self.live, empty);
-        if self.ended_max == 0 {
+    /// Adds the pane that has ended now.
+    pub(crate) fn push(&mut self, ended: Bounds<K>) {
+        if self.are_none() {
             return;
         }
-        let ended = Bounds::of(&ended);
         add(&mut self.newer_sum, &ended, self.monitored_max);
         self.newer.push(ended);
         if self.newer.len() + self.older.len() + self.sums.len() > self.ended_max {
@@ -172,10 +161,51 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
     }
 
     /// The sum of the ended panes that belong to the window.
-    fn ended(&self) -> Bounds<K> {
+    pub(crate) fn sum(&self) -> Bounds<K> {
         let mut sum = self.sums.last().cloned().unwrap_or_default();
         add(&mut sum, &self.newer_sum, self.monitored_max);
         sum
+    }
+
+    /// N of the ended panes.
+    fn observed(&self) -> u64 {
+        let older = self.sums.last().map_or(0, Bounds::observed);
+        older.saturating_add(self.newer_sum.observed())
+    }
+
+    /// Bytes of all lists.
+    pub(crate) fn state_bytes(&self) -> usize {
+        let lists = self.newer.iter().chain(&self.older).chain(&self.bases).chain(&self.sums);
+        lists.chain([&self.newer_sum]).map(Bounds::state_bytes).sum()
+    }
+}
+
+/// A window that consists of panes, of which the live one counts.
+#[derive(Debug)]
+pub(crate) struct PaneQueue<K, S> {
+    live: S,
+    ended: EndedPanes<K>,
+}
+
+impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
+    /// A window of `panes` panes, at least 1, with `empty` in the first. `monitored_max` is the
+    /// number of counters asked for or, if that is more, the number of items that `empty` monitors.
+    pub(crate) fn new(empty: S, panes: usize, monitored_max: usize) -> Self {
+        Self { live: empty, ended: EndedPanes::new(panes, monitored_max) }
+    }
+
+    /// The pane that counts arriving items.
+    pub(crate) fn live(&mut self) -> &mut S {
+        &mut self.live
+    }
+
+    /// Ends the live pane.
+    pub(crate) fn turn(&mut self) {
+        let empty = self.live.to_empty();
+        let ended = std::mem::replace(&mut self.live, empty);
+        if !self.ended.are_none() {
+            self.ended.push(Bounds::of(&ended));
+        }
     }
 
     /// The monitored items of the window, in no particular order.
@@ -186,10 +216,10 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
     /// The monitored items of the window, and the most that an unmonitored one can have been seen.
     pub(crate) fn counted_and_min(&self) -> (Vec<Counted<K>>, u64) {
         let live_min = self.live.count_min();
-        if self.ended_max == 0 {
+        if self.ended.are_none() {
             return (self.live.iter().map(|counted| counted.cloned()).collect(), live_min);
         }
-        let mut window = self.ended();
+        let mut window = self.ended.sum();
         let count_min = window.unmonitored().saturating_add(live_min);
         window.add(&Bounds::of(&self.live));
         (window.into_monitored(), count_min)
@@ -197,20 +227,17 @@ impl<K: Item, S: Summary<K>> PaneQueue<K, S> {
 
     /// N of the window.
     pub(crate) fn observed(&self) -> u64 {
-        let older = self.sums.last().map_or(0, Bounds::observed);
-        older.saturating_add(self.newer_sum.observed()).saturating_add(self.live.observed())
+        self.ended.observed().saturating_add(self.live.observed())
     }
 
     /// The most that an unmonitored item can have been seen in the window.
     pub(crate) fn count_min(&self) -> u64 {
-        self.ended().unmonitored().saturating_add(self.live.count_min())
+        self.ended.sum().unmonitored().saturating_add(self.live.count_min())
     }
 
     /// Bytes of the summary and of all lists.
     pub(crate) fn state_bytes(&self) -> usize {
-        let lists = self.newer.iter().chain(&self.older).chain(&self.bases).chain(&self.sums);
-        let lists = lists.chain([&self.newer_sum]).map(Bounds::state_bytes);
-        lists.sum::<usize>() + self.live.state_bytes()
+        self.ended.state_bytes() + self.live.state_bytes()
     }
 }
 
@@ -252,7 +279,8 @@ mod tests {
             }
             queue.turn();
         }
-        let lists = queue.newer.len() + queue.older.len() + queue.bases.len() + queue.sums.len();
+        let ended = &queue.ended;
+        let lists = ended.newer.len() + ended.older.len() + ended.bases.len() + ended.sums.len();
         assert!(lists <= panes + panes / BLOCK + BLOCK + 1, "{lists} lists for {panes} panes");
     }
 

@@ -39,6 +39,11 @@ impl StateMemory {
         Ok(Self { reservation: budget.reserve(counters_bytes)?, unmeasured: 0, step })
     }
 
+    /// Notes the bytes of the state.
+    pub(crate) fn holds(&mut self, bytes: usize) -> Result<(), StateFull> {
+        Ok(self.reservation.resize(bytes.max(self.reservation.bytes()))?)
+    }
+
     /// Notes that `items` were counted; `state_bytes` measures the summary.
     pub(crate) fn counted(
         &mut self,

@@ -22,8 +22,12 @@
 //! sends a mark to each worker after the same batch, and each worker answers with its bounds. So
 //! rows are those of a batch boundary.
 //!
+//! If counts fade, READ gives each item the weight by which earlier items fade
+//! ([forward decay](crate::summary::Fading)), and the bounds of all workers are divided by the weight
+//! of the newest item.
+//!
 //! A query asks all workers, and the thread that asked adds the bounds: a worker only copies its
-//! counters.
+//! counters. With READ, the query passes READ and the workers at one position of the stream.
 //!
 //! Source: merging as in Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm for
 //! frequent items and the Hurwitz zeta distribution*, Information Sciences 329 (2016). The
@@ -36,60 +40,104 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{
     Counters, Ending, Flow, NamedInputs, Operator, OperatorError, Output,
 };
-use trommel_engine::query::{QueryError, QueryPayload, Request, Response, Share};
+use trommel_engine::query::{CopyPayloads, QueryError, QueryPayload, Request, Response, Share};
 
 use super::memory::StateMemory;
 use crate::frequent_items::input::columns::{Input, Observations, WeightsFull};
 use crate::frequent_items::rows::batches::{Outbox, Saving};
 use crate::frequent_items::rows::emission::Emission;
 use crate::frequent_items::rows::questions::{
-    Question, Report, STATE_QUERIES, check_counters, is_snapshot, snapshot_row,
+    QUERIES, Question, Report, STATE_QUERIES, check, check_counters, is_snapshot, snapshot_row,
 };
 use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::Column;
 use crate::shared::state::{SnapshotFile, Stamp};
-use crate::summary::{Bounds, Counted, Stored, sum_bounds};
+use crate::summary::{Bounds, Counted, Fading, Stored, faded, sum_bounds};
 
 /// A message of READ to a worker.
 enum Work {
     Batch(Observations),
-    /// The rows of an emission are due.
-    Emit,
+    /// The rows of an emission are due. The number is the weight of the newest item, 1 unless
+    /// counts fade.
+    Emit(u64),
+    /// Counts that fade are divided by 2 to the power of this number.
+    ScaleDown(u32),
 }
 
 /// A message of a worker to MERGE.
 enum Message<K, S> {
-    /// The bounds of the worker for the next emission of this worker.
-    Bounds(usize, Bounds<K>),
+    /// The bounds of the worker for the next emission of this worker, and the weight of the newest
+    /// item of the stream.
+    Bounds(usize, Bounds<K>, u64),
     /// The summary of the worker; its stream has ended.
     End(usize, Arc<S>),
 }
 
 /// READ: gives batches to the workers in turn, and tells them when rows are due.
-pub(crate) struct Read {
+pub(crate) struct Read<K> {
     input: Input,
     emission: Emission,
+    /// The weights of items, if counts fade.
+    fading: Option<Fading>,
     workers: usize,
+    _item: PhantomData<fn() -> K>,
 }
 
-impl Read {
-    pub(crate) fn new(input: Input, emission: Emission) -> Self {
-        Self { input, emission, workers: 1 }
+impl<K: Column> Read<K> {
+    pub(crate) fn new(input: Input, emission: Emission, fading: Option<Fading>) -> Self {
+        Self { input, emission, fading, workers: 1, _item: PhantomData }
+    }
+
+    fn tell(&self, work: impl Fn() -> Work, out: &mut Output) {
+        for worker in 0..self.workers {
+            out.send_chunk_to_copy(worker, Chunk::new(work(), 0, 0));
+        }
     }
 
     fn emit(&self, out: &mut Output) {
-        for worker in 0..self.workers {
-            out.send_chunk_to_copy(worker, Chunk::new(Work::Emit, 0, 0));
+        let weight = self.weight();
+        self.tell(|| Work::Emit(weight), out);
+    }
+
+    /// The weight of the newest item.
+    fn weight(&self) -> u64 {
+        self.fading.as_ref().map_or(1, Fading::weight)
+    }
+
+    fn send(observations: Observations, out: &mut Output) {
+        let (items, bytes) = (observations.items.len(), observations.bytes());
+        out.send_chunk(Chunk::new(Work::Batch(observations), items, bytes));
+    }
+
+    /// Sends the items with the weights that make earlier items fade.
+    fn send_fading(&mut self, observations: &Observations, entered: Instant, out: &mut Output) {
+        let Some(mut fading) = self.fading.take() else { return };
+        fading.enter(entered);
+        let mut done = 0;
+        while done < observations.items.len() {
+            if let Some(bits) = fading.rebase() {
+                self.tell(|| Work::ScaleDown(bits), out);
+            }
+            let mut weights = Vec::new();
+            fading.fill(&mut weights, observations.items.len() - done);
+            let part = observations.part(done..done + weights.len());
+            if let Some(own) = &part.weights {
+                Fading::multiply(&mut weights, own);
+            }
+            done += weights.len();
+            Self::send(Observations { weights: Some(weights.into()), ..part }, out);
         }
+        self.fading = Some(fading);
     }
 }
 
-impl Operator for Read {
+impl<K: Column> Operator for Read<K> {
     fn is_beside(&mut self, copies: usize) {
         self.workers = copies;
     }
@@ -100,9 +148,14 @@ impl Operator for Read {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
+        let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let observations = self.input.read(&input.into_records(), out)?;
-        let (items, bytes) = (observations.items.len(), observations.bytes());
-        out.send_chunk(Chunk::new(Work::Batch(observations), items, bytes));
+        let items = observations.items.len();
+        if self.fading.is_some() {
+            self.send_fading(&observations, entered, out);
+        } else {
+            Self::send(observations, out);
+        }
         if self.emission.is_due(items) {
             self.emit(out);
         }
@@ -118,6 +171,31 @@ impl Operator for Read {
             self.emit(out);
         }
         Ok(Flow::NeedInput)
+    }
+
+    fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        // The last rows of counts that fade need the weight of the newest item.
+        if self.fading.is_some() {
+            self.emit(out);
+        }
+        Ok(Flow::NeedInput)
+    }
+
+    fn queries(&self) -> &'static [&'static str] {
+        if self.fading.is_some() { QUERIES } else { STATE_QUERIES }
+    }
+
+    /// Checks the request; MERGE answers with the shares of the workers.
+    fn query(
+        &self,
+        request: &Request,
+        _payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        match self.fading {
+            Some(_) => drop(Question::<K>::read(request, QUERIES, self.input.item_type())?),
+            None => check::<K>(request, self.input.item_type())?,
+        }
+        Ok(Response::Forward(Box::new(self.weight())))
     }
 
     fn named_inputs(&self) -> NamedInputs {
@@ -137,6 +215,7 @@ pub(crate) struct Worker<K, S> {
     summary: Arc<S>,
     /// The input of a worker without READ.
     input: Input,
+    is_behind_read: bool,
     memory: StateMemory,
     schema: SchemaRef,
     /// The name of the counted things, for the state that a query asks for.
@@ -150,11 +229,12 @@ impl<K: Column, S: Stored<K>> Worker<K, S> {
     pub(crate) fn new(
         number: usize,
         (summary, memory): (S, StateMemory),
-        input: Input,
+        (input, is_behind_read): (Input, bool),
         saving: &Saving,
     ) -> Self {
         Self {
             number,
+            is_behind_read,
             summary: Arc::new(summary),
             memory,
             schema: ranked_schema(input.item_type()),
@@ -169,26 +249,88 @@ impl<K: Column, S: Stored<K>> Worker<K, S> {
         Bounds::of(&*self.summary)
     }
 
+    fn summary_mut(&mut self) -> &mut S {
+        Arc::get_mut(&mut self.summary).expect("shared after the end only")
+    }
+
     fn item_type(&self) -> DataType {
         self.input.item_type().clone()
     }
 
-    /// The share of this worker in its state.
-    fn share_of_state(&self, request: &Request) -> Share {
-        let (request, label) = (request.clone(), Arc::clone(&self.label));
-        // The summary is copied here, since the worker goes on.
-        Share::new(S::clone(&self.summary), move |copies: &[&S]| {
-            let mut merged = S::clone(copies[0]);
-            for copy in &copies[1..] {
-                merged.merge(copy).expect("workers have like summaries");
-            }
-            let state = || {
-                let mut state = merged.snapshot();
-                Stamp { label: label.to_string(), ..Stamp::default() }.put_on(&mut state);
-                state
-            };
-            snapshot_row(&request, merged.iter(), state)
+    /// The share of this worker in the answer to a request.
+    fn share(&self, request: &Request) -> Result<WorkerShare<K, S>, QueryError> {
+        // A share is a copy of all counters.
+        check_counters(request, self.summary.iter())?;
+        Ok(match is_snapshot(request) {
+            true => WorkerShare::State(S::clone(&self.summary)),
+            false => WorkerShare::Bounds(self.bounds()),
         })
+    }
+}
+
+/// The share of a worker in an answer.
+enum WorkerShare<K, S> {
+    Bounds(Bounds<K>),
+    /// The summary, for the query of the state.
+    State(S),
+}
+
+/// Makes answers of the shares of all workers.
+#[derive(Clone)]
+struct Answering {
+    request: Request,
+    item: DataType,
+    schema: SchemaRef,
+    /// The name of the counted things, which the state has.
+    label: Arc<str>,
+    /// The weight of the newest item, 1 unless counts fade.
+    weight: u64,
+}
+
+impl Answering {
+    /// Checks the request.
+    fn check<K: Column>(&self) -> Result<(), QueryError> {
+        check::<K>(&self.request, &self.item)
+    }
+
+    fn answer<'a, K: Column, S: Stored<K>>(
+        &self,
+        shares: impl Iterator<Item = &'a WorkerShare<K, S>>,
+    ) -> Result<RecordBatch, QueryError> {
+        let (mut bounds, mut states) = (Vec::new(), Vec::new());
+        for share in shares {
+            match share {
+                WorkerShare::Bounds(of_worker) => bounds.push(of_worker.clone()),
+                WorkerShare::State(summary) => states.push(summary),
+            }
+        }
+        if let Some((first, others)) = states.split_first() {
+            return self.state_of::<K, S>(first, others);
+        }
+        let question = Question::<K>::read(&self.request, STATE_QUERIES, &self.item)?;
+        let (bounds, weight) = (sum_bounds(bounds), self.weight);
+        let monitored = bounds.monitored().iter().map(|counted| faded(counted.as_ref(), weight));
+        let unmonitored = || bounds.unmonitored().div_ceil(weight);
+        let (request, observed) = (&self.request, bounds.observed().div_ceil(weight));
+        question.answer(request, &self.schema, monitored, observed, unmonitored)?.compute()
+    }
+
+    /// The row with the state of all workers.
+    fn state_of<K: Column, S: Stored<K>>(
+        &self,
+        first: &S,
+        others: &[&S],
+    ) -> Result<RecordBatch, QueryError> {
+        let mut merged = first.clone();
+        for other in others {
+            merged.merge(other).expect("workers have like summaries");
+        }
+        let state = || {
+            let mut state = merged.snapshot();
+            Stamp { label: self.label.to_string(), ..Stamp::default() }.put_on(&mut state);
+            state
+        };
+        snapshot_row(&self.request, merged.iter(), state)
     }
 }
 
@@ -210,18 +352,22 @@ impl<K: Column, S: Stored<K>> Operator for Worker<K, S> {
             Payload::Batch(batch) => self.input.read(&batch.records, out)?,
             chunk @ Payload::Chunk(_) => match chunk.into_value() {
                 Work::Batch(observations) => observations,
-                Work::Emit => {
+                Work::ScaleDown(bits) => {
+                    self.summary_mut().scale_down(bits);
+                    return Ok(Flow::NeedInput);
+                }
+                Work::Emit(weight) => {
                     let bounds = self.bounds();
                     let bytes = bounds.state_bytes();
-                    let message = Message::<K, S>::Bounds(self.number, bounds);
+                    let message = Message::<K, S>::Bounds(self.number, bounds, weight);
                     out.send_chunk(Chunk::new(message, 0, bytes));
                     return Ok(Flow::NeedInput);
                 }
             },
         };
-        let summary = Arc::get_mut(&mut self.summary).expect("shared after the end only");
-        summary.observe(K::lend(observations.items.as_ref()), observations.weights.as_deref());
-        self.memory.counted(&observations.items, || summary.state_bytes())?;
+        let (items, weights) = (&observations.items, observations.weights.as_deref());
+        self.summary_mut().observe(K::lend(items.as_ref()), weights);
+        self.memory.counted(items, || self.summary.state_bytes())?;
         Ok(Flow::NeedInput)
     }
 
@@ -241,20 +387,19 @@ impl<K: Column, S: Stored<K>> Operator for Worker<K, S> {
         request: &Request,
         _payload: Option<QueryPayload>,
     ) -> Result<Response, QueryError> {
-        // A share is a copy of all counters.
-        check_counters(request, self.summary.iter())?;
-        if is_snapshot(request) {
-            return Ok(Response::Share(self.share_of_state(request)));
+        if self.is_behind_read {
+            return Ok(Response::Forward(Box::new(self.share(request)?)));
         }
-        let question = Question::<K>::read(request, STATE_QUERIES, &self.item_type())?;
-        let (request, schema) = (request.clone(), SchemaRef::clone(&self.schema));
-        let combine = move |copies: &[&Bounds<K>]| {
-            let bounds = sum_bounds(copies.iter().copied().cloned());
-            let monitored = bounds.monitored().iter().map(Counted::as_ref);
-            let unmonitored = || bounds.unmonitored();
-            question.answer(&request, &schema, monitored, bounds.observed(), unmonitored)?.compute()
+        let answering = Answering {
+            request: request.clone(),
+            item: self.item_type(),
+            schema: SchemaRef::clone(&self.schema),
+            label: Arc::clone(&self.label),
+            weight: 1,
         };
-        Ok(Response::Share(Share::new(self.bounds(), combine)))
+        answering.check::<K>()?;
+        let combine = move |copies: &[&WorkerShare<K, S>]| answering.answer(copies.iter().copied());
+        Ok(Response::Share(Share::new(self.share(request)?, combine)))
     }
 
     fn named_inputs(&self) -> NamedInputs {
@@ -272,7 +417,9 @@ impl<K: Column, S: Stored<K>> Operator for Worker<K, S> {
 /// MERGE: adds the bounds of all workers when rows are due.
 pub(crate) struct Merge<K, S> {
     /// The bounds of each worker for emissions that other workers have not answered yet.
-    waiting: Vec<VecDeque<Bounds<K>>>,
+    waiting: Vec<VecDeque<(Bounds<K>, u64)>>,
+    /// Whether counts fade, so that READ asks for the last rows, too.
+    fades: bool,
     /// The summaries of the workers that have ended.
     ended: Vec<Option<Arc<S>>>,
     report: Report,
@@ -283,28 +430,45 @@ pub(crate) struct Merge<K, S> {
 
 impl<K: Column, S: Stored<K>> Merge<K, S> {
     /// MERGE of workers whose summaries monitor at most `rows_max` items each.
-    pub(crate) fn new(item: &DataType, report: Report, saving: Saving, rows_max: usize) -> Self {
+    pub(crate) fn new(
+        item: &DataType,
+        (report, fades): (Report, bool),
+        saving: Saving,
+        rows_max: usize,
+    ) -> Self {
         let outbox = Outbox::new(ranked_schema(item), saving);
-        Self { waiting: Vec::new(), ended: Vec::new(), report, outbox, rows_max }
+        Self { waiting: Vec::new(), fades, ended: Vec::new(), report, outbox, rows_max }
     }
 
     /// The bounds of all workers for the next emission, if all have answered.
-    fn next_emission(&mut self) -> Option<Vec<Bounds<K>>> {
+    fn next_emission(&mut self) -> Option<(Vec<Bounds<K>>, u64)> {
         if self.waiting.iter().any(VecDeque::is_empty) {
             return None;
         }
-        self.waiting.iter_mut().map(VecDeque::pop_front).collect()
+        let mut weight = 1;
+        let next =
+            self.waiting.iter_mut().filter_map(VecDeque::pop_front).map(|(bounds, of_all)| {
+                weight = of_all;
+                bounds
+            });
+        Some((next.collect(), weight))
     }
 
-    fn selected(&self, bounds: Vec<Bounds<K>>) -> Result<Vec<Counted<K>>, OperatorError> {
-        let mut observed = 0_u64;
+    fn selected(
+        &self,
+        bounds: Vec<Bounds<K>>,
+        weight: u64,
+    ) -> Result<Vec<Counted<K>>, OperatorError> {
+        let mut observed = Some(0_u64);
         for bounds in &bounds {
-            observed = observed.checked_add(bounds.observed()).ok_or(WeightsFull)?;
+            observed = observed.and_then(|sum| sum.checked_add(bounds.observed()));
         }
+        // Weights of counts that fade saturate.
+        let observed = observed.or(self.fades.then_some(u64::MAX)).ok_or(WeightsFull)?;
         let mut sum = sum_bounds(bounds);
         sum.keep(self.rows_max);
-        let monitored = sum.monitored().iter().map(Counted::as_ref);
-        Ok(self.report.select(monitored, observed))
+        let monitored = sum.monitored().iter().map(|counted| faded(counted.as_ref(), weight));
+        Ok(self.report.select(monitored, observed.div_ceil(weight)))
     }
 
     /// The summary of all workers.
@@ -331,7 +495,9 @@ impl<K: Column, S: Stored<K>> Operator for Merge<K, S> {
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         match input.into_value::<Message<K, S>>() {
-            Message::Bounds(worker, bounds) => self.waiting[worker].push_back(bounds),
+            Message::Bounds(worker, bounds, weight) => {
+                self.waiting[worker].push_back((bounds, weight));
+            }
             Message::End(worker, summary) => self.ended[worker] = Some(summary),
         }
         self.resume(out)
@@ -339,13 +505,40 @@ impl<K: Column, S: Stored<K>> Operator for Merge<K, S> {
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         if !self.outbox.has_rows()
-            && let Some(bounds) = self.next_emission()
+            && let Some((bounds, weight)) = self.next_emission()
         {
-            let selected = self.selected(bounds)?;
+            let selected = self.selected(bounds, weight)?;
             self.outbox.put(selected);
         }
         let Self { outbox, ended, .. } = self;
         Ok(outbox.advance(out, || Self::merged(ended).map(|merged| merged.snapshot())))
+    }
+
+    fn query(
+        &self,
+        request: &Request,
+        payload: Option<QueryPayload>,
+    ) -> Result<Response, QueryError> {
+        let payload = payload.expect("the workers send their shares");
+        let payload = payload.downcast::<CopyPayloads>().expect("MERGE is behind copies");
+        let share_of = |copy: QueryPayload| {
+            *copy.downcast::<WorkerShare<K, S>>().expect("the share of a worker")
+        };
+        let shares: Vec<_> = payload.copies.into_iter().map(share_of).collect();
+        let weight = *payload.first.downcast::<u64>().expect("READ sends a weight");
+        let answering = Answering {
+            request: request.clone(),
+            item: self.outbox.item_type(),
+            schema: SchemaRef::clone(self.outbox.schema()),
+            label: self.outbox.label().into(),
+            weight,
+        };
+        Ok(Response::Compute(Box::new(move || answering.answer(shares.iter()))))
+    }
+
+    /// Rows that wait to leave change no count.
+    fn can_answer(&self) -> bool {
+        true
     }
 
     fn port_ended(&mut self, _port: usize, ending: Ending) {
@@ -353,9 +546,12 @@ impl<K: Column, S: Stored<K>> Operator for Merge<K, S> {
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        if self.fades {
+            return self.resume(out);
+        }
         self.outbox.check()?;
         let bounds = self.ended.iter().flatten().map(|summary| Bounds::of(&**summary));
-        let selected = self.selected(bounds.collect())?;
+        let selected = self.selected(bounds.collect(), 1)?;
         self.outbox.put_last(selected);
         self.resume(out)
     }

@@ -1,5 +1,6 @@
 //! The columns that the operator reads.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -59,6 +60,13 @@ pub(crate) struct Observations {
 }
 
 impl Observations {
+    /// The items in this range.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        let weights = self.weights.as_ref();
+        let weights = weights.map(|weights| weights.slice(range.start, range.len()));
+        Self { items: self.items.slice(range.start, range.len()), weights }
+    }
+
     /// Bytes of memory. Other owners may hold the batch, too, but while a message with the batch
     /// waits, the queue keeps the batch alive.
     pub(crate) fn bytes(&self) -> usize {

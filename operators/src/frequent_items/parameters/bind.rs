@@ -17,9 +17,12 @@ use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::frequent_items::counting::memory::StateMemory;
 use crate::frequent_items::counting::partial::{Merge, Read, Worker};
+use crate::frequent_items::counting::partial_windows::{Cut, MergePanes, PaneWorker};
 use crate::frequent_items::counting::scope::{Scope, check_bytes};
 use crate::frequent_items::counting::state::{Counter, Counting, restore_like};
-use crate::frequent_items::counting::windows::{Windows, window_schema};
+use crate::frequent_items::counting::window_cutter::WindowCutter;
+use crate::frequent_items::counting::window_rows::{WindowRows, window_schema};
+use crate::frequent_items::counting::windows::Windows;
 use crate::frequent_items::input::columns::{Input, ItemInput, WeightsFull};
 use crate::frequent_items::published::parallel_filter as pipeline;
 use crate::frequent_items::rows::batches::Saving;
@@ -33,7 +36,8 @@ use crate::shared::rejected::OnError;
 use crate::shared::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::shared::window::borders::Borders;
 use crate::summary::{
-    CapacityError, Decayed, Filter, PaneQueue, Sieve, SpaceSaving, Stored, Summary,
+    CapacityError, Decayed, EndedPanes, Fading, Filter, PaneQueue, Sieve, SpaceSaving, Stored,
+    Summary,
 };
 
 /// The operator's shares of the cores and of the memory of the pipeline.
@@ -271,13 +275,10 @@ impl FrequentItems {
         };
         let is_pipeline = algorithm == Algorithm::ParallelFilter;
         match self.parallel {
-            Parallel::Auto if is_pipeline || self.fades() => Ok(false),
+            Parallel::Auto if is_pipeline => Ok(false),
             Parallel::Auto => {
-                // The counts of a sieve without a seed differ from run to run within their bounds.
-                // Other counts are those of one worker, unless several are asked for.
-                let differs = algorithm == Algorithm::Sieve && self.seed.is_none();
                 let is_asked = context.cores > 1 || context.workers.is_some();
-                Ok(context.threads > 1 && (differs || is_asked))
+                Ok(context.threads > 1 && (self.may_differ() || is_asked))
             }
             Parallel::Off if is_pipeline => {
                 conflict("\"off\"", "`parallel_filter` has two parts; `filter` is the same in one")
@@ -290,11 +291,14 @@ impl FrequentItems {
             Parallel::Partition if is_pipeline => {
                 conflict("\"partition\"", "set `algorithm` to another one than \"parallel_filter\"")
             }
-            Parallel::Partition if self.fades() => {
-                conflict("\"partition\" beside `window` or `decay`", "they run on one core")
-            }
             Parallel::Partition => Ok(true),
         }
+    }
+
+    /// Whether counts may differ from run to run within their bounds. Other counts are those of one
+    /// worker, unless several are asked for.
+    fn may_differ(&self) -> bool {
+        self.seed.is_none() && matches!(self.algorithm, Algorithm::Sieve | Algorithm::Auto)
     }
 
     /// Whether counts fade, by a window or by decay.
@@ -360,11 +364,10 @@ impl FrequentItems {
                 let (saving, claim) = self.saving::<K>(&item)?;
                 // Batches in turn make rows before the end those of a batch boundary, and counts
                 // with a seed repeatable, as the counts of the other algorithms are.
-                let differs = self.seed.is_none()
-                    && matches!(self.chosen_algorithm(), Algorithm::Sieve | Algorithm::Auto);
-                let reads_first = emission.is_periodic() || !differs;
+                let reads_first = emission.is_periodic() || !self.may_differ();
                 let fragment = if sharing.divides {
-                    partial((summary, reads_first), &input, emission, saving, sharing)?
+                    let reader = reads_first.then_some(None);
+                    partial((summary, reader), &input, emission, saving, sharing)?
                 } else {
                     let memory = sharing.state(bytes)?;
                     let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
@@ -373,6 +376,11 @@ impl FrequentItems {
                 Ok(fragment.claiming(claim))
             }
             Scope::Decay(half_life) => {
+                if sharing.divides {
+                    let reader = Some(Some(Fading::new(half_life)));
+                    let saving = Saving::default();
+                    return partial::<K, _>((summary, reader), &input, emission, saving, sharing);
+                }
                 let decayed = Decayed::new(summary, half_life);
                 let memory = sharing.state(bytes)?;
                 let counter =
@@ -404,13 +412,37 @@ impl FrequentItems {
     ) -> Result<Fragment, BindError> {
         let emission = self.emission();
         let pane_items = borders.pane_items().unwrap_or(usize::MAX);
-        let bytes = PaneQueue::<K, _>::bytes_max(&live, panes, monitored_max, pane_items);
-        check_bytes(panes, bytes)?;
-        let (report, memory) = (emission.report, sharing.state(bytes)?);
-        let queue = PaneQueue::new(live, panes, monitored_max);
+        let of_live = live.state_bytes_max();
+        let of_ended = EndedPanes::<K>::bytes_max(panes, monitored_max, pane_items);
+        check_bytes(panes, of_live.saturating_add(of_ended))?;
+        let report = emission.report;
         let schema = window_schema(input.item_type(), borders);
-        let windows = Windows::<K, _>::new(queue, panes, borders, input, report, memory);
-        Ok(Fragment::operator(Load::Heavy, windows, vec![schema]))
+        if !sharing.divides {
+            let memory = sharing.state(of_live + of_ended)?;
+            let queue = PaneQueue::new(live, panes, monitored_max);
+            let windows = Windows::<K, _>::new(queue, panes, borders, input, report, memory);
+            return Ok(Fragment::operator(Load::Heavy, windows, vec![schema]));
+        }
+        let item = input.item_type().clone();
+        let rows = WindowRows::new(&item, borders, report);
+        let memory = sharing.state(of_ended)?;
+        let merge = MergePanes::<K>::new((panes, monitored_max), &item, rows, memory);
+        let cut = Cut::<K>::new(input, WindowCutter::new(borders, panes), panes);
+        let budget = sharing.memory.clone();
+        let mut numbers = 0..;
+        let mut worker = move || -> Result<Body, BindError> {
+            let memory = StateMemory::new(&budget, of_live);
+            let memory = memory.map_err(|error| blame("counters", error))?;
+            let number = numbers.next().expect("there are fewer workers than numbers");
+            Ok(Body::Operator(Box::new(PaneWorker::<K, _>::new(number, live.to_empty(), memory))))
+        };
+        let parts = vec![
+            Part { load: Load::Light, ..part("cut", cut) },
+            Part { name: "count".into(), load: Load::Heavy, body: worker()? },
+            Part { load: Load::Light, ..part("merge", merge) },
+        ];
+        let fragment = Fragment::new(parts, vec![schema]);
+        Ok(fragment.divided(Division::Partial, 1, usize::MAX, worker))
     }
 
     /// The two halves of the filter.
@@ -513,16 +545,18 @@ impl FrequentItems {
     }
 }
 
-/// The parts with a summary for each worker. The first worker goes on with `summary`. With
-/// `reads_first`, one part in front gives batches to the workers in turn.
+/// The parts with a summary for each worker. The first worker goes on with `summary`. With a
+/// `reader`, one part in front gives batches to the workers in turn; its items may fade.
 fn partial<K: Column, S: Stored<K>>(
-    (summary, reads_first): (S, bool),
+    (summary, reader): (S, Option<Option<Fading>>),
     input: &Input,
     emission: Emission,
     saving: Saving,
     sharing: &Sharing,
 ) -> Result<Fragment, BindError> {
     let (bytes, rows_max) = (summary.state_bytes_max(), summary.monitored_max());
+    let is_behind_read = reader.is_some();
+    let fades = matches!(reader, Some(Some(_)));
     let item = input.item_type().clone();
     // All summaries have the seed of the first summary, so that their cells merge.
     let empty = summary.to_empty();
@@ -530,10 +564,11 @@ fn partial<K: Column, S: Stored<K>>(
     let of_state = Saving { label: saving.label.clone(), file: saving.file.clone() };
     let worker = move |number: usize, summary: S| {
         let memory = StateMemory::new(&memory, bytes).map_err(|error| blame("counters", error))?;
-        Ok(Worker::<K, S>::new(number, (summary, memory), of_worker.clone(), &of_state))
+        let input = (of_worker.clone(), is_behind_read);
+        Ok(Worker::<K, S>::new(number, (summary, memory), input, &of_state))
     };
     let first = part("count", worker(0, summary)?);
-    let merge = Merge::<K, S>::new(&item, emission.report, saving, rows_max);
+    let merge = Merge::<K, S>::new(&item, (emission.report, fades), saving, rows_max);
     let merge = Part { load: Load::Light, ..part("merge", merge) };
     let mut numbers = 1..;
     let copy = move || {
@@ -542,8 +577,8 @@ fn partial<K: Column, S: Stored<K>>(
         Ok(Body::Operator(Box::new(worker?)))
     };
     let mut parts = vec![first, merge];
-    if reads_first {
-        let read = part("read", Read::new(input.clone(), emission));
+    if let Some(fading) = reader {
+        let read = part("read", Read::<K>::new(input.clone(), emission, fading));
         parts.insert(0, Part { load: Load::Light, ..read });
     }
     let copied = parts.len() - 2;

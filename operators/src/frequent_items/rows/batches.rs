@@ -124,6 +124,11 @@ impl<K: Column> Outbox<K> {
         state
     }
 
+    /// The name of the counted things.
+    pub(crate) fn label(&self) -> &str {
+        &self.saving.label
+    }
+
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
