@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 
 use super::claim::Claim;
 use super::{Operator, Source};
+use crate::error::BindError;
 
 /// Amount of work of a part, for the placement of parts on cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +120,20 @@ impl Fragment {
     pub fn source(load: Load, source: impl Source + 'static, output: SchemaRef) -> Self {
         let body = Body::Source(Box::new(source));
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], vec![output])
+    }
+
+    /// A source whose copies share the pieces of the input, of which at most `most` can have work
+    /// at once. One copy runs.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn divided_source<S: Source + 'static>(
+        load: Load,
+        _most: usize,
+        mut make: impl FnMut() -> Result<S, BindError> + Send + 'static,
+        output: SchemaRef,
+    ) -> Result<Self, BindError> {
+        Ok(Self::source(load, make()?, output))
     }
 
     /// An operator of one part with the given output ports.

@@ -33,6 +33,8 @@ pub struct Output {
     pub(crate) replies: Vec<Chunk>,
     pub(crate) late_failure: Option<OperatorError>,
     pub(crate) commits: Vec<Commit>,
+    /// The pieces that a source has begun, each with the number of payloads before.
+    pub(crate) begun: Vec<(usize, u64)>,
 }
 
 impl fmt::Debug for Output {
@@ -42,6 +44,7 @@ impl fmt::Debug for Output {
             .field("replies", &self.replies)
             .field("late_failure", &self.late_failure)
             .field("commits", &self.commits.len())
+            .field("begun", &self.begun)
             .finish_non_exhaustive()
     }
 }
@@ -62,6 +65,7 @@ impl Output {
             replies: Vec::new(),
             late_failure: None,
             commits: Vec::new(),
+            begun: Vec::new(),
         }
     }
 
@@ -125,6 +129,21 @@ impl Output {
     /// Takes the payloads sent so far, each with its port.
     pub fn drain_sent(&mut self) -> impl Iterator<Item = (usize, Payload)> + '_ {
         self.sent.drain(..)
+    }
+
+    /// Begins a piece of the stream, for a copy of a source: the payloads
+    /// from now on belong to the piece `piece`, up to the next call or the end of the source. Pieces
+    /// are numbered from 0 without gaps over all copies, and each copy begins its pieces in
+    /// ascending order.
+    pub fn begin_piece(&mut self, piece: u64) {
+        self.origin.sequence = piece;
+        self.begun.push((self.sent.len(), piece));
+    }
+
+    /// Takes the pieces begun so far, each with the number of payloads that were sent before, for
+    /// calling a source without an engine.
+    pub fn drain_begun(&mut self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.begun.drain(..)
     }
 
     /// Takes the replies written so far.
