@@ -26,6 +26,7 @@ mod fixed;
 mod following;
 mod json;
 mod log;
+mod pieces;
 mod tables;
 mod text;
 
