@@ -7,8 +7,8 @@ use trommel_engine::error::BindError;
 use trommel_engine::operator::{BindContext, Fragment, Load};
 
 use super::ahead::{Ahead, Ids, Needs};
-use super::head::{Texts, form_of};
-use super::queue::{Cut, Pieces};
+use super::head::{Cut, Texts, form_of};
+use super::queue::Pieces;
 use super::reader::{LineReader, RowReader};
 use super::source::PieceSource;
 use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX};

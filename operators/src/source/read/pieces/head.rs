@@ -6,7 +6,6 @@ use std::os::unix::fs::FileExt as _;
 
 use memchr::memchr;
 
-use super::queue::Cut;
 use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::{QuotedRecords, RecordEnds as _};
 use crate::source::read::files::compression::Compression;
@@ -35,6 +34,28 @@ impl Form {
     /// The first range has the head, so its reader is the one that reports faults of the head.
     fn of_lines(head: Vec<u8>, mark: usize) -> Self {
         Self { first: (mark + head.len()) as u64, head, width: 1 }
+    }
+}
+
+/// The places at which a file may be cut.
+#[derive(Debug, Clone)]
+pub(super) enum Cut {
+    /// Each file is read as a whole.
+    Nowhere,
+    /// Before a line.
+    Lines(Texts),
+    /// Before a record of CSV.
+    Records(Texts, Dialect),
+    /// Before a row of this number of bytes.
+    Rows(usize),
+    /// Before a row of an array of NumPy, whose rows have this number of coordinates.
+    Arrays(u32),
+}
+
+impl Cut {
+    /// Whether a reader completes the last line of its range.
+    pub(super) fn has_lines(&self) -> bool {
+        matches!(self, Self::Lines(_) | Self::Records(..))
     }
 }
 

@@ -9,36 +9,14 @@ use std::vec;
 use trommel_engine::operator::Outputs;
 
 use super::PIECE_FILES_MAX;
-use super::head::{Form, Texts, form_of};
+use super::head::{Cut, Form, form_of};
 use super::order::Order;
 use crate::shared::files::FileId;
-use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::files::compression::Compression;
 use crate::source::read::files::input::{Told, UnreadFile};
 use crate::source::read::files::paths::{Files, Place};
 use crate::source::read::files::ranged::{FileRange, RangedFile};
 use crate::source::read::files::raw;
-
-/// The places at which a file may be cut.
-#[derive(Debug, Clone)]
-pub(super) enum Cut {
-    /// Each file is read as a whole.
-    Nowhere,
-    /// Before a line.
-    Lines(Texts),
-    /// Before a record of CSV.
-    Records(Texts, Dialect),
-    /// Before a row of this number of bytes.
-    Rows(usize),
-    /// Before a row of an array of NumPy, whose rows have this number of coordinates.
-    Arrays(u32),
-}
-
-impl Cut {
-    fn has_lines(&self) -> bool {
-        matches!(self, Self::Lines(_) | Self::Records(..))
-    }
-}
 
 /// A piece of the input.
 pub(super) struct Piece {
