@@ -26,7 +26,11 @@ OUTPUTS = {"heavy_filter": "Its outputs are ``id.rest`` and ``id.counts``."}
 # Parameters that are paths: in JSON they are texts like others.
 PATHS = ("index_path", "merge", "names", "path", "paths", "restore", "snapshot")
 # Arguments of every method, whose names are taken.
-TAKEN = ("id", "inputs", "cores")
+TAKEN = ("id", "inputs", "cores", "workers")
+WORKERS = (
+    "Number of workers that do its work side by side, if the work can be divided; "
+    "by default, one for each core where this pays."
+)
 # More choices than these are told by the text of a parameter.
 CHOICES_MAX = 16
 
@@ -197,8 +201,9 @@ def method(name: str, summary: str, schema: Schema, types: Types) -> str:
         kind, given = types.of(value, key), argument(key)
         lines.append(f"        {given}: {kind}," if key in required else f"        {given}: {kind} | None = None,")
         described_arguments.append((given, kind, described(value, types.definitions)))
-    lines += ["        cores: Iterable[int] | None = None,", "    ) -> str:"]
+    lines += ["        cores: Iterable[int] | None = None,", "        workers: int | None = None,", "    ) -> str:"]
     described_arguments.append(("cores", "", "Cores for its parts: a thread of its own on each."))
+    described_arguments.append(("workers", "", WORKERS))
 
     head = in_docstring(f"Add a stage to {summary}. {OUTPUTS.get(name, '')}".strip())
     text = [*wrapped(head, 8), "", "        Parameters", "        ----------"]
@@ -211,7 +216,7 @@ def method(name: str, summary: str, schema: Schema, types: Types) -> str:
     lines.append("        parameters = {")
     lines += [f'            "{key}": {argument(key)},' for key, _ in ordered]
     lines.append("        }")
-    lines.append(f'        return self.stage(id, "{name}", {inputs}, cores=cores, parameters=parameters)')
+    lines.append(f'        return self.stage(id, "{name}", {inputs}, cores=cores, workers=workers, parameters=parameters)')
     return "\n".join(lines) + "\n"
 
 

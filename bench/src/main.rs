@@ -10,6 +10,7 @@ mod frequent_items;
 mod frequent_pairs;
 mod gpu;
 mod runner;
+mod scaling;
 mod set_join;
 mod tables;
 mod top;
@@ -57,6 +58,8 @@ enum Command {
     Signatures(gpu::signatures::Arguments),
     /// Supports of all pairs of items, by each unit of a GPU.
     Supports(gpu::supports::Arguments),
+    /// Whole runs of the command by the number of cores, beside DuckDB, polars and the page cache.
+    Scaling(scaling::Arguments),
     /// Set-similarity joins by every algorithm at every threshold.
     SetJoin(set_join::Arguments),
     /// Questions to tables of CSV, JSON, Parquet and logs, beside DuckDB and polars.
@@ -110,6 +113,7 @@ fn measure(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Waves(arguments) => gpu::waves::run(&arguments)?,
         Command::Signatures(arguments) => gpu::signatures::run(&arguments),
         Command::Supports(arguments) => gpu::supports::run(&arguments),
+        Command::Scaling(arguments) => scaling::run(&arguments)?,
         Command::SetJoin(arguments) => set_join::run(&arguments)?,
         Command::Tables(arguments) => tables::run(&arguments)?,
         Command::Top(arguments) => top::run(&arguments)?,

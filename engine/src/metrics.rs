@@ -4,6 +4,7 @@
 //! any time. A lock guards the latency histogram. The writer takes the lock once in a few batches
 //! and before its thread waits; readers take the lock only to copy the histogram.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -222,21 +223,65 @@ pub struct StageMetrics {
     pub id: String,
     /// The operator of the stage.
     pub operator: &'static str,
-    /// The parts of the stage, in the order of the chain; at least one.
+    /// The parts of the stage, in the order of the chain; at least one. The copies of a part that
+    /// is divided follow each other.
     pub parts: Vec<PartMetrics>,
+    /// The parts that do work side by side, or one part.
+    pub(crate) beside: Range<usize>,
+    /// The latency of the last part, over all its copies.
+    pub(crate) latency: Latency,
 }
 
 impl StageMetrics {
-    /// Items that entered the first part.
-    #[must_use]
-    pub fn items_in(&self) -> u64 {
-        self.parts[0].items_in
+    pub(crate) fn new(
+        id: String,
+        operator: &'static str,
+        parts: Vec<PartMetrics>,
+        beside: Range<usize>,
+    ) -> Self {
+        let last = parts.len() - 1;
+        let latency = parts[last].latency.clone();
+        let mut stage = Self { id, operator, parts, beside, latency };
+        let copies = stage.copies_of(last);
+        for part in &stage.parts[copies.start..last] {
+            let added = stage.latency.0.add(&part.latency.0);
+            added.expect("all latencies have the same limits");
+        }
+        stage
     }
 
-    /// Items that left the last part.
+    /// The copies of a part, or the part itself.
+    fn copies_of(&self, part: usize) -> Range<usize> {
+        if self.beside.contains(&part) { self.beside.clone() } else { part..part + 1 }
+    }
+
+    /// Items that entered the first part, or its copies.
+    #[must_use]
+    pub fn items_in(&self) -> u64 {
+        self.parts[self.copies_of(0)].iter().map(|part| part.items_in).sum()
+    }
+
+    /// Items that left the last part, or its copies.
     #[must_use]
     pub fn items_out(&self) -> u64 {
-        self.parts[self.parts.len() - 1].items_out
+        self.parts[self.copies_of(self.parts.len() - 1)].iter().map(|part| part.items_out).sum()
+    }
+
+    /// Number of workers that do the work of the stage side by side.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// The progress of a source, over all its copies.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        let copies = self.parts[self.copies_of(0)].iter().map(|part| part.progress);
+        copies.fold(Progress::default(), |all, copy| Progress {
+            bytes: all.bytes + copy.bytes,
+            // Each copy knows the bytes of all files.
+            bytes_total: all.bytes_total.max(copy.bytes_total),
+        })
     }
 
     /// The sum of the operator's own numbers of this name over all parts; 0 if there is no such
@@ -253,10 +298,20 @@ impl StageMetrics {
         self.parts.iter().map(|p| p.busy).sum()
     }
 
+    /// Time inside the operator's code that no other worker could share: of the parts in one place.
+    #[must_use]
+    pub fn serial(&self) -> Duration {
+        if self.workers() < 2 {
+            return self.busy();
+        }
+        let others = self.parts.iter().enumerate().filter(|(part, _)| !self.beside.contains(part));
+        others.map(|(_, part)| part.busy).sum()
+    }
+
     /// Latency up to the end of the last part.
     #[must_use]
     pub fn latency(&self) -> &Latency {
-        &self.parts[self.parts.len() - 1].latency
+        &self.latency
     }
 }
 

@@ -69,6 +69,8 @@ pub struct PartRequest {
     pub load: Load,
     /// The core that the configuration names for the part.
     pub core: Option<usize>,
+    /// An earlier part whose thread this part shares; `None` if the part is placed by itself.
+    pub with: Option<usize>,
 }
 
 /// One thread: its parts, in topological order, and its core.
@@ -107,7 +109,7 @@ pub struct Cores<'a> {
 /// use trommel_engine::operator::Load;
 /// use trommel_engine::placement::{Cores, PartRequest, Placement, place};
 ///
-/// let part = |(stage, load)| PartRequest { stage, load, core: None };
+/// let part = |(stage, load)| PartRequest { stage, load, core: None, with: None };
 /// let parts = [(0, Load::Heavy), (1, Load::Light), (2, Load::Heavy), (3, Load::Heavy)].map(part);
 /// let cores = Cores { ids: &[0, 1], parallelism: 2, pin: false };
 /// let plan = place(&parts, cores, Placement::Auto);
@@ -128,6 +130,7 @@ pub fn place(parts: &[PartRequest], cores: Cores<'_>, placement: Placement) -> P
     } else {
         groups.extend(shared_groups(parts, threads_max));
     }
+    join_companions(parts, &mut groups);
     let has_core_per_group = groups.len() <= cores.ids.len().min(cores.parallelism);
     if cores.pin && groups.len() <= cores.ids.len() {
         let unpinned = groups.iter_mut().filter(|group| group.core.is_none());
@@ -135,6 +138,24 @@ pub fn place(parts: &[PartRequest], cores: Cores<'_>, placement: Placement) -> P
     }
     groups.sort_by_key(|g| g.parts[0]);
     Plan { groups, has_core_per_group }
+}
+
+/// Puts each part that shares the thread of an earlier part into the group of that part.
+fn join_companions(parts: &[PartRequest], groups: &mut [Group]) {
+    let companions = || parts.iter().enumerate().filter(|(_, part)| part.with.is_some());
+    if companions().next().is_none() {
+        return;
+    }
+    let mut group_of = vec![0; parts.len()];
+    for (index, group) in groups.iter().enumerate() {
+        group.parts.iter().for_each(|&part| group_of[part] = index);
+    }
+    for (index, part) in companions() {
+        let with = part.with.expect("a companion has a leader");
+        group_of[index] = group_of[with];
+        groups[group_of[with]].parts.push(index);
+    }
+    groups.iter_mut().for_each(|group| group.parts.sort_unstable());
 }
 
 /// One group for each core that was named.
@@ -159,6 +180,9 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
             current = index;
             continue;
         }
+        if part.with.is_some() {
+            continue;
+        }
         let group = groups.iter_mut().find(|group| group.parts.contains(&current));
         group.expect("a named part has a group").parts.push(index);
     }
@@ -171,7 +195,8 @@ fn join_named_groups(parts: &[PartRequest], groups: &mut [Group]) {
 /// with about the same number of heavy parts. The workers of each stage are spread over these
 /// groups and the threads that are left.
 fn shared_groups(parts: &[PartRequest], threads_max: usize) -> Vec<Group> {
-    let shared = (0..parts.len()).filter(|&i| parts[i].core.is_none());
+    let is_shared = |part: &PartRequest| part.core.is_none() && part.with.is_none();
+    let shared = (0..parts.len()).filter(|&i| is_shared(&parts[i]));
     let (workers, others): (Vec<usize>, Vec<usize>) =
         shared.partition(|&i| parts[i].load == Load::Worker);
     let mut groups = runs(parts, &others, threads_max);
@@ -229,8 +254,8 @@ fn runs(parts: &[PartRequest], shared: &[usize], threads_max: usize) -> Vec<Grou
 mod tests {
     use super::*;
 
-    const HEAVY: PartRequest = PartRequest { stage: 0, load: Load::Heavy, core: None };
-    const LIGHT: PartRequest = PartRequest { stage: 0, load: Load::Light, core: None };
+    const HEAVY: PartRequest = PartRequest { stage: 0, load: Load::Heavy, core: None, with: None };
+    const LIGHT: PartRequest = PartRequest { stage: 0, load: Load::Light, core: None, with: None };
 
     fn cores(ids: &[usize]) -> Cores<'_> {
         Cores { ids, parallelism: ids.len(), pin: false }
@@ -268,7 +293,7 @@ mod tests {
 
     #[test]
     fn moderate_parts_are_light_where_the_cores_do_not_suffice() {
-        let moderate = PartRequest { stage: 0, load: Load::Moderate, core: None };
+        let moderate = PartRequest { stage: 0, load: Load::Moderate, core: None, with: None };
         let parts = [HEAVY, HEAVY, moderate, LIGHT];
         let on = |ids: &[usize]| parts_of(&place(&parts, cores(ids), Placement::Auto));
         assert_eq!(on(&[0]), [vec![0, 1, 2, 3]]);
@@ -278,7 +303,7 @@ mod tests {
 
     #[test]
     fn workers_are_spread_over_all_threads() {
-        let worker = PartRequest { stage: 0, load: Load::Worker, core: None };
+        let worker = PartRequest { stage: 0, load: Load::Worker, core: None, with: None };
         let with = |sources: usize, workers: usize, ids: &[usize]| {
             let mut parts = vec![HEAVY; sources];
             parts.push(LIGHT);
@@ -295,7 +320,7 @@ mod tests {
 
     #[test]
     fn workers_of_each_stage_are_spread_over_all_threads() {
-        let part = |(stage, load)| PartRequest { stage, load, core: None };
+        let part = |(stage, load)| PartRequest { stage, load, core: None, with: None };
         let stage = |stage| {
             [
                 (stage, Load::Light),
@@ -321,7 +346,8 @@ mod tests {
         let plan = place(&[HEAVY, HEAVY, HEAVY, HEAVY], quota, Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
         assert!(plan.has_core_per_group);
-        let named = |core| PartRequest { stage: 0, load: Load::Heavy, core: Some(core) };
+        let named =
+            |core| PartRequest { stage: 0, load: Load::Heavy, core: Some(core), with: None };
         let plan = place(&[named(0), named(1), named(2)], quota, Placement::Auto);
         assert_eq!(cores_of(&plan), [Some(0), Some(1), Some(2)], "named cores are kept");
         assert!(!plan.has_core_per_group, "three threads on two cores must not spin");
@@ -342,7 +368,7 @@ mod tests {
 
     #[test]
     fn named_cores_are_kept_and_shared_parts_take_the_others() {
-        let named = PartRequest { stage: 0, load: Load::Heavy, core: Some(0) };
+        let named = PartRequest { stage: 0, load: Load::Heavy, core: Some(0), with: None };
         let plan = place(&[HEAVY, named, LIGHT], cores(&[0, 1]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 2], vec![1]]);
         assert_eq!(cores_of(&plan), [None, Some(0)], "only the named core is pinned");
@@ -352,7 +378,8 @@ mod tests {
 
     #[test]
     fn parts_join_their_neighbours_when_the_named_cores_leave_none() {
-        let named = |core| PartRequest { stage: 0, load: Load::Light, core: Some(core) };
+        let named =
+            |core| PartRequest { stage: 0, load: Load::Light, core: Some(core), with: None };
         let plan = place(&[HEAVY, named(0), named(1), HEAVY], cores(&[0, 1]), Placement::Auto);
         assert_eq!(parts_of(&plan), [vec![0, 1], vec![2, 3]]);
         assert_eq!(cores_of(&plan), [Some(0), Some(1)]);

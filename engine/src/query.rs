@@ -9,6 +9,12 @@
 //! delay the query. (Roy, Teubner, Alonso: Efficient frequent item counting in multi-core hardware,
 //! §5.)
 //!
+//! A stage that is [divided](crate::operator::Division::Partial) has a state in each of its copies.
+//! The caller asks all copies; each copy answers at its next batch boundary with its share
+//! ([`Response::Share`]), and the caller combines the shares. A batch is in the share of exactly
+//! one copy, or in none of them, so the answer is that of a stage in one place after the same
+//! batches.
+//!
 //! While data waits, answers take at most a fifth of a thread's time. Queries beyond that wait in
 //! order, up to 1,024 a stage; further queries are refused with [`QueryError::Busy`]. A thread
 //! without data answers at once.
@@ -122,6 +128,62 @@ pub type QueryPayload = Box<dyn Any + Send>;
 /// A function that makes rows from data of its own, or fails with the reason.
 pub type Computation = Box<dyn FnOnce() -> Result<RecordBatch, QueryError> + Send>;
 
+/// The share of one copy of a divided stage in an answer, and the way to combine shares.
+///
+/// # Examples
+/// ```
+/// # mod pipeline { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/numbers.rs")); }
+/// # use pipeline::*;
+/// use trommel_engine::query::{Response, Share};
+///
+/// let share = Share::new(7_u64, |sums: &[&u64]| Ok(numbers([sums.iter().copied().sum()])));
+/// assert_eq!(Response::Share(share).compute()?, numbers([7]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Share {
+    data: Arc<dyn Any + Send + Sync>,
+    combine: Arc<Combine>,
+}
+
+/// Makes rows of the shares of all copies.
+type Combine = dyn Fn(&[Share]) -> Result<RecordBatch, QueryError> + Send + Sync;
+
+impl Share {
+    /// The `data` of one copy. `combine` makes the answer of the data of all copies, in the order
+    /// of the copies; the thread that asked calls it.
+    ///
+    /// # Panics
+    /// When it is combined with the share of another stage.
+    pub fn new<T: Any + Send + Sync>(
+        data: T,
+        combine: impl Fn(&[&T]) -> Result<RecordBatch, QueryError> + Send + Sync + 'static,
+    ) -> Self {
+        let combine = move |shares: &[Self]| {
+            let all: Vec<&T> = shares
+                .iter()
+                .map(|share| share.data.downcast_ref().expect("copies of a stage share one type"))
+                .collect();
+            combine(&all)
+        };
+        Self { data: Arc::new(data), combine: Arc::new(combine) }
+    }
+
+    /// The answer of all copies.
+    ///
+    /// # Panics
+    /// If there is no share.
+    pub(crate) fn combine(shares: &[Self]) -> Result<RecordBatch, QueryError> {
+        (shares[0].combine)(shares)
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Share").finish_non_exhaustive()
+    }
+}
+
 /// The response of an operator to a query.
 ///
 /// # Examples
@@ -143,6 +205,8 @@ pub enum Response {
     Compute(Computation),
     /// The data with which the next part answers.
     Forward(QueryPayload),
+    /// The share of a copy of a divided stage.
+    Share(Share),
 }
 
 impl Response {
@@ -157,6 +221,7 @@ impl Response {
         match self {
             Self::Answer(rows) => Ok(rows),
             Self::Compute(computation) => computation(),
+            Self::Share(share) => Share::combine(&[share]),
             Self::Forward(_) => panic!("the next part answers"),
         }
     }
@@ -168,6 +233,7 @@ impl fmt::Debug for Response {
             Self::Answer(rows) => f.debug_tuple("Answer").field(&rows.num_rows()).finish(),
             Self::Compute(_) => f.write_str("Compute"),
             Self::Forward(_) => f.write_str("Forward"),
+            Self::Share(_) => f.write_str("Share"),
         }
     }
 }

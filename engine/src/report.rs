@@ -47,7 +47,11 @@ struct StageReport<'a> {
     operator: &'static str,
     items_in: u64,
     items_out: u64,
+    /// Number of workers that did the work side by side.
+    workers: usize,
     busy_seconds: f64,
+    /// The part of `busy_seconds` that no other worker could share.
+    serial_seconds: f64,
     blocked_seconds: f64,
     idle_seconds: f64,
     items_per_second: f64,
@@ -159,7 +163,9 @@ impl<'a> StageReport<'a> {
             operator: stage.operator,
             items_in: stage.items_in(),
             items_out: stage.items_out(),
+            workers: stage.workers(),
             busy_seconds: stage.busy().as_secs_f64(),
+            serial_seconds: stage.serial().as_secs_f64(),
             blocked_seconds: sum(|part| part.blocked),
             idle_seconds: sum(|part| part.idle),
             items_per_second: rate(stage, metrics.wall),
@@ -189,7 +195,7 @@ fn device(metrics: &Metrics) -> &'static str {
 /// Items taken a second of the run; of a source, items sent.
 #[expect(clippy::cast_precision_loss, reason = "a rate is not exact")]
 fn rate(stage: &StageMetrics, wall: Duration) -> f64 {
-    let items = if stage.parts[0].batches_in > 0 { stage.items_in() } else { stage.items_out() };
+    let items = if stage.items_in() > 0 { stage.items_in() } else { stage.items_out() };
     if wall.is_zero() { 0.0 } else { items as f64 / wall.as_secs_f64() }
 }
 

@@ -78,7 +78,7 @@ fuzz_target!(|input: Input| {
     }
     match operator.query(&request, None) {
         Ok(Response::Answer(rows)) => assert!(rows.num_columns() > 0),
-        Ok(Response::Compute(compute)) => drop(compute()),
+        Ok(response @ (Response::Compute(_) | Response::Share(_))) => drop(response.compute()),
         Ok(Response::Forward(_)) => unreachable!("one part answers"),
         Err(refusal) => assert!(!refusal.to_string().is_empty()),
     }

@@ -119,6 +119,8 @@ fn describe(name: &str, topology: &Topology, options: RunOptions) -> Value {
             "operator": stage.operator,
             "inputs": stage.inputs,
             "outputs": outputs.collect::<Vec<_>>(),
+            "division": stage.division.name(),
+            "workers": stage.workers(),
             "parts": stage.parts.iter().map(|&part| labels[part]).collect::<Vec<_>>(),
         })
     });
@@ -227,7 +229,7 @@ impl Run {
             let metrics = self.cell.handle.metrics();
             let (mut bytes, mut items, mut total) = (0, 0, Some(0));
             for stage in metrics.stages.iter().filter(|stage| self.sources.contains(&stage.id)) {
-                let progress = stage.parts[0].progress;
+                let progress = stage.progress();
                 bytes += progress.bytes;
                 items += stage.items_out();
                 total = total.zip(progress.bytes_total).map(|(sum, bytes)| sum + bytes);

@@ -32,7 +32,8 @@ fn results_go_where_the_pipeline_says() {
 
 #[test]
 fn a_report_has_what_every_stage_counted() {
-    let (status, report) = report(&[]);
+    let one = ["--set", "stages.top.workers=1", "--set", "stages.print.workers=1"];
+    let (status, report) = report(&one);
     assert_eq!(status, 0);
     assert_eq!((&report["pipeline"], &report["device"]), (&json!("top-items"), &json!("cpu")));
     assert!(report["wall_seconds"].as_f64().unwrap() > 0.0);
@@ -56,6 +57,10 @@ fn a_report_has_what_every_stage_counted() {
         let latency = |name: &str| stage["latency_ms"][name].as_f64().unwrap();
         assert!(latency("p50") <= latency("p99") && latency("p99") <= latency("max") * 1.01);
         assert_eq!(stage.get("parts"), None);
+        assert_eq!(
+            (&stage["workers"], &stage["serial_seconds"]),
+            (&json!(1), &stage["busy_seconds"])
+        );
     }
     assert!(stages[1]["items_per_second"].as_f64().unwrap() > 0.0);
     for edge in report["edges"].as_array().unwrap() {
@@ -76,6 +81,19 @@ fn a_report_adds_up_the_parts_of_a_stage() {
     assert_eq!((&parts[0]["items_in"], &parts[1]["items_out"]), (&json!(2268), &json!(10)));
     let sum = parts.iter().map(|part| part["busy_seconds"].as_f64().unwrap()).sum::<f64>();
     assert!((top["busy_seconds"].as_f64().unwrap() - sum).abs() < 1e-6);
+}
+
+#[test]
+fn a_report_adds_up_the_workers_of_a_stage() {
+    let (status, report) = report(&["--set", "stages.top.workers=3"]);
+    assert_eq!(status, 0);
+    let top = &report["stages"][1];
+    assert_eq!((&top["items_in"], &top["items_out"]), (&json!(2268), &json!(10)));
+    assert_eq!((&top["workers"], &top["observed"]), (&json!(3), &json!(2268)));
+    let parts = top["parts"].as_array().unwrap();
+    let names: Vec<_> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["count 1", "count 2", "count 3", "merge"]);
+    assert_eq!(top["serial_seconds"], parts[3]["busy_seconds"]);
 }
 
 #[test]

@@ -45,9 +45,11 @@ impl OperatorSpec for Step {
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let kept = VecDeque::new();
         let parts: Vec<(&'static str, Box<dyn Operator>)> = match self.0 {
-            StepKind::Pass => vec![("", Box::new(Pass { work: Duration::ZERO, seen: 0 }))],
-            StepKind::Slow(work) => vec![("", Box::new(Pass { work, seen: 0 }))],
-            StepKind::Split(rows) => vec![("", Box::new(Split { rows, kept, holds: false }))],
+            StepKind::Pass => return anywhere(Pass { work: Duration::ZERO, seen: 0 }),
+            StepKind::Slow(work) => return anywhere(Pass { work, seen: 0 }),
+            StepKind::Split(rows) => return anywhere(Split { rows, kept, holds: false }),
+            StepKind::Fail(left) => return anywhere(Break { left, panics: false }),
+            StepKind::Panic(left) => return anywhere(Break { left, panics: true }),
             StepKind::Hold => vec![("", Box::new(Split { rows: 64, kept, holds: true }))],
             StepKind::Delay(delay) => vec![("", Box::new(Delay { delay, kept: VecDeque::new() }))],
             StepKind::TwoParts => {
@@ -58,8 +60,6 @@ impl OperatorSpec for Step {
                 ("device", Box::new(Device { flying: VecDeque::new(), sum: 0 })),
                 ("collect", Box::new(Collector { sum: 0 })),
             ],
-            StepKind::Fail(left) => vec![("", Box::new(Break { left, panics: false }))],
-            StepKind::Panic(left) => vec![("", Box::new(Break { left, panics: true }))],
         };
         let part = |(name, operator): (&'static str, _)| Part {
             name: name.into(),
@@ -70,6 +70,12 @@ impl OperatorSpec for Step {
     }
 }
 
+/// An operator that any worker can run.
+fn anywhere(operator: impl Operator + Clone + 'static) -> Result<Fragment, BindError> {
+    Fragment::anywhere(Load::Heavy, move || Ok(operator.clone()), vec![schema()])
+}
+
+#[derive(Clone)]
 struct Pass {
     work: Duration,
     seen: u64,
@@ -94,6 +100,7 @@ impl Operator for Pass {
 }
 
 /// Sends `rows` rows per call, from the beginning or from the end of the stream on.
+#[derive(Clone)]
 struct Split {
     rows: usize,
     kept: VecDeque<RecordBatch>,
@@ -155,6 +162,7 @@ impl Operator for Delay {
     }
 }
 
+#[derive(Clone)]
 struct Break {
     left: usize,
     panics: bool,

@@ -33,12 +33,15 @@ pub(super) struct SourcePlan {
     pub(super) items: u64,
     pub(super) batch: u64,
     pub(super) cores: Vec<usize>,
+    pub(super) workers: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SourceKind {
     /// Sends without pause.
     Eager,
+    /// Copies share pieces of this number of items.
+    Pieces(u64),
     /// Pauses after each batch.
     Paced(Duration),
     /// Takes many items at once and sends few of them per call.
@@ -52,6 +55,7 @@ pub(super) struct StepPlan {
     pub(super) kind: StepKind,
     pub(super) inputs: Vec<From>,
     pub(super) cores: Vec<usize>,
+    pub(super) workers: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +89,7 @@ impl StepKind {
 pub(super) struct SinkPlan {
     pub(super) kind: SinkKind,
     pub(super) inputs: Vec<From>,
+    pub(super) workers: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +135,10 @@ impl Random {
         let cores = available_cores();
         if self.one_in(4) { vec![cores[self.below(cores.len())]] } else { Vec::new() }
     }
+
+    fn workers(&mut self) -> Option<usize> {
+        if self.one_in(2) { Some([1, 2, 3, 5, 8, 31][self.below(6)]) } else { None }
+    }
 }
 
 impl Plan {
@@ -151,14 +160,16 @@ impl Plan {
         };
         for _ in 0..random.below(7) {
             let (inputs, cores) = (plan.inputs(random), random.cores());
-            plan.steps.push(StepPlan { kind: step(random), inputs, cores });
+            let workers = random.workers();
+            plan.steps.push(StepPlan { kind: step(random), inputs, cores, workers });
         }
         for _ in 0..random.below(2) {
             let inputs = plan.inputs(random);
-            plan.sinks.push(SinkPlan { kind: sink(random), inputs });
+            plan.sinks.push(SinkPlan { kind: sink(random), inputs, workers: random.workers() });
         }
         for unread in plan.unread() {
-            plan.sinks.push(SinkPlan { kind: sink(random), inputs: vec![unread] });
+            let (inputs, workers) = (vec![unread], random.workers());
+            plan.sinks.push(SinkPlan { kind: sink(random), inputs, workers });
         }
         plan
     }
@@ -216,6 +227,14 @@ impl Plan {
         expected
     }
 
+    /// Whether the items of these outputs come in the order of one source: there is one way from
+    /// the source.
+    pub(super) fn is_ordered(&self, inputs: &[From]) -> bool {
+        let &[from] = inputs else { return false };
+        let step = from.checked_sub(self.sources.len()).map(|step| &self.steps[step]);
+        step.is_none_or(|step| self.is_ordered(&step.inputs))
+    }
+
     /// Name of the stage of an output.
     pub(super) fn name(&self, from: From) -> String {
         match from.checked_sub(self.sources.len()) {
@@ -234,16 +253,17 @@ impl Plan {
 }
 
 fn source(random: &mut Random) -> SourcePlan {
-    let kind = match random.below(6) {
+    let kind = match random.below(8) {
         0 => SourceKind::Paced(random.up_to(Duration::from_micros(300))),
         1 => SourceKind::ReadAhead,
         2 => SourceKind::Pipe,
+        3..5 => SourceKind::Pieces(1 + random.below(300) as u64),
         _ => SourceKind::Eager,
     };
     let batch = 1 + random.below(100) as u64;
     let batches = if matches!(kind, SourceKind::Paced(_)) { 30 } else { 100 };
     let items = batch * random.below(batches) as u64 + random.below(20) as u64;
-    SourcePlan { kind, items, batch, cores: random.cores() }
+    SourcePlan { kind, items, batch, cores: random.cores(), workers: random.workers() }
 }
 
 fn step(random: &mut Random) -> StepKind {

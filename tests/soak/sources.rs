@@ -93,6 +93,69 @@ impl OperatorSpec for Numbers {
     }
 }
 
+/// One of several sources that share the pieces of a stream of numbers.
+#[derive(Clone)]
+pub(super) struct Pieces {
+    pub(super) first: u64,
+    pub(super) items: u64,
+    pub(super) batch: u64,
+    /// Items of a piece.
+    pub(super) piece: u64,
+    /// The piece that the next copy takes.
+    pub(super) next: Arc<AtomicU64>,
+    /// Items of all pieces that copies have taken.
+    pub(super) taken: Arc<AtomicU64>,
+    /// The items of the open piece that have not been sent.
+    pub(super) open: std::ops::Range<u64>,
+}
+
+impl Pieces {
+    fn send(&mut self, out: &mut Output) {
+        let until = self.open.end.min(self.open.start + self.batch);
+        out.send(batch(self.first + self.open.start..self.first + until));
+        self.open.start = until;
+    }
+}
+
+impl Source for Pieces {
+    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        if self.open.is_empty() {
+            let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            let begin = (piece * self.piece).min(self.items);
+            self.open = begin..(begin + self.piece).min(self.items);
+            if self.open.is_empty() {
+                return Ok(SourceFlow::Finished);
+            }
+            self.taken.fetch_add(self.open.end - self.open.start, Ordering::Relaxed);
+            out.begin_piece(piece);
+        }
+        self.send(out);
+        Ok(SourceFlow::HaveOutput)
+    }
+
+    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
+        if self.open.is_empty() {
+            return Ok(SourceFlow::Finished);
+        }
+        self.send(out);
+        Ok(SourceFlow::HaveOutput)
+    }
+}
+
+impl OperatorSpec for Pieces {
+    fn operator(&self) -> &'static str {
+        "pieces"
+    }
+
+    fn input_ports(&self) -> RangeInclusive<usize> {
+        0..=0
+    }
+
+    fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
+        Fragment::divided_source(Load::Heavy, usize::MAX, move || Ok((*self).clone()), schema())
+    }
+}
+
 /// Thread that writes items into a named pipe.
 pub(super) struct PipeWriter {
     path: PathBuf,

@@ -21,7 +21,7 @@ use trommel::{
 
 use super::operators::{Keep, Step, items};
 use super::plan::{EndingPlan, Plan, SinkKind, SinkPlan, SourceKind, SourcePlan};
-use super::sources::{Numbers, PipeWriter, first_item};
+use super::sources::{Numbers, Pieces, PipeWriter, first_item};
 
 /// More counters than items, so that counts are exact.
 const COUNTERS: usize = 100_000;
@@ -110,6 +110,9 @@ impl Plan {
         for (index, source) in self.sources.iter().enumerate() {
             let (stage, counted) = add_source(&mut graph, folder, index, source);
             graph.cores(stage, source.cores.clone());
+            if let Some(workers) = source.workers {
+                graph.workers(stage, workers);
+            }
             outputs.push(stage);
             taken.push(counted);
         }
@@ -119,12 +122,18 @@ impl Plan {
                 graph.connect(outputs[from], stage);
             }
             graph.cores(stage, step.cores.clone());
+            if let Some(workers) = step.workers {
+                graph.workers(stage, workers);
+            }
             outputs.push(stage);
         }
         for (index, sink) in self.sinks.iter().enumerate() {
             let (stage, place) = add_sink(&mut graph, folder, index, sink.kind);
             for &from in &sink.inputs {
                 graph.connect(outputs[from], stage);
+            }
+            if let Some(workers) = sink.workers {
+                graph.workers(stage, workers);
             }
             seen.push(place);
         }
@@ -191,13 +200,19 @@ impl Plan {
         if may_abort && matches!(error.cause, RunErrorCause::Aborted) {
             return Ending::Aborted;
         }
-        assert!(self.culprits().contains(&error.stage), "{error}");
+        let stage = error.stage.split('/').next().unwrap_or_default().to_owned();
+        assert!(self.culprits().contains(&stage), "{error}");
         Ending::Failed
     }
 
     /// Compares the items at a sink with the model: exactly or, if the run failed, by excluding
     /// items that must not be there.
     fn check_sink(&self, sink: &SinkPlan, seen: &Seen, taken: &[u64], is_whole: bool) {
+        if let Seen::Memory(kept) = seen
+            && self.is_ordered(&sink.inputs)
+        {
+            assert!(kept.lock().unwrap().is_sorted(), "items of {sink:?} are in order");
+        }
         let Some(counts) = seen.counts(is_whole) else { return };
         let expected = self.expected(sink);
         for (&item, &count) in &counts {
@@ -273,6 +288,18 @@ fn add_source(
     }
     let pause = if let SourceKind::Paced(pause) = plan.kind { Some(pause) } else { None };
     let taken = Arc::new(AtomicU64::new(0));
+    if let SourceKind::Pieces(piece) = plan.kind {
+        let pieces = Pieces {
+            first,
+            items: plan.items,
+            batch: plan.batch,
+            piece,
+            next: Arc::default(),
+            taken: Arc::clone(&taken),
+            open: 0..0,
+        };
+        return (graph.add(name, pieces), Taken::Counted(taken));
+    }
     let numbers = Numbers {
         first,
         items: plan.items,

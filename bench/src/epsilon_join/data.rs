@@ -8,7 +8,7 @@ use trommel_kernels::vectors::{Epsilon, Vectors};
 
 /// Distribution of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// DS1: uniform in a cube of side 1.
     Uniform,
     /// DS2: clusters with the same deviation in each dimension, five if no number is given.
@@ -21,11 +21,11 @@ pub(super) enum Shape {
 
 /// Vectors and the largest distance of a pair: `SHAPE:LEN:DIMS:EPSILON`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Workload {
-    pub(super) shape: Shape,
-    pub(super) len: usize,
-    pub(super) dims: usize,
-    pub(super) epsilon: f64,
+pub(crate) struct Workload {
+    pub(crate) shape: Shape,
+    pub(crate) len: usize,
+    pub(crate) dims: usize,
+    pub(crate) epsilon: f64,
 }
 
 impl FromStr for Workload {
@@ -108,7 +108,7 @@ impl Random {
 
 impl Workload {
     /// The vectors, one after the other.
-    pub(super) fn values(&self) -> Vec<f32> {
+    pub(crate) fn values(&self) -> Vec<f32> {
         let mut values = vec![0.0; self.len * self.dims];
         self.fill(&mut values);
         values

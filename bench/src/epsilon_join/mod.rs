@@ -3,7 +3,7 @@
 //! pairs of some vectors. All ways have to find the same number of pairs; the pairs of peers are
 //! compared one by one.
 
-mod data;
+pub(crate) mod data;
 mod device;
 mod figure;
 mod operator;

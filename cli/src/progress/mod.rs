@@ -104,7 +104,7 @@ impl Reading {
         let rows_out = sinks.map(StageMetrics::items_in).sum();
         let mut reading = Self { bytes_total: Some(0), rows_out, ..Self::default() };
         for source in stages {
-            let progress = source.parts[0].progress;
+            let progress = source.progress();
             reading.items += source.items_out();
             reading.bytes += progress.bytes;
             reading.bytes_total =

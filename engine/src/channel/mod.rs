@@ -34,6 +34,11 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, Receiver, Sender, bounded, fe
 #[derive(Debug)]
 pub(crate) enum Message {
     Payload(Payload),
+    /// The only payload of the piece with this number.
+    Piece(Payload, u64),
+    /// The end of the piece with this number: all its payloads have been sent. See
+    /// [`Division`](crate::operator::Division).
+    Done(u64),
     /// The end marker, which is sent last. An edge that closes without an end marker was cut off.
     End(Ending),
 }
@@ -48,8 +53,8 @@ struct Envelope {
 impl From<Message> for Envelope {
     fn from(message: Message) -> Self {
         let bytes = match &message {
-            Message::Payload(payload) => payload.bytes() as u64,
-            Message::End(_) => 0,
+            Message::Payload(payload) | Message::Piece(payload, _) => payload.bytes() as u64,
+            Message::Done(_) | Message::End(_) => 0,
         };
         Self { message, bytes }
     }
@@ -308,6 +313,12 @@ impl EdgeSender {
                 .is_some_and(|envelope| bytes == 0 || bytes + envelope.bytes <= self.limits.bytes)
     }
 
+    /// Number of messages in the queue, and whether the next message fits by number.
+    pub(crate) fn depth(&self) -> (u64, bool) {
+        let (messages, _) = self.state.waiting();
+        (messages, !self.is_blocked() && messages < self.limits.batches.max(1) as u64)
+    }
+
     /// Number of messages pushed so far, sent or kept.
     pub(crate) fn pushed(&self) -> u64 {
         self.pushed
@@ -427,9 +438,7 @@ mod model {
                         assert_eq!(payload.into_value::<u64>(), expected);
                         expected += 1;
                     }
-                    Taken::Message(Message::End(_)) | Taken::Truncated => {
-                        unreachable!("never sent")
-                    }
+                    Taken::Message(_) | Taken::Truncated => unreachable!("never sent"),
                     Taken::Nothing => bells[1].answer_door(|| receiver.is_ready(), None),
                 }
             }

@@ -52,6 +52,7 @@ pub(super) struct RawStage {
     pub(super) inputs: Vec<String>,
     #[serde(default)]
     pub(super) cores: Vec<usize>,
+    pub(super) workers: Option<usize>,
     #[serde(default)]
     pub(super) with: Map<String, Value>,
 }
@@ -188,6 +189,10 @@ fn supplied_schema(operator: &str) -> Value {
             "cores": {
                 "type": "array", "items": { "type": "integer", "format": "uint", "minimum": 0 },
                 "description": "Cores for its parts: a thread of its own on each."
+            },
+            "workers": {
+                "type": "integer", "format": "uint", "minimum": 1, "maximum": 1024,
+                "description": "Number of workers that do its work side by side, if the work can be divided; when left out, one for each core where this pays. 1 keeps it in one place."
             }
         },
         "required": ["id", "operator"],

@@ -288,6 +288,9 @@ fn graph(
             }
             let id = graph.add_boxed(stage.id.clone(), spec);
             graph.cores(id, stage.cores.clone());
+            if let Some(workers) = stage.workers {
+                graph.workers(id, workers);
+            }
             added.insert(&stage.id, id);
             connections.push((id, inputs));
         }

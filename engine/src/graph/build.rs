@@ -1,16 +1,15 @@
 //! The step from a described graph to a checked one.
 
 use std::collections::HashSet;
-use std::iter::repeat_n;
 
-use arrow_schema::SchemaRef;
-
-use super::{Graph, Link, OutputPort, PlacedPart, ReplyPath, Stage, StageInfo, Topology};
-use crate::error::{GraphError, GraphErrorKind, GraphErrors, describe_columns};
+use super::assemble::Assembly;
+use super::bind::Binding;
+use super::divide::{CopyError, divide};
+use super::{Graph, Stage, Topology};
+use crate::error::{GraphError, GraphErrorKind, GraphErrors};
 use crate::memory::MemoryBudget;
-use crate::operator::claim::Ledger;
-use crate::operator::{BindContext, Body, Demand, Fragment, Part, Shape};
-use crate::placement::{Cores, PartRequest, Placement, available_cores, parallelism, place};
+use crate::operator::Demand;
+use crate::placement::{Cores, Placement, available_cores, parallelism, place};
 
 impl Graph {
     /// Checks the graph and binds its operators to their inputs.
@@ -48,25 +47,58 @@ fn build(graph: Graph) -> Result<Topology, GraphErrors> {
         Placement::Auto => parallelism(),
         Placement::Fused => 1,
     };
-    let mut binding = Binding::new(graph.stages.len(), memory, threads);
-    binding.demands = demands(&graph.stages, &order);
+    let demands = demands(&graph.stages, &order);
+    let mut binding = Binding::new(demands, memory, threads);
     let mut stages: Vec<Option<Stage>> = graph.stages.into_iter().map(Some).collect();
-    let mut requests = Vec::new();
     for index in order {
         let stage = stages[index].take().expect("the order names each stage once");
-        binding.bind(index, stage, &mut requests, &mut errors);
+        binding.bind(index, stage, &mut errors);
     }
-    binding.check_unused_outputs(&mut errors);
+    // A stage that could not be bound reads nothing, so the check would blame the inputs for its
+    // mistake.
+    if !binding.has_failures {
+        check_unused_outputs(&binding, &mut errors);
+    }
     if !errors.is_empty() {
         return Err(GraphErrors(errors));
     }
+    let Binding { mut stages, memory, claims, .. } = binding;
+    let copies = divide(&mut stages, threads).map_err(|CopyError { stage, error: bind }| {
+        GraphErrors(vec![error(&stages[stage].id, bind.into())])
+    })?;
+    let mut assembly = Assembly::default();
+    for (stage, copies) in stages.into_iter().zip(copies) {
+        if let Err(error) = assembly.add(stage, copies) {
+            errors.push(error);
+        }
+    }
+    if !errors.is_empty() {
+        return Err(GraphErrors(errors));
+    }
+    let Assembly { stages, parts, links, replies, requests, .. } = assembly;
     let cores = Cores { ids: available_cores(), parallelism: parallelism(), pin: graph.pin };
     let plan = place(&requests, cores, graph.placement);
-    let Binding { stages, parts, links, replies, memory, claims, .. } = binding;
     Ok(Topology { stages, parts, links, replies, plan, memory, claims })
 }
 
-fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
+/// Reports outputs that no stage reads.
+fn check_unused_outputs(binding: &Binding, errors: &mut Vec<GraphError>) {
+    let read: HashSet<(usize, usize)> = binding
+        .stages
+        .iter()
+        .flat_map(|stage| stage.inputs.iter().map(|input| (input.stage.0, input.port)))
+        .collect();
+    for (index, stage) in binding.stages.iter().enumerate() {
+        for port in (0..stage.fragment.outputs.len()).filter(|&port| !read.contains(&(index, port)))
+        {
+            let port = stage.output_ports.get(port).copied();
+            let port = port.filter(|name| !name.is_empty());
+            errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
+        }
+    }
+}
+
+pub(super) fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
     GraphError { stage: stage.to_owned(), kind }
 }
 
@@ -196,321 +228,4 @@ fn demands(stages: &[Stage], order: &[usize]) -> Vec<Demand> {
         }
     }
     demands.into_iter().map(|demand| demand.unwrap_or_else(Demand::all)).collect()
-}
-
-/// The topology, while stages are bound one after the other.
-struct Binding {
-    /// For each stage of the graph, the index of the stage among the bound ones; `None` if the
-    /// stage could not be bound.
-    bound: Vec<Option<usize>>,
-    stages: Vec<StageInfo>,
-    parts: Vec<PlacedPart>,
-    links: Vec<Link>,
-    replies: Vec<ReplyPath>,
-    memory: MemoryBudget,
-    /// Indices of the stages whose rows come again in a later run.
-    rereads: HashSet<usize>,
-    claims: Ledger,
-    /// For each stage of the graph, the part of its rows that later stages look at.
-    demands: Vec<Demand>,
-    /// Number of threads for the parts of a stage that names no core.
-    threads: usize,
-    has_failures: bool,
-}
-
-impl Binding {
-    fn new(stages: usize, memory: MemoryBudget, threads: usize) -> Self {
-        Self {
-            bound: vec![None; stages],
-            stages: Vec::new(),
-            parts: Vec::new(),
-            links: Vec::new(),
-            replies: Vec::new(),
-            memory,
-            rereads: HashSet::new(),
-            claims: Ledger::default(),
-            demands: Vec::new(),
-            threads,
-            has_failures: false,
-        }
-    }
-
-    fn bind(
-        &mut self,
-        index: usize,
-        stage: Stage,
-        requests: &mut Vec<PartRequest>,
-        errors: &mut Vec<GraphError>,
-    ) {
-        match self.try_bind(index, stage, requests) {
-            Ok(bound) => self.bound[index] = bound,
-            Err(GraphError { stage, kind: GraphErrorKind::Bind(bind) }) => {
-                errors.extend(bind.flatten().into_iter().map(|bind| error(&stage, bind.into())));
-            }
-            Err(error) => errors.push(error),
-        }
-        self.has_failures |= self.bound[index].is_none();
-    }
-
-    /// Binds a stage; `None` if one of its inputs could not be bound, which has already been
-    /// reported for the input.
-    fn try_bind(
-        &mut self,
-        index: usize,
-        stage: Stage,
-        requests: &mut Vec<PartRequest>,
-    ) -> Result<Option<usize>, GraphError> {
-        let Stage { id, spec, inputs, cores } = stage;
-        let at_stage = |kind: GraphErrorKind| error(&id, kind);
-        let (operator, output_ports) = (spec.operator(), spec.output_ports());
-        let (reads_stdin, ports) = (spec.reads_stdin(), *spec.input_ports().end());
-        let Some(schemas) = self.port_schemas(&inputs, ports).map_err(at_stage)? else {
-            return Ok(None);
-        };
-        let context = self.context(index, &inputs, &cores);
-        let rereads = context.rereads;
-        let fragment = spec.bind(&schemas, context).map_err(|bind| at_stage(bind.into()))?;
-        check_fragment(operator, output_ports, &fragment);
-        if rereads || fragment.rereads {
-            self.rereads.insert(index);
-        }
-        requests.extend(self.part_requests(operator, &fragment, &cores).map_err(at_stage)?);
-        for claim in &fragment.claims {
-            self.claims.claim(Some(&id), claim).map_err(|conflict| at_stage(conflict.into()))?;
-        }
-        let inputs = self.link_inputs(&inputs, ports);
-        let Fragment { parts, shape, outputs, early_outputs, claims, .. } = fragment;
-        let (added, fed) = (self.parts.len(), sources_before(&parts, shape));
-        let chunk_ports = all_chunk_ports(shape, parts.len(), fed);
-        let exits = exits(&outputs, early_outputs, added + fed, &chunk_ports[fed..]);
-        let parts = self.add_parts((&id, operator), parts, &chunk_ports, &outputs);
-        self.join_parts(&parts, shape, fed);
-        self.stages.push(StageInfo {
-            id,
-            operator,
-            inputs,
-            outputs,
-            output_ports,
-            reads_stdin,
-            parts,
-            exits,
-            claims,
-        });
-        Ok(Some(self.stages.len() - 1))
-    }
-
-    /// The schema of each input port; `None` if an input could not be bound, or if the number of
-    /// inputs is wrong, which has been reported.
-    fn port_schemas(
-        &self,
-        inputs: &[OutputPort],
-        ports: usize,
-    ) -> Result<Option<Vec<SchemaRef>>, GraphErrorKind> {
-        let Some(schemas) = self.input_schemas(inputs)? else { return Ok(None) };
-        let schemas = if ports == 1 { one_schema(&schemas)? } else { schemas };
-        let is_right = schemas.len() <= ports && (!schemas.is_empty() || ports == 0);
-        Ok(is_right.then_some(schemas))
-    }
-
-    /// The surroundings of the stage with this index.
-    fn context(&self, index: usize, inputs: &[OutputPort], cores: &[usize]) -> BindContext {
-        let threads = if cores.is_empty() { self.threads } else { cores.len() };
-        BindContext::new(cores.len())
-            .threads(threads)
-            .memory(self.memory.clone())
-            .outputs(self.claims.outputs())
-            .demand(self.demands[index].clone())
-            .rereads(inputs.iter().any(|input| self.rereads.contains(&input.stage.0)))
-    }
-
-    /// The data of the parts of the next stage for their placement.
-    fn part_requests(
-        &self,
-        operator: &'static str,
-        fragment: &Fragment,
-        cores: &[usize],
-    ) -> Result<Vec<PartRequest>, GraphErrorKind> {
-        let (given, parts) = (cores.len(), fragment.parts.len());
-        if given > parts {
-            return Err(GraphErrorKind::TooManyCores { operator, given, parts });
-        }
-        let request = |(position, part): (usize, &Part)| {
-            let core = core_of(fragment.shape, parts, position, cores);
-            PartRequest { stage: self.stages.len(), load: part.load, core }
-        };
-        Ok(fragment.parts.iter().enumerate().map(request).collect())
-    }
-
-    /// The schema of each input; `None` if an input could not be bound.
-    fn input_schemas(
-        &self,
-        inputs: &[OutputPort],
-    ) -> Result<Option<Vec<SchemaRef>>, GraphErrorKind> {
-        let mut schemas = Vec::new();
-        for input in inputs {
-            let Some(stage) = self.bound[input.stage.0].map(|i| &self.stages[i]) else {
-                return Ok(None);
-            };
-            let Some(schema) = stage.outputs.get(input.port) else {
-                return Err(GraphErrorKind::NoSuchOutput {
-                    input: stage.id.clone(),
-                    port: input.port,
-                    ports: stage.outputs.len(),
-                });
-            };
-            schemas.push(SchemaRef::clone(schema));
-        }
-        Ok(Some(schemas))
-    }
-
-    /// Links the inputs to the part that is added next; returns the names of the inputs as in a
-    /// configuration.
-    fn link_inputs(&mut self, inputs: &[OutputPort], ports: usize) -> Vec<String> {
-        let to = self.parts.len();
-        let mut read = Vec::new();
-        for (position, input) in inputs.iter().enumerate() {
-            let source = self.bound[input.stage.0].expect("inputs are bound before their readers");
-            let stage = &self.stages[source];
-            let (from, from_port) = stage.exits[input.port];
-            let to_port = if ports == 1 { 0 } else { position };
-            self.links.push(Link { from, from_port, to, to_port });
-            read.push(stage.output_name(input.port));
-        }
-        read
-    }
-
-    /// Adds the parts of a stage; returns the indices of the parts.
-    fn add_parts(
-        &mut self,
-        (id, operator): (&str, &'static str),
-        parts: Vec<Part>,
-        chunk_ports: &[usize],
-        outputs: &[SchemaRef],
-    ) -> Vec<usize> {
-        let first = self.parts.len();
-        let count = parts.len();
-        for (index, (part, &chunk_ports)) in parts.into_iter().zip(chunk_ports).enumerate() {
-            let label = if count == 1 { id.to_owned() } else { format!("{id}/{}", part.name) };
-            let sends_rows = index == 0 || index + 1 == count;
-            let declared = if sends_rows { outputs.to_vec() } else { Vec::new() };
-            let stage = id.to_owned();
-            self.parts.push(PlacedPart { stage, label, operator, part, declared, chunk_ports });
-        }
-        (first..self.parts.len()).collect()
-    }
-
-    /// Connects the parts of a stage. The first `fed` parts are a source before the others.
-    fn join_parts(&mut self, parts: &[usize], shape: Shape, fed: usize) {
-        let link = |from, from_port, to| Link { from, from_port, to, to_port: 0 };
-        for pair in parts[..=fed].windows(2) {
-            self.links.push(link(pair[0], 0, pair[1]));
-        }
-        match (shape, &parts[fed..]) {
-            (Shape::Workers, &[first, ref workers @ .., last]) if !workers.is_empty() => {
-                for (port, &worker) in workers.iter().enumerate() {
-                    self.links.push(link(first, port, worker));
-                    self.links.push(link(worker, 0, last));
-                }
-                self.replies.push(ReplyPath { from: last, to: first, has_queries: false });
-            }
-            (Shape::Chain | Shape::Workers, parts) => {
-                // Each part has a link to the next part; an operator of one part has no links.
-                for (&part, &next) in parts.iter().zip(&parts[1..]) {
-                    self.links.push(link(part, 0, next));
-                    self.replies.push(ReplyPath { from: next, to: part, has_queries: true });
-                }
-            }
-        }
-    }
-
-    fn check_unused_outputs(&self, errors: &mut Vec<GraphError>) {
-        // A stage that could not be bound reads nothing, so the check would blame the inputs for
-        // its mistake.
-        if self.has_failures {
-            return;
-        }
-        for stage in &self.stages {
-            for (port, &exit) in stage.exits.iter().enumerate() {
-                if !self.links.iter().any(|link| (link.from, link.from_port) == exit) {
-                    let port = stage.output_ports.get(port).copied();
-                    let port = port.filter(|name| !name.is_empty());
-                    errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
-                }
-            }
-        }
-    }
-}
-
-/// Panics if the operator was bound against the contract of [`Fragment`].
-fn check_fragment(operator: &str, output_ports: &[&str], fragment: &Fragment) {
-    assert!(!fragment.parts.is_empty(), "operator `{operator}` was bound to no parts");
-    assert!(
-        output_ports.is_empty() || output_ports.len() == fragment.outputs.len(),
-        "operator `{operator}` names other outputs than it has"
-    );
-}
-
-/// Number of ports for chunks of each of `parts` parts, of which the first `fed` are a source
-/// before the others.
-fn all_chunk_ports(shape: Shape, parts: usize, fed: usize) -> Vec<usize> {
-    let own = parts - fed;
-    repeat_n(1, fed).chain((0..own).map(|part| chunk_ports(shape, own, part))).collect()
-}
-
-/// Number of sources, 0 or 1, before the other parts of an operator with workers.
-fn sources_before(parts: &[Part], shape: Shape) -> usize {
-    let is_fed = shape == Shape::Workers && matches!(parts[0].body, Body::Source(_));
-    usize::from(is_fed)
-}
-
-/// Number of ports by which the part with index `part`, of `parts` parts, sends chunks to later
-/// parts.
-fn chunk_ports(shape: Shape, parts: usize, part: usize) -> usize {
-    match shape {
-        _ if part + 1 == parts => 0,
-        // Without workers, the two parts are a chain.
-        Shape::Workers if part == 0 => (parts - 2).max(1),
-        Shape::Chain | Shape::Workers => 1,
-    }
-}
-
-/// For each output of a stage, the part that the rows leave, and the port of the part, which comes
-/// after its ports for chunks. The last `early` outputs leave the first part, which has the index
-/// `first`.
-fn exits(
-    outputs: &[SchemaRef],
-    early: usize,
-    first: usize,
-    chunk_ports: &[usize],
-) -> Vec<(usize, usize)> {
-    let late = outputs.len() - early;
-    // An operator of one part has no ports for chunks, so both cases are the same.
-    let exit = |port: usize| match port < late {
-        true => (first + chunk_ports.len() - 1, port),
-        false => (first, chunk_ports[0] + port),
-    };
-    (0..outputs.len()).map(exit).collect()
-}
-
-/// The core of a part of a stage that names `cores`. Further parts join the last core. The first
-/// worker shares the core of the first part, which has little to do.
-fn core_of(shape: Shape, parts: usize, position: usize, cores: &[usize]) -> Option<usize> {
-    let place = match shape {
-        Shape::Chain => position,
-        Shape::Workers if position + 1 == parts => position,
-        Shape::Workers => position.saturating_sub(1),
-    };
-    cores.get(place).or(cores.last()).copied()
-}
-
-/// The schema that all inputs of a single port share.
-fn one_schema(schemas: &[SchemaRef]) -> Result<Vec<SchemaRef>, GraphErrorKind> {
-    let Some((first, others)) = schemas.split_first() else { return Ok(Vec::new()) };
-    match others.iter().find(|other| other.fields() != first.fields()) {
-        None => Ok(vec![SchemaRef::clone(first)]),
-        Some(other) => {
-            let (first, second) = (describe_columns(first), describe_columns(other));
-            Err(GraphErrorKind::SchemaMismatch { first, second })
-        }
-    }
 }

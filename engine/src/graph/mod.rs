@@ -3,16 +3,27 @@
 //! ```text
 //! Graph (described) ── build(): schemas, ports, cycles, cores ──► Topology (checked) ── start() ──► Running
 //! ```
+//!
+//! | file | contents |
+//! |---|---|
+//! | `build` | the checks, and the order of the steps |
+//! | `bind` | stages are bound to their inputs |
+//! | `divide` | the number of copies of each stage |
+//! | `assemble` | bound stages become parts and links |
 
+mod assemble;
+mod bind;
 mod build;
+mod divide;
 
 use std::fmt;
+use std::ops::Range;
 
 use arrow_schema::SchemaRef;
 
 use crate::memory::MemoryBudget;
 use crate::operator::claim::Ledger;
-use crate::operator::{Body, Claim, ClaimConflict, OperatorSpec, Part};
+use crate::operator::{Body, Claim, ClaimConflict, Division, OperatorSpec, Part};
 use crate::placement::{Placement, Plan};
 
 /// A stage of a [`Graph`].
@@ -45,6 +56,7 @@ struct Stage {
     spec: Box<dyn OperatorSpec>,
     inputs: Vec<OutputPort>,
     cores: Vec<usize>,
+    workers: Option<usize>,
 }
 
 /// Describes a pipeline.
@@ -103,7 +115,7 @@ impl Graph {
     }
 
     pub(crate) fn add_boxed(&mut self, id: String, spec: Box<dyn OperatorSpec>) -> StageId {
-        self.stages.push(Stage { id, spec, inputs: Vec::new(), cores: Vec::new() });
+        self.stages.push(Stage { id, spec, inputs: Vec::new(), cores: Vec::new(), workers: None });
         StageId(self.stages.len() - 1)
     }
 
@@ -135,6 +147,14 @@ impl Graph {
     /// parts run on the last core.
     pub fn cores(&mut self, stage: StageId, cores: impl Into<Vec<usize>>) -> &mut Self {
         self.stages[stage.0].cores = cores.into();
+        self
+    }
+
+    /// Sets the number of workers that do the work of `stage` side by side, and of the divided
+    /// stages before and after it. By default, a stage that can be [divided](Division) has a worker
+    /// for each core that the process may use, where this pays; 1 keeps the stage in one place.
+    pub fn workers(&mut self, stage: StageId, workers: usize) -> &mut Self {
+        self.stages[stage.0].workers = Some(workers.max(1));
         self
     }
 
@@ -191,10 +211,14 @@ pub struct StageInfo {
     pub output_ports: &'static [&'static str],
     /// Whether the stage reads standard input.
     pub reads_stdin: bool,
+    /// The way in which the work of the stage is divided over workers.
+    pub division: Division,
     /// The parts of the stage, as indices into [`Topology::parts`].
     pub parts: Vec<usize>,
-    /// For each output, the part that its rows leave, and the port of the part.
-    pub(crate) exits: Vec<(usize, usize)>,
+    /// The parts that do work side by side: copies, workers, or one part.
+    pub(crate) beside: Range<usize>,
+    /// For each output, the parts that its rows leave.
+    pub(crate) exits: Vec<Exit>,
     /// Things outside of the pipeline that the stage reads and writes.
     pub claims: Vec<Claim>,
 }
@@ -203,11 +227,38 @@ impl StageInfo {
     /// The name by which a configuration reads an output port: `stage` or `stage.port`.
     #[must_use]
     pub fn output_name(&self, port: usize) -> String {
-        match self.output_ports.get(port) {
-            Some(name) if !name.is_empty() => format!("{}.{name}", self.id),
-            _ => self.id.clone(),
+        output_name(&self.id, self.output_ports, port)
+    }
+
+    /// The parts that queries go to: the copies that have a partial state, or the first part.
+    pub(crate) fn asked_parts(&self) -> Range<usize> {
+        match self.division {
+            Division::Partial => self.beside.clone(),
+            _ => self.parts[0]..self.parts[0] + 1,
         }
     }
+
+    /// Number of workers that do the work of the stage side by side.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.beside.len()
+    }
+}
+
+/// The name by which a configuration reads an output of the stage `id`.
+fn output_name(id: &str, output_ports: &[&str], port: usize) -> String {
+    match output_ports.get(port) {
+        Some(name) if !name.is_empty() => format!("{id}.{name}"),
+        _ => id.to_owned(),
+    }
+}
+
+/// The parts that the rows of an output leave: one part or, if the part is divided, its copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) parts: Range<usize>,
+    /// The port of each part.
+    pub(crate) port: usize,
 }
 
 /// A part of a [`Topology`], with its stage.
@@ -233,6 +284,29 @@ pub(crate) struct Link {
     pub(crate) from_port: usize,
     pub(crate) to: usize,
     pub(crate) to_port: usize,
+    pub(crate) route: Route,
+}
+
+/// The way in which the messages of an output are shared among the copies of producer and
+/// consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// From one part to one part, or states of copies to the part that merges them.
+    Direct,
+    /// From one copy to the copy with the same number.
+    Lane,
+    /// From one part to one of the copies of a consumer: each message is a piece. Links with the
+    /// same number lead to the same consumer.
+    Dealt(usize),
+    /// From one of the copies of a producer to one part, which takes the messages in the order of
+    /// the pieces. Links with the same number are the copies of one input of the part.
+    Gathered(usize),
+}
+
+impl Route {
+    pub(crate) fn is_dealt(self) -> bool {
+        matches!(self, Self::Dealt(_))
+    }
 }
 
 /// The way of replies from one part of an operator back to an earlier part.

@@ -6,6 +6,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use super::claim::Claim;
+use super::division::{Copies, Division};
 use super::{Operator, Source};
 use crate::error::BindError;
 
@@ -82,6 +83,8 @@ pub struct Fragment {
     /// Whether a later run of the same source reads the input of this run once more, from the
     /// beginning.
     pub rereads: bool,
+    /// The part of which the engine may make copies.
+    pub(crate) copies: Option<Copies>,
 }
 
 impl Fragment {
@@ -89,7 +92,8 @@ impl Fragment {
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
         let (early_outputs, claims, rereads) = (0, Vec::new(), false);
-        Self { parts, shape: Shape::Chain, outputs, early_outputs, claims, rereads }
+        let (shape, copies) = (Shape::Chain, None);
+        Self { parts, shape, outputs, early_outputs, claims, rereads, copies }
     }
 
     /// Parts that claim nothing. All parts between the first and the last one are
@@ -122,20 +126,6 @@ impl Fragment {
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], vec![output])
     }
 
-    /// A source whose copies share the pieces of the input, of which at most `most` can have work
-    /// at once. One copy runs.
-    ///
-    /// # Errors
-    /// The error of `make`.
-    pub fn divided_source<S: Source + 'static>(
-        load: Load,
-        _most: usize,
-        mut make: impl FnMut() -> Result<S, BindError> + Send + 'static,
-        output: SchemaRef,
-    ) -> Result<Self, BindError> {
-        Ok(Self::source(load, make()?, output))
-    }
-
     /// An operator of one part with the given output ports.
     pub fn operator(
         load: Load,
@@ -144,6 +134,64 @@ impl Fragment {
     ) -> Self {
         let body = Body::Operator(Box::new(operator));
         Self::new(vec![Part { name: Cow::Borrowed(""), load, body }], outputs)
+    }
+
+    /// An operator of one part that any number of workers can do ([`Division::Anywhere`]). `make`
+    /// makes the operator, and its copies on demand.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn anywhere<O: Operator + 'static>(
+        load: Load,
+        mut make: impl FnMut() -> Result<O, BindError> + Send + 'static,
+        outputs: Vec<SchemaRef>,
+    ) -> Result<Self, BindError> {
+        let fragment = Self::operator(load, make()?, outputs);
+        let make = move || make().map(|operator| Body::Operator(Box::new(operator)));
+        Ok(fragment.divided(Division::Anywhere, 0, usize::MAX, make))
+    }
+
+    /// A source whose copies share the pieces of the input ([`Division::Pieces`]), of which at most
+    /// `most` can have work at once.
+    ///
+    /// # Errors
+    /// The error of `make`.
+    pub fn divided_source<S: Source + 'static>(
+        load: Load,
+        most: usize,
+        mut make: impl FnMut() -> Result<S, BindError> + Send + 'static,
+        output: SchemaRef,
+    ) -> Result<Self, BindError> {
+        let fragment = Self::source(load, make()?, output);
+        let make = move || make().map(|source| Body::Source(Box::new(source)));
+        Ok(fragment.divided(Division::Pieces, 0, most, make))
+    }
+
+    /// Says that the part with the index `part` of a chain may run in up to `most` copies. `make`
+    /// makes a further copy. Chunks to a copied part are dealt in turn, and what its copies send comes
+    /// in the order in which the chunks were dealt; with [`Division::Partial`], chunks of the copies
+    /// come in any order.
+    ///
+    /// # Panics
+    /// If the parts are no chain, or there is no such part.
+    #[must_use]
+    pub fn divided(
+        mut self,
+        division: Division,
+        part: usize,
+        most: usize,
+        make: impl FnMut() -> Result<Body, BindError> + Send + 'static,
+    ) -> Self {
+        assert_eq!(self.shape, Shape::Chain, "workers of a wave are divided already");
+        assert!(part < self.parts.len(), "there is a part to copy");
+        self.copies = Some(Copies { division, part, most, make: Box::new(make) });
+        self
+    }
+
+    /// Replaces the schemas of the output ports.
+    #[must_use]
+    pub fn with_outputs(self, outputs: Vec<SchemaRef>) -> Self {
+        Self { outputs, ..self }
     }
 
     /// Adds output ports whose rows leave the first part, such as rows that the operator cannot

@@ -19,9 +19,13 @@
 //! and replies to the first part. Rows leave the last part; rows of [early
 //! outputs](Fragment::early_outputs) leave the first part. Parts may run on different cores or
 //! share one thread, and cannot tell the difference.
+//!
+//! One part of an operator may run in several copies, if the operator says how its work is
+//! [divided](Division).
 
 pub(crate) mod claim;
 mod demand;
+pub(crate) mod division;
 mod fragment;
 mod output;
 mod spec;
@@ -32,6 +36,7 @@ use std::time::{Duration, Instant};
 
 pub use self::claim::{Access, Claim, ClaimConflict, Outputs};
 pub use self::demand::Demand;
+pub use self::division::Division;
 pub use self::fragment::{Body, Fragment, Load, Part, Shape};
 pub use self::output::{Commit, Output};
 pub use self::spec::{BindContext, OperatorSpec};
@@ -249,6 +254,14 @@ pub trait Operator: Send {
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError>;
+
+    /// Tells a part how many copies there are of the part of its operator that may be
+    /// [copied](Fragment::divided). The call comes once, before the run.
+    fn is_beside(&mut self, _copies: usize) {}
+
+    /// Tells the operator that other copies of it get batches of the same stream, so that the
+    /// operator does not know the positions of its rows. The call comes once, before the run.
+    fn is_copied(&mut self) {}
 
     /// Goes on after [`Flow::HaveOutput`] or [`Flow::AwaitWritable`].
     ///

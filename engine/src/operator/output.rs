@@ -31,6 +31,8 @@ pub struct Output {
     origin: Origin,
     pub(crate) sent: Vec<(usize, Payload)>,
     pub(crate) replies: Vec<Chunk>,
+    /// The copies of the next part that payloads are for, each with the number of the payload.
+    pub(crate) to_copies: Vec<(usize, usize)>,
     pub(crate) late_failure: Option<OperatorError>,
     pub(crate) commits: Vec<Commit>,
     /// The pieces that a source has begun, each with the number of payloads before.
@@ -66,6 +68,7 @@ impl Output {
             late_failure: None,
             commits: Vec::new(),
             begun: Vec::new(),
+            to_copies: Vec::new(),
         }
     }
 
@@ -97,6 +100,13 @@ impl Output {
     /// [workers](super::Shape::Workers), the last part answers the first one.
     pub fn send_reply(&mut self, reply: Chunk) {
         self.replies.push(reply);
+    }
+
+    /// Sends a chunk to one of the copies of the next part, numbered from 0, for a part that wants
+    /// to reach each copy. The engine deals other chunks to the copies in turn.
+    pub fn send_chunk_to_copy(&mut self, copy: usize, chunk: Chunk) {
+        self.to_copies.push((self.sent.len(), copy));
+        self.send_chunk(chunk);
     }
 
     /// Reports a failure that the rows do not depend on, such as a state that cannot be saved.
@@ -131,7 +141,7 @@ impl Output {
         self.sent.drain(..)
     }
 
-    /// Begins a piece of the stream, for a copy of a source: the payloads
+    /// Begins a piece of the stream, for a [copy of a source](super::Division::Pieces): the payloads
     /// from now on belong to the piece `piece`, up to the next call or the end of the source. Pieces
     /// are numbered from 0 without gaps over all copies, and each copy begins its pieces in
     /// ascending order.

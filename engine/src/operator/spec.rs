@@ -17,9 +17,12 @@ use crate::memory::MemoryBudget;
 pub struct BindContext {
     /// Number of cores that the configuration names for the stage.
     pub cores: usize,
-    /// Number of threads that the parts of the stage can have: one for each core that the
-    /// configuration names, or else for each core of the process. 1 if all parts share a thread.
+    /// Number of threads that the parts of the stage can have: the number of workers that the
+    /// configuration asks for; or else one for each core that it names, or for each core of the
+    /// process. 1 if all parts share a thread.
     pub threads: usize,
+    /// The number of workers that the configuration asks for, if it does.
+    pub workers: Option<usize>,
     /// The memory that the stages of the pipeline share. State that grows with the stream reserves
     /// its memory here.
     pub memory: MemoryBudget,
@@ -39,13 +42,22 @@ impl BindContext {
     pub fn new(cores: usize) -> Self {
         let (memory, outputs) = (MemoryBudget::of_process(), Outputs::default());
         let (rereads, demand) = (false, Demand::all());
-        Self { cores, threads: cores.max(1), memory, outputs, rereads, demand }
+        let threads = cores.max(1);
+        Self { cores, threads, workers: None, memory, outputs, rereads, demand }
     }
 
     /// Sets the number of threads that the parts of the stage can have.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
+        self
+    }
+
+    /// Sets the number of workers that the configuration asks for, which each can have a thread.
+    #[must_use]
+    pub fn workers(mut self, workers: Option<usize>) -> Self {
+        self.threads = workers.unwrap_or(self.threads);
+        self.workers = workers;
         self
     }
 

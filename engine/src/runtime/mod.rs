@@ -27,6 +27,7 @@ mod tests;
 mod waits;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ struct StageNumbers {
     id: String,
     operator: &'static str,
     parts: Vec<(String, Arc<PartCounters>)>,
+    /// The parts that do work side by side, or one part.
+    beside: Range<usize>,
 }
 
 /// Asks, watches and ends a run from any thread. Cheap to clone; may outlive the run.
@@ -187,10 +190,7 @@ impl RunHandle {
 
 impl StageNumbers {
     fn read(&self) -> StageMetrics {
-        StageMetrics {
-            id: self.id.clone(),
-            operator: self.operator,
-            parts: self.parts.iter().map(|(name, counters)| counters.read(name)).collect(),
-        }
+        let parts = self.parts.iter().map(|(name, counters)| counters.read(name)).collect();
+        StageMetrics::new(self.id.clone(), self.operator, parts, self.beside.clone())
     }
 }

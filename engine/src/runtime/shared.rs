@@ -44,6 +44,36 @@ impl Commits {
     }
 }
 
+/// Copies of a divided stage whose threads end together: a query needs the share of each copy, also
+/// of one that has used its input up.
+pub(crate) struct Together {
+    /// Number of copies that have not ended.
+    left: AtomicUsize,
+    /// The bells of the threads of the copies.
+    bells: Vec<Arc<Doorbell>>,
+}
+
+impl Together {
+    /// A copy for each bell.
+    pub(crate) fn new(bells: Vec<Arc<Doorbell>>) -> Self {
+        Self { left: AtomicUsize::new(bells.len()), bells }
+    }
+
+    /// Notes that a copy has ended; the last one wakes the threads of all.
+    pub(crate) fn end_one(&self) {
+        // Relaxed, here and below: the number carries no data, and the doorbell orders it against
+        // a wait.
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.bells.iter().for_each(|bell| bell.ring());
+        }
+    }
+
+    /// Whether all copies have ended.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+}
+
 /// The number that stands for no deadline.
 const NEVER: u64 = u64::MAX;
 

@@ -19,11 +19,11 @@ use super::queries::allowance::Allowance;
 use super::queries::control::{Address, Control, MAILBOX_QUERIES_MAX};
 use super::queries::{QueriedStage, QueryHandle};
 use super::running::{Running, Worker};
-use super::shared::Shared;
+use super::shared::{Shared, Together};
 use super::{RunHandle, RunOptions, StageNumbers};
 use crate::channel::{Doorbell, Mailbox, MailboxSender, QueueLimits, edge, mailbox};
 use crate::error::{RunError, RunErrorCause};
-use crate::graph::{Link, PlacedPart, ReplyPath, StageInfo, Topology};
+use crate::graph::{Link, PlacedPart, ReplyPath, Route, StageInfo, Topology};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::metrics::{Metrics, PartCounters, WatchedEdge};
 use crate::placement::Plan;
@@ -66,10 +66,11 @@ fn start(topology: Topology, options: RunOptions) -> Result<Running, RunError> {
     }
     let poller = wiring.add_poller();
     wiring.share_allowances(&stages);
+    wiring.keep_copies(&stages);
     let asked = |stage: &StageInfo| QueriedStage {
         id: stage.id.clone(),
-        address: wiring.address(stage.parts[0]),
-        queries: wiring.node(stage.parts[0]).queries(),
+        copies: stage.asked_parts().map(|part| wiring.address(part)).collect(),
+        queries: wiring.node(stage.asked_parts().start).queries(),
     };
     let addresses = stages.iter().map(asked).collect();
     let (ended_sender, ended) = bounded(plan.groups.len());
@@ -262,6 +263,7 @@ impl Wiring {
             id: stage.id.clone(),
             operator: stage.operator,
             parts: stage.parts.iter().map(|&part| self.counters[part].clone()).collect(),
+            beside: stage.beside.start - stage.parts[0]..stage.beside.end - stage.parts[0],
         };
         stages.iter().map(numbers).collect()
     }
@@ -300,28 +302,61 @@ impl Wiring {
         }
     }
 
+    /// Keeps the threads of copies that are asked together until the last of these copies ends.
+    fn keep_copies(&mut self, stages: &[StageInfo]) {
+        for stage in stages {
+            let copies = stage.asked_parts();
+            if copies.len() < 2 || self.node(copies.start).queries().is_empty() {
+                continue;
+            }
+            let bell = |part: usize| Arc::clone(&self.bells[self.places[part].0]);
+            let together = Arc::new(Together::new(copies.clone().map(bell).collect()));
+            for part in copies {
+                self.node(part).ends_together(Arc::clone(&together));
+            }
+        }
+    }
+
     /// Connects an output of one part to an input of another.
     fn join(&mut self, link: Link) {
         let (from, to) = (self.places[link.from], self.places[link.to]);
         if from.0 == to.0 {
-            let target = OutputTarget::Local { node: to.1, port: link.to_port, pushed: 0 };
-            self.node(link.from).outputs.add_target(link.from_port, target);
-            self.node(link.to).inputs.add_local(link.to_port);
+            let inputs = &mut self.node(link.to).inputs;
+            let lane = match link.route {
+                Route::Gathered(gather) => {
+                    Some((gather, inputs.add_lane(gather, link.to_port, None)))
+                }
+                Route::Direct | Route::Lane | Route::Dealt(_) => {
+                    inputs.add_local(link.to_port);
+                    None
+                }
+            };
+            let target = OutputTarget::Local { node: to.1, port: link.to_port, lane, pushed: 0 };
+            self.node(link.from).outputs.add_target(link.from_port, link.route, target);
             return;
         }
         let (producer, consumer) = (Arc::clone(&self.bells[from.0]), Arc::clone(&self.bells[to.0]));
         let (sender, receiver, state) = edge(self.options.queue, producer, consumer);
         let [from, to] = [link.from, link.to].map(|part| self.node(part).label().to_owned());
         self.edges.push(WatchedEdge { from, to, state });
-        self.node(link.from).outputs.add_target(link.from_port, OutputTarget::Remote(sender));
-        self.node(link.to).inputs.add_edge(link.to_port, receiver);
+        let target = OutputTarget::Remote(sender);
+        self.node(link.from).outputs.add_target(link.from_port, link.route, target);
+        let inputs = &mut self.node(link.to).inputs;
+        match link.route {
+            Route::Gathered(gather) => {
+                inputs.add_lane(gather, link.to_port, Some(receiver));
+            }
+            Route::Direct | Route::Lane | Route::Dealt(_) => {
+                inputs.add_edge(link.to_port, receiver)
+            }
+        }
     }
 
     /// Connects a part to the earlier part that takes its replies.
     fn join_back(&mut self, path: ReplyPath) {
         let (from, to) = (self.places[path.from], self.places[path.to]);
         if from.0 == to.0 {
-            let target = OutputTarget::Local { node: to.1, port: 0, pushed: 0 };
+            let target = OutputTarget::Local { node: to.1, port: 0, lane: None, pushed: 0 };
             self.node(path.from).outputs.set_reply_target(target);
             return;
         }

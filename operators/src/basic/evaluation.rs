@@ -7,7 +7,7 @@ use crate::expressions::{Expression, evaluate_rows, first_failed};
 use crate::shared::rejected::{BadRows, OnError, PORT};
 
 /// Expressions, with the action for bad rows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Evaluation {
     expressions: Vec<Expression>,
     on_error: OnError,
@@ -17,6 +17,11 @@ pub(super) struct Evaluation {
 impl Evaluation {
     pub(super) fn new(expressions: Vec<Expression>, on_error: OnError) -> Self {
         Self { expressions, on_error, bad: BadRows::new(Some(on_error), 1) }
+    }
+
+    /// As [`BadRows::are_of_a_copy`].
+    pub(super) fn is_of_a_copy(&mut self) {
+        self.bad.are_of_a_copy();
     }
 
     /// The rows in which all expressions have a value, and the columns of the values.

@@ -93,17 +93,18 @@ impl OperatorSpec for Filter {
         }
         let on_error = self.on_error.unwrap_or_default();
         let evaluation = Evaluation::new(vec![expression], on_error);
-        Ok(Fragment::operator(
-            Load::Light,
-            Filtering(evaluation),
-            on_error.outputs(Arc::clone(schema)),
-        ))
+        let make = move || Ok(Filtering(evaluation.clone()));
+        Fragment::anywhere(Load::Light, make, on_error.outputs(Arc::clone(schema)))
     }
 }
 
 struct Filtering(Evaluation);
 
 impl Operator for Filtering {
+    fn is_copied(&mut self) {
+        self.0.is_of_a_copy();
+    }
+
     fn process(
         &mut self,
         _: usize,

@@ -133,9 +133,12 @@ impl OperatorSpec for Select {
             chosen.into_iter().map(|chosen| chosen.expression).collect();
         let on_error = self.on_error.unwrap_or_default();
         let evaluation = Evaluation::new(expressions, on_error);
-        let selecting =
-            Selecting { evaluation, schema: Arc::clone(&schema), unnested, pending: None };
-        Ok(Fragment::operator(Load::Light, selecting, on_error.outputs(schema)))
+        let outputs = on_error.outputs(Arc::clone(&schema));
+        let make = move || {
+            let (evaluation, schema) = (evaluation.clone(), Arc::clone(&schema));
+            Ok(Selecting { evaluation, schema, unnested, pending: None })
+        };
+        Fragment::anywhere(Load::Light, make, outputs)
     }
 }
 
@@ -160,6 +163,10 @@ struct Selecting {
 }
 
 impl Operator for Selecting {
+    fn is_copied(&mut self) {
+        self.evaluation.is_of_a_copy();
+    }
+
     fn process(
         &mut self,
         _: usize,

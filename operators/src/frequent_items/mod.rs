@@ -1,7 +1,7 @@
 //! The frequent items of a stream as an operator, over the summaries of [`crate::summary`].
 //!
 //! ```text
-//! batches ──► input ──► counting | shards | pipeline | windows ──► rows ──► batches
+//! batches ──► input ──► counting | workers | pipeline | windows ──► rows ──► batches
 //!                                      ▲      │
 //!                               query ─┘      └─► file of `snapshot`
 //! ```
@@ -9,7 +9,7 @@
 //! | folder or file | contents |
 //! |---|---|
 //! | `parameters` | the parameters, their checks, and the parts that they make |
-//! | `input` | items and weights of a batch, and the keys of texts |
+//! | `input` | items and weights of a batch |
 //! | `counting` | summaries: of the whole stream, of windows, and of recent items, on one core or several |
 //! | `published` | the Parallel Filter: the filter and the counters as two parts |
 //! | `rows` | questions, counted items as rows, and when rows are emitted |

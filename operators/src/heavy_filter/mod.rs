@@ -104,9 +104,12 @@ impl HeavyFilter {
             Field::new("count", DataType::UInt64, false),
         ]));
         let bad = BadRows::new(self.on_error, 1);
-        let filtering = Filtering::<K>::new(isa, input, (item, bad), &counts);
-        let outputs = vec![SchemaRef::clone(input), counts];
-        let fragment = Fragment::operator(Load::Light, filtering, outputs);
+        let outputs = vec![SchemaRef::clone(input), SchemaRef::clone(&counts)];
+        let rest = SchemaRef::clone(input);
+        // Each copy chooses hot items of its own; the counts of all copies add up.
+        let make =
+            move || Ok(Filtering::<K>::new(isa, &rest, (item.clone(), bad.clone()), &counts));
+        let fragment = Fragment::anywhere(Load::Light, make, outputs)?;
         Ok(fragment.with_early_outputs(OnError::rejected(self.on_error)))
     }
 }

@@ -194,6 +194,10 @@ impl RandomPlaces {
 }
 
 impl<K: Column> Operator for Filtering<K> {
+    fn is_copied(&mut self) {
+        self.bad.are_of_a_copy();
+    }
+
     fn process(
         &mut self,
         _: usize,

@@ -8,6 +8,7 @@
 //! Bounds of several streams are added item by item, in one pass over both lists, without a hash.
 
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 use super::contract::Summary;
 use super::counted::Counted;
@@ -114,6 +115,20 @@ impl<K: Item> Bounds<K> {
     fn heap_bytes(&self) -> usize {
         self.monitored.iter().map(|counted| counted.item.heap_bytes()).sum()
     }
+}
+
+/// The bounds of several streams together.
+///
+/// # Cost
+/// O(m log s) for m bounds of s streams in all: pairs of equally many streams are added.
+pub(crate) fn sum_bounds<K: Item>(streams: impl IntoIterator<Item = Bounds<K>>) -> Bounds<K> {
+    let mut sums: VecDeque<Bounds<K>> = streams.into_iter().collect();
+    while sums.len() > 1 {
+        let mut sum = sums.pop_front().expect("there are two");
+        sum.add(&sums.pop_front().expect("there are two"));
+        sums.push_back(sum);
+    }
+    sums.pop_front().unwrap_or_default()
 }
 
 #[cfg(test)]

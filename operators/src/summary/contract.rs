@@ -14,7 +14,7 @@ use crate::shared::state::RestoreError;
 ///
 /// With N the observed weight, `count - error <= true count <= count` for monitored items, and the
 /// true count of each other item is at most [`Self::count_min`].
-pub(crate) trait Counts<K: Item>: Send + 'static {
+pub(crate) trait Counts<K: Item>: Send + Sync + 'static {
     /// Tells the time at which the following batches entered the stream.
     fn enter(&mut self, _at: Instant) {}
     /// Counts each item once, or with its weight.
@@ -39,11 +39,6 @@ pub(crate) trait Summary<K: Item>: Counts<K> + Clone + Debug {
     fn estimate(&self, item: K::Ref<'_>) -> Option<Counted<&K>>;
     /// Upper bound of the true count of an item that is not monitored.
     fn unmonitored(&self) -> impl Fn(&K) -> u64;
-    /// The secret of the keys that the summary asks batches for, if the summary asks for all keys
-    /// of a batch.
-    fn key_secret(&self) -> Option<&K::Secret> {
-        None
-    }
     /// The most items that are monitored.
     fn monitored_max(&self) -> usize;
     /// Upper bound of [`Counts::state_bytes`], without the texts of items.

@@ -94,6 +94,11 @@ impl TextParts {
         &self.bad
     }
 
+    /// As [`BadRows::are_of_a_copy`].
+    pub(super) fn are_of_a_copy(&mut self) {
+        self.bad.are_of_a_copy();
+    }
+
     /// As [`BadRows::take_rejected`].
     pub(super) fn take_rejected(&mut self) -> Option<RecordBatch> {
         self.bad.take_rejected()

@@ -1,5 +1,5 @@
-//! The operator of a stage with one thread: cuts a piece, and makes its rows while the piece is in
-//! the cache.
+//! The operator whose rows need no numbers, and that of a stage with one thread: cuts a piece, and
+//! makes its rows while the piece is in the cache.
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
@@ -23,6 +23,10 @@ impl<C: Cut, R: RowMaker<Piece = C::Piece>> Fused<C, R> {
 }
 
 impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for Fused<C, R> {
+    fn is_copied(&mut self) {
+        self.parts.are_of_a_copy();
+    }
+
     fn process(
         &mut self,
         _: usize,

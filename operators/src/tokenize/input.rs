@@ -13,7 +13,7 @@ use crate::shared::items::result_type;
 use crate::shared::rejected::Faults;
 
 /// The texts of an input.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct TextInput(ColumnInput);
 
 impl TextInput {

@@ -421,24 +421,28 @@ impl OperatorSpec for Tokenize {
         let fragment = match self.into {
             TokenizeInto::Items => {
                 let schema = column_schema("item", DataType::Utf8);
-                let cut = || CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
-                let parts = TextParts::new(texts, bad, PART_BYTES);
-                operator(context.threads, parts, cut, SendBatches, &schema)
+                let outputs = vec![Arc::clone(&schema)];
+                let make = move || {
+                    let cut = CutItems::new(tokenizer.new_like(), Arc::clone(&schema), batch);
+                    let parts = TextParts::new(texts.clone(), bad.clone(), PART_BYTES);
+                    Ok(Fused::new(parts, cut, SendBatches))
+                };
+                Fragment::anywhere(Load::Heavy, make, outputs)?
             }
             TokenizeInto::Sets => {
                 let dictionary = Dictionary::new(self.limits(), context.memory.clone());
                 let hash = dictionary.hash();
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
-                let cut = || CutSets::new(tokenizer.new_like(), batch, hash);
+                let cut = move || CutSets::new(tokenizer.new_like(), batch, hash.clone());
                 let parts = TextParts::new(texts, bad, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }
             TokenizeInto::TextSets => {
-                let cut = || {
-                    let (tokenizer, schema) = (tokenizer.new_like(), Arc::clone(&schema));
-                    let carry = carry.clone();
-                    CutTextSets::new(tokenizer, batch, carry, schema).within(&context.memory)
+                let (of_sets, memory) = (Arc::clone(&schema), context.memory.clone());
+                let cut = move || {
+                    let (tokenizer, schema) = (tokenizer.new_like(), Arc::clone(&of_sets));
+                    CutTextSets::new(tokenizer, batch, carry.clone(), schema).within(&memory)
                 };
                 let parts = TextParts::new(texts, bad, BATCH_BYTES).numbered();
                 operator(context.threads, parts, cut, SendBatches, &schema)
@@ -452,13 +456,13 @@ impl OperatorSpec for Tokenize {
 fn operator<C: Cut>(
     threads: usize,
     parts: TextParts,
-    cut: impl Fn() -> C,
+    mut cut: impl FnMut() -> C + Send + 'static,
     rows: impl RowMaker<Piece = C::Piece>,
     schema: &SchemaRef,
 ) -> Fragment {
     let outputs = vec![SchemaRef::clone(schema)];
     match threads {
         ..=1 => Fragment::operator(Load::Heavy, Fused::new(parts, cut(), rows), outputs),
-        _ => parallel::operator(parts, cut, threads, rows, outputs),
+        _ => parallel::operator(parts, cut, rows, outputs),
     }
 }

@@ -1,65 +1,48 @@
-//! The operator of a stage with several threads: kernels cut parts side by side, and collect makes
-//! the rows in the order of the parts.
+//! The operator of a stage with several threads whose rows have numbers: the first part numbers the
+//! texts, copies of the second part cut them, and the third part makes the rows in the order of the
+//! texts.
 
-use std::marker::PhantomData;
 use std::mem;
+use std::ops::Range;
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use trommel_engine::batch::Payload;
-use trommel_engine::operator::{Counters, Fragment, Load, NamedInputs, OperatorError, Output};
-use trommel_kernels::cuda::NoDevice;
-
-use super::cut::{Cut, Piece, RowMaker, TextPart, TextParts};
-use crate::shared::tokens::TextPosition;
-use crate::wave::{
-    self, Consumer, Device, Estimate, Filled, Kernel, NoFlights, Producer, Taken, Target, Wave,
-    WaveChunk,
+use trommel_engine::batch::{Chunk, Payload};
+use trommel_engine::operator::{
+    Body, Counters, Division, Flow, Fragment, Load, NamedInputs, Operator, OperatorError, Output,
+    Part,
 };
 
-/// Maximum number of kernels. More kernels would wait, because reading texts and making rows take
-/// longer than an eighth of the cutting.
-const KERNELS_MAX: usize = 8;
+use super::cut::{Cut, Piece, RowMaker, TextPart, TextParts};
+use crate::shared::rejected::PORT;
+use crate::shared::tokens::TextPosition;
 
-/// Approximate maximum bytes of the pieces that a kernel makes of a part. If the pieces of a part
-/// are larger, such as those of long q-grams, collect makes the rest, one piece at a time.
+/// Approximate maximum bytes of the pieces of a part that wait for their rows. The rest of a part
+/// with larger pieces, such as those of long q-grams, is cut where the rows are made, one piece at
+/// a time.
 const PIECES_BYTES: usize = 1 << 22;
 
-/// Nanoseconds for which a kernel cuts a byte of text.
-const NS_PER_BYTE: f64 = 2.0;
-
-/// An operator with kernels that `cut` makes, for two `threads` or more.
+/// An operator with cutters that `cut` makes.
 pub(super) fn operator<C: Cut>(
     parts: TextParts,
-    cut: impl Fn() -> C,
-    threads: usize,
+    mut cut: impl FnMut() -> C + Send + 'static,
     rows: impl RowMaker<Piece = C::Piece>,
     outputs: Vec<SchemaRef>,
 ) -> Fragment {
-    let kernels = threads.min(KERNELS_MAX);
-    let wave = Wave::new(Device::Cpu, Wave::chunks_of(kernels, 0), PIECES_BYTES);
-    let collect = CollectRows { cut: cut(), rows, next: 0, at: TextPosition::default() };
-    let kernels = (0..kernels).map(|_| CutKernel(cut())).collect();
-    let parts = PartProducer { parts, pieces: PhantomData };
-    wave::parallel(parts, kernels, collect, PartChunk::new, wave, outputs)
+    let part = |name: &'static str, load, body| Part { name: name.into(), load, body };
+    let rows = MakeRows { cut: cut(), rows, pending: None };
+    let parts = vec![
+        part("texts", Load::Light, Body::Operator(Box::new(SendParts(parts)))),
+        part("cut", Load::Heavy, Body::Operator(Box::new(CutPart(cut())))),
+        part("rows", Load::Moderate, Body::Operator(Box::new(rows))),
+    ];
+    let copy = move || Ok(Body::Operator(Box::new(CutPart(cut()))));
+    Fragment::new(parts, outputs).divided(Division::Anywhere, 1, usize::MAX, copy)
 }
 
-/// A part, and the first pieces of the part.
-struct PartChunk<P> {
-    part: Option<TextPart>,
-    /// Pieces, each with the position at which the next piece begins.
+/// A part and its first pieces, each with the position at which the next piece begins.
+struct CutPieces<P> {
+    part: TextPart,
     pieces: Vec<(P, TextPosition)>,
-    pieces_bytes: usize,
-}
-
-impl<P> PartChunk<P> {
-    fn new() -> Self {
-        Self { part: None, pieces: Vec::new(), pieces_bytes: 0 }
-    }
-
-    fn part(&self) -> &TextPart {
-        self.part.as_ref().expect("a chunk in the wave has a part")
-    }
 }
 
 /// Bytes of the texts of a part.
@@ -68,127 +51,96 @@ fn text_bytes(part: &TextPart) -> usize {
     usize::try_from(ends[ends.len() - 1] - ends[0]).expect("ends ascend")
 }
 
-impl<P: Piece> WaveChunk for PartChunk<P> {
-    fn items(&self) -> usize {
-        self.part.as_ref().map_or(0, |part| part.records.num_rows())
+/// Sends the parts of batches.
+struct SendParts(TextParts);
+
+impl Operator for SendParts {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        self.0.take(input.into_records())?;
+        self.0.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
+        self.resume(out)
     }
 
-    fn bytes(&self) -> usize {
-        self.part.as_ref().map_or(0, text_bytes) + self.pieces_bytes
-    }
-
-    fn clear(&mut self, _bytes_max: usize) {
-        *self = Self { pieces: mem::take(&mut self.pieces), ..Self::new() };
-        self.pieces.clear();
-    }
-
-    fn estimate(&self) -> Estimate {
-        Estimate::on_cpu(NS_PER_BYTE * text_bytes(self.part()) as f64)
-    }
-
-    fn target(&self) -> Target {
-        Target::Cpu
-    }
-
-    fn release(&mut self) {
-        self.clear(0);
-    }
-}
-
-/// PREPARE: a part a chunk.
-struct PartProducer<P> {
-    parts: TextParts,
-    pieces: PhantomData<fn() -> P>,
-}
-
-impl<P: Piece> Producer for PartProducer<P> {
-    type Chunk = PartChunk<P>;
-
-    fn take(&mut self, _port: usize, batch: Payload) -> Result<(), OperatorError> {
-        self.parts.take(batch.into_records())?;
-        Ok(())
-    }
-
-    fn take_rejected(&mut self) -> Option<RecordBatch> {
-        self.parts.take_rejected()
-    }
-
-    fn fill(&mut self, chunk: &mut PartChunk<P>) -> Result<Filled, OperatorError> {
-        chunk.part = self.parts.next()?;
-        Ok(if chunk.part.is_some() { Filled::Chunk } else { Filled::Nothing })
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some(part) = self.0.next()? else { return Ok(Flow::NeedInput) };
+        let (rows, bytes) = (part.records.num_rows(), text_bytes(&part));
+        out.send_chunk(Chunk::new(part, rows, bytes));
+        Ok(Flow::HaveOutput)
     }
 
     fn counters(&self) -> Counters {
-        self.parts.bad().counters()
+        self.0.bad().counters()
     }
 
     fn named_inputs(&self) -> NamedInputs {
-        self.parts.bad().named()
+        self.0.bad().named()
     }
 }
 
-/// KERNEL: cuts a part, until its pieces take [`PIECES_BYTES`].
-struct CutKernel<C>(C);
+/// Cuts a part, until its pieces take [`PIECES_BYTES`].
+struct CutPart<C>(C);
 
-impl<C: Cut> Kernel for CutKernel<C> {
-    const NAME: &'static str = "cut";
-    type Chunk = PartChunk<C::Piece>;
-    type OnDevice = NoFlights<Self::Chunk>;
-
-    fn load(&self) -> Load {
-        Load::Worker
-    }
-
-    fn run(&mut self, chunk: &mut Self::Chunk) {
-        let PartChunk { part, pieces, pieces_bytes } = chunk;
-        let part = part.as_ref().expect("a chunk in the wave has a part");
-        let mut from = TextPosition::default();
-        while from.row < part.records.num_rows() && *pieces_bytes < PIECES_BYTES {
-            let (piece, next) = self.0.cut(part, from);
-            *pieces_bytes += piece.bytes();
+impl<C: Cut> Operator for CutPart<C> {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let part = input.into_value::<TextPart>();
+        let rows = part.records.num_rows();
+        let (mut from, mut bytes, mut pieces) = (TextPosition::default(), 0, Vec::new());
+        while from.row < rows && bytes < PIECES_BYTES {
+            let (piece, next) = self.0.cut(&part, from);
+            bytes += piece.bytes();
             pieces.push((piece, next));
             from = next;
         }
-    }
-
-    fn open(&mut self, _first: Option<&Self::Chunk>) -> Result<Self::OnDevice, NoDevice> {
-        Err(NoDevice::NoDriver)
+        let bytes = bytes + text_bytes(&part);
+        out.send_chunk(Chunk::new(CutPieces { part, pieces }, rows, bytes));
+        Ok(Flow::NeedInput)
     }
 }
 
-/// COLLECT: makes rows of the pieces of a chunk, then cuts the rest of the part, for which the
-/// chunk had no room.
-struct CollectRows<C, R> {
+/// Makes rows of pieces, and cuts the rest of a part whose pieces took too many bytes.
+struct MakeRows<C: Cut, R> {
     cut: C,
     rows: R,
-    /// Number of pieces of the chunk whose rows have been sent, and the position at which these
-    /// pieces end.
-    next: usize,
-    at: TextPosition,
+    /// The part in hand, its pieces in reverse order, and the position at which the next piece
+    /// begins.
+    pending: Option<(TextPart, Vec<(C::Piece, TextPosition)>, TextPosition)>,
 }
 
-impl<C: Cut, R: RowMaker<Piece = C::Piece>> Consumer for CollectRows<C, R> {
-    type Chunk = PartChunk<C::Piece>;
+impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for MakeRows<C, R> {
+    fn process(
+        &mut self,
+        _: usize,
+        input: Payload,
+        out: &mut Output,
+    ) -> Result<Flow, OperatorError> {
+        let CutPieces { part, mut pieces } = input.into_value::<CutPieces<C::Piece>>();
+        pieces.reverse();
+        self.pending = Some((part, pieces, TextPosition::default()));
+        self.resume(out)
+    }
 
-    fn take(&mut self, chunk: &Self::Chunk, out: &mut Output) -> Result<Taken, OperatorError> {
-        let (part, from) = (chunk.part(), self.at);
-        let mut send = |piece: &C::Piece, next: TextPosition| {
-            self.at = next;
-            self.rows.send(piece, part, from.row..next.row, out)
+    fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
+        let Some((part, mut pieces, mut at)) = self.pending.take() else {
+            return Ok(Flow::NeedInput);
         };
-        match chunk.pieces.get(self.next) {
-            Some((piece, next)) => send(piece, *next)?,
-            None => {
-                let (piece, next) = self.cut.cut(part, from);
-                send(&piece, next)?;
-            }
+        if at.row >= part.records.num_rows() {
+            return Ok(Flow::NeedInput);
         }
-        self.next += 1;
-        if self.at.row < part.records.num_rows() {
-            return Ok(Taken::Some);
-        }
-        (self.next, self.at) = (0, TextPosition::default());
-        Ok(Taken::All)
+        let (piece, next) = pieces.pop().unwrap_or_else(|| self.cut.cut(&part, at));
+        let from = mem::replace(&mut at, next);
+        self.rows.send(&piece, &part, Range { start: from.row, end: next.row }, out)?;
+        self.pending = Some((part, pieces, at));
+        Ok(Flow::HaveOutput)
     }
 
     fn counters(&self) -> Counters {

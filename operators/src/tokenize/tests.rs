@@ -9,7 +9,6 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use proptest::prelude::*;
 use trommel_engine::graph::Graph;
 use trommel_engine::operator::OperatorError;
-use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::RunOptions;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -305,18 +304,20 @@ fn mistakes_are_refused_when_it_is_bound() {
     assert_eq!(message(with_q, &texts_schema()).0, "q");
 }
 
-/// The rows that `spec` makes of `inputs` on a core that is named this often, and the number of
-/// kernels.
-fn on_threads(spec: Tokenize, inputs: &[RecordBatch], threads: usize) -> (Vec<RecordBatch>, usize) {
+/// The rows that this number of workers with `spec` makes of `inputs`, and the number of workers.
+fn with_workers(
+    spec: Tokenize,
+    inputs: &[RecordBatch],
+    workers: usize,
+) -> (Vec<RecordBatch>, usize) {
     let mut graph = Graph::new();
     let texts = graph.add("texts", Memory::new(texts_schema(), inputs.to_vec()));
     let tokens = graph.add_after(texts, "tokens", spec);
-    graph.cores(tokens, vec![available_cores()[0]; threads]);
+    graph.workers(tokens, workers);
     let (sink, rows) = Collect::new();
     graph.add_after(tokens, "rows", sink);
     let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
-    let parts = metrics.stage("tokens").unwrap().parts.iter();
-    (rows.batches(), parts.filter(|part| part.name.starts_with("cut")).count())
+    (rows.batches(), metrics.stage("tokens").unwrap().workers())
 }
 
 /// Rows as text, whatever their batches.
@@ -343,7 +344,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
-    fn rows_do_not_depend_on_the_number_of_threads(
+    fn rows_do_not_depend_on_the_number_of_workers(
         rows in proptest::collection::vec(
             proptest::option::weighted(0.9, "[ab .,']{0,40}|[éЖ中a ]{0,30}|[a-c]{14,18}|([a-z]{1,4} ){100}"),
             0..120,
@@ -355,24 +356,26 @@ proptest! {
         let inputs: Vec<RecordBatch> = lines.chunks(chunk).map(texts).collect();
         for by in [Tokenize::words(), Tokenize::whitespace(), Tokenize::qgrams(3)] {
             for spec in all_forms(&by.column("line").batch(batch)) {
-                let (expected, kernels) = on_threads(spec.clone(), &inputs, 1);
-                prop_assert_eq!(kernels, 0);
-                let (found, kernels) = on_threads(spec, &inputs, 3);
-                prop_assert_eq!(kernels, 3);
-                prop_assert_eq!(printed(&found), printed(&expected));
+                let (expected, one) = with_workers(spec.clone(), &inputs, 1);
+                prop_assert_eq!(one, 1);
+                for workers in [2, 3, 8] {
+                    let (found, used) = with_workers(spec.clone(), &inputs, workers);
+                    prop_assert_eq!(used, workers);
+                    prop_assert_eq!(printed(&found), printed(&expected));
+                }
             }
         }
     }
 }
 
 #[test]
-fn pieces_that_no_kernel_had_room_for_are_cut_later() {
-    // Q-grams of the second text have more bytes than the pieces of a chunk may have.
+fn pieces_that_no_worker_had_room_for_are_cut_later() {
+    // Q-grams of the second text have more bytes than the pieces of a part may have.
     let long: String = (0..30_000_u32).map(|i| char::from(b'a' + (i * i % 23) as u8)).collect();
     let inputs = [texts(&[Some("x"), Some(&long), Some("y z")]), texts(&[Some(&long), None])];
     for spec in all_forms(&Tokenize::qgrams(255).column("line").batch(1000)) {
         let [(expected, _), (found, _)] =
-            [1, 2].map(|threads| on_threads(spec.clone(), &inputs, threads));
+            [1, 2].map(|workers| with_workers(spec.clone(), &inputs, workers));
         let sizes: Vec<usize> = found.iter().map(RecordBatch::num_rows).collect();
         assert!(sizes.iter().all(|&size| size <= 1000), "{sizes:?}");
         assert_eq!(printed(&found), printed(&expected));
@@ -380,7 +383,7 @@ fn pieces_that_no_kernel_had_room_for_are_cut_later() {
 }
 
 #[test]
-fn forgetting_does_not_depend_on_the_number_of_threads() {
+fn forgetting_does_not_depend_on_the_number_of_workers() {
     let lines: Vec<String> = (0..3000_u32)
         .map(|i| format!("{} {} {}", i % 7, i.wrapping_mul(0x9E37_79B9) % 300, i / 20))
         .collect();
@@ -388,8 +391,8 @@ fn forgetting_does_not_depend_on_the_number_of_threads() {
     for (chunk, batch) in [(1, 100), (100, 7), (3000, 3000)] {
         let inputs: Vec<RecordBatch> = lines.chunks(chunk).map(texts).collect();
         let spec = Tokenize::whitespace().into_sets().dictionary_max(40).batch(batch);
-        let runs = [1, 3].map(|threads| printed(&on_threads(spec.clone(), &inputs, threads).0));
+        let runs = [1, 3].map(|workers| printed(&with_workers(spec.clone(), &inputs, workers).0));
         assert_eq!(runs[0], runs[1]);
-        assert_ne!(runs[0], printed(&on_threads(spec.dictionary_max(1000), &inputs, 3).0));
+        assert_ne!(runs[0], printed(&with_workers(spec.dictionary_max(1000), &inputs, 3).0));
     }
 }

@@ -169,6 +169,7 @@ class Pipeline(Stages):
         inputs: str | Iterable[str] = (),
         *,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> str:
         """Add a stage, and return its id.
@@ -183,6 +184,9 @@ class Pipeline(Stages):
             Ids of the stages that it reads; ``"stage.port"`` for an output of a stage with several.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         parameters
             The parameters of the operator (``"with"`` in JSON); one that is None is not given.
         """
@@ -194,6 +198,8 @@ class Pipeline(Stages):
             stage["inputs"] = read
         if cores is not None:
             stage["cores"] = list(cores)
+        if workers is not None:
+            stage["workers"] = int(workers)
         given = {name: _plain(name, value) for name, value in (parameters or {}).items() if value is not None}
         if given:
             stage["with"] = given
@@ -360,8 +366,8 @@ class Running:
         """The numbers of all stages so far, as the command line reports them.
 
         Returns a dict with ``pipeline``, ``wall_seconds``, ``device``, ``edges`` and ``stages``, each
-        with ``id``, ``operator``, ``items_in``, ``items_out``, ``busy_seconds``,
-        ``items_per_second``, ``latency_ms`` and the operator's own counters.
+        with ``id``, ``operator``, ``items_in``, ``items_out``, ``workers``, ``busy_seconds``,
+        ``serial_seconds``, ``items_per_second``, ``latency_ms`` and the operator's own counters.
         """
         return json.loads(self._run.report())  # type: ignore[no-any-return]
 

@@ -59,6 +59,10 @@ fn stage_row(stage: &StageInfo) -> Vec<String> {
         stage.operator.to_owned(),
         arrow("←", stage.inputs.join(", ")),
         arrow("→", outputs.join(" | ")),
+        match stage.workers() {
+            1 => String::new(),
+            workers => format!("{workers} workers ({})", stage.division.name()),
+        },
     ]
 }
 

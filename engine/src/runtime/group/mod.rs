@@ -133,6 +133,7 @@ impl RunningGroup {
 
     fn is_finished(&self) -> bool {
         self.nodes.iter().all(|node| node.is_done() && !node.outputs.is_stuck())
+            && (self.seen_phase == Phase::Aborted || !self.nodes.iter().any(Node::is_kept))
     }
 
     fn look_at_phase(&mut self) -> Result<(), RunError> {
@@ -237,8 +238,8 @@ impl RunningGroup {
 
     /// Whether a reader of the node in this group still has messages to process.
     fn has_unread_output(&self, index: usize) -> bool {
-        let targets = self.nodes[index].outputs.local_nodes();
-        targets.iter().any(|&target| self.nodes[target].inputs.has_local_message())
+        let mut inputs = self.nodes[index].outputs.local_inputs();
+        inputs.any(|input| self.nodes[input.node].inputs.has_unread(input.lane))
     }
 
     fn perform(&mut self, index: usize, work: NodeCall) -> Result<(), RunError> {
@@ -257,6 +258,9 @@ impl RunningGroup {
         self.now = Instant::now();
         self.allowance.earn(node.count_work(is_data, begin, self.now));
         self.pass_on(index)?;
+        if let Some(piece) = self.nodes[index].take_done() {
+            self.send_done(index, piece);
+        }
         if self.nodes[index].is_finished() {
             self.end(index);
         }

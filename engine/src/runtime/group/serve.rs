@@ -12,10 +12,10 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::super::node::outputs::NextPart;
-use super::super::queries::control::{AnswerTo, Control, Ticket, WatchSlot};
+use super::super::queries::control::{AnswerTo, Control, CopyAnswer, Ticket, WatchSlot};
 use super::super::waits::LAST_ANSWERS;
 use super::RunningGroup;
-use crate::query::{Computation, Response};
+use crate::query::Response;
 use crate::sync::counter::nanoseconds;
 
 impl RunningGroup {
@@ -169,8 +169,9 @@ impl RunningGroup {
                 spend();
                 return self.send_on(index, Ticket { payload: Some(payload), ..ticket });
             }
-            Ok(Response::Answer(rows)) => Ok(Box::new(|| Ok(rows)) as Computation),
-            Ok(Response::Compute(computation)) => Ok(computation),
+            Ok(Response::Answer(rows)) => Ok(CopyAnswer::Whole(Box::new(|| Ok(rows)))),
+            Ok(Response::Compute(computation)) => Ok(CopyAnswer::Whole(computation)),
+            Ok(Response::Share(share)) => Ok(CopyAnswer::Share(share)),
             Err(error) => Err(error),
         };
         ticket.answer_to.give(answer);

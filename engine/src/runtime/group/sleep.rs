@@ -113,7 +113,7 @@ impl RunningGroup {
     fn has_work(&self) -> bool {
         let has_requests = self.shared.phase() != self.seen_phase
             || self.shared.reopenings() != self.seen_reopenings;
-        if !self.mailbox.is_empty() || has_requests {
+        if !self.mailbox.is_empty() || has_requests || self.is_finished() {
             return true;
         }
         self.nodes.iter().enumerate().any(|(index, node)| {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::gather::Gather;
+pub(crate) use super::gather::Truncated;
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeReceiver, Message, Taken};
 use crate::operator::Ending;
@@ -13,9 +15,6 @@ struct InputEdge {
     has_ended: bool,
 }
 
-/// An edge closed without its end marker.
-pub(crate) struct Truncated;
-
 /// The inputs of one node.
 #[derive(Default)]
 pub(crate) struct NodeInputs {
@@ -23,8 +22,12 @@ pub(crate) struct NodeInputs {
     /// one message of an edge.
     inbox: VecDeque<(usize, Message)>,
     edges: Vec<InputEdge>,
-    /// Index of the edge that the next fetch tries first.
+    /// Inputs that come from lanes.
+    gathers: Vec<Gather>,
+    /// Index of the edge, or of the gather after all edges, that the next fetch tries first.
     next_edge: usize,
+    /// The piece of which the last message that was taken was the end.
+    done: Option<u64>,
     /// Number of inputs, local or remote, that have not ended.
     open: usize,
     /// Number of inputs of each port that have not ended.
@@ -60,6 +63,21 @@ impl NodeInputs {
         self.edges.push(InputEdge { port, edge, has_ended: false });
     }
 
+    /// Adds one lane of the input with the number `gather`, on another thread if the lane has an
+    /// edge; returns the index of the lane.
+    pub(crate) fn add_lane(
+        &mut self,
+        gather: usize,
+        port: usize,
+        edge: Option<EdgeReceiver>,
+    ) -> usize {
+        self.count(port);
+        if self.gathers.len() <= gather {
+            self.gathers.resize_with(gather + 1, Gather::default);
+        }
+        self.gathers[gather].add(port, edge)
+    }
+
     /// Sets the edge of the replies.
     pub(crate) fn set_reply_edge(&mut self, edge: EdgeReceiver) {
         self.reply_edge = Some(edge);
@@ -70,20 +88,34 @@ impl NodeInputs {
         self.inbox.push_back((port, message));
     }
 
+    /// Adds a message of a lane on the same thread.
+    pub(crate) fn receive_of_lane(&mut self, (gather, lane): (usize, usize), message: Message) {
+        self.gathers[gather].receive(lane, message);
+    }
+
     /// Adds a reply of a node of the same group.
     pub(crate) fn receive_reply(&mut self, reply: Chunk) {
         self.replies.push_back(reply);
     }
 
-    /// Whether a message of a node of the same group waits.
+    /// Whether a message of a node of the same group waits, which can be taken now.
     pub(crate) fn has_local_message(&self) -> bool {
+        !self.inbox.is_empty() || self.gathers.iter().any(Gather::has_local)
+    }
+
+    /// Whether messages of one producer on the same thread wait; of a producer that is no lane,
+    /// whether any message of the thread waits.
+    pub(crate) fn has_unread(&self, lane: Option<(usize, usize)>) -> bool {
         !self.inbox.is_empty()
+            || lane.is_some_and(|(gather, lane)| self.gathers[gather].is_waiting(lane))
     }
 
     /// Whether any message waits.
     pub(crate) fn has_message(&self) -> bool {
         let is_ready = |input: &InputEdge| !input.has_ended && input.edge.is_ready();
-        !self.inbox.is_empty() || self.edges.iter().any(is_ready)
+        !self.inbox.is_empty()
+            || self.edges.iter().any(is_ready)
+            || self.gathers.iter().any(Gather::is_ready)
     }
 
     /// Whether a reply waits.
@@ -108,9 +140,18 @@ impl NodeInputs {
             return Ok(true);
         }
         let edges = self.edges.len();
-        for _ in 0..edges {
-            let input = &mut self.edges[self.next_edge];
-            self.next_edge = (self.next_edge + 1) % edges;
+        let inputs = edges + self.gathers.len();
+        for _ in 0..inputs {
+            let next = self.next_edge;
+            self.next_edge = (next + 1) % inputs;
+            if next >= edges {
+                if let Some(message) = self.gathers[next - edges].next()? {
+                    self.inbox.push_back(message);
+                    return Ok(true);
+                }
+                continue;
+            }
+            let input = &mut self.edges[next];
             if input.has_ended {
                 continue;
             }
@@ -153,11 +194,20 @@ impl NodeInputs {
         self.endings.iter().copied().max().unwrap_or_default()
     }
 
-    /// Takes the message that was fetched, with its port. An end marker has no payload.
+    /// Takes the message that was fetched, with its port. An end marker has no payload, and
+    /// neither has the end of a piece, which [`NodeInputs::take_done`] names.
     pub(crate) fn take(&mut self) -> (usize, Option<Payload>) {
         self.taken += 1;
         match self.inbox.pop_front().expect("a message was fetched") {
             (port, Message::Payload(payload)) => (port, Some(payload)),
+            (port, Message::Piece(payload, piece)) => {
+                self.done = Some(piece);
+                (port, Some(payload))
+            }
+            (port, Message::Done(piece)) => {
+                self.done = Some(piece);
+                (port, None)
+            }
             (port, Message::End(ending)) => {
                 self.open -= 1;
                 self.open_of_ports[port] -= 1;
@@ -165,6 +215,11 @@ impl NodeInputs {
                 (port, None)
             }
         }
+    }
+
+    /// The piece whose end was taken last, once; the node asks at a batch boundary.
+    pub(crate) fn take_done(&mut self) -> Option<u64> {
+        self.done.take()
     }
 
     /// Takes the reply that was fetched.

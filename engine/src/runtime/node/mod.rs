@@ -1,5 +1,6 @@
 //! A node: a part in the group of its thread, with its next step and its calls.
 
+mod gather;
 pub(super) mod inputs;
 pub(super) mod outputs;
 mod pace;
@@ -18,6 +19,7 @@ use self::step::{GroupState, NodeCall, NodeStep};
 use super::poller::Readiness;
 use super::queries::control::{MAILBOX_QUERIES_MAX, Ticket};
 use super::queries::tickets::Tickets;
+use super::shared::Together;
 use crate::batch::{Origin, Payload};
 use crate::error::{RunError, RunErrorCause, describe_columns};
 use crate::graph::PlacedPart;
@@ -58,6 +60,8 @@ pub(super) struct Node {
     life: NodeLife,
     /// Origin of the batch in hand; for a source, of the next batch.
     origin: Origin,
+    /// The piece of the stream that a source which is a lane works on.
+    piece: Option<u64>,
     /// The time that the operator has named for its next call.
     wake_at: Option<Instant>,
     /// Whether an operator takes replies at any time.
@@ -66,6 +70,8 @@ pub(super) struct Node {
     needed_input: bool,
     /// The wait of a source without data, or of a sink without room.
     pace: Pace,
+    /// The copies of the same stage, with which the thread of this copy ends.
+    together: Option<Arc<Together>>,
 }
 
 impl Node {
@@ -91,11 +97,23 @@ impl Node {
             flow: Flow::NeedInput,
             life: NodeLife::Running,
             origin: Origin { sequence: 0, entered: Instant::now() },
+            piece: None,
             wake_at: None,
             takes_replies,
             needed_input: false,
             pace: Pace::default(),
+            together: None,
         }
+    }
+
+    /// Lets the thread of the node end together with the threads of these copies of its stage.
+    pub(super) fn ends_together(&mut self, copies: Arc<Together>) {
+        self.together = Some(copies);
+    }
+
+    /// Whether the thread of the node is needed for queries to other copies of its stage.
+    pub(super) fn is_kept(&self) -> bool {
+        self.together.as_ref().is_some_and(|copies| !copies.have_ended())
     }
 
     /// Id of the stage.
@@ -421,9 +439,14 @@ impl Node {
         let flow =
             if work == NodeCall::StopSource { source.stop(output) } else { source.next(output) };
         self.counters.record_progress(source.progress());
-        for (_, payload) in &mut output.sent {
-            payload.set_sequence(self.origin.sequence);
-            self.origin.sequence += 1;
+        // A source that takes pieces of a stream numbers its batches by the pieces.
+        if output.begun.is_empty() && self.piece.is_none() {
+            for (_, payload) in &mut output.sent {
+                payload.set_sequence(self.origin.sequence);
+                self.origin.sequence += 1;
+            }
+        } else if let Some(&(_, last)) = output.begun.last() {
+            self.origin.sequence = last;
         }
         let paused = flow.and_then(|flow| {
             if flow == SourceFlow::Finished {
@@ -434,9 +457,27 @@ impl Node {
         paused.map_err(|error| self.error(RunErrorCause::Failed(error)))
     }
 
+    /// The piece of the input whose output has been sent to its end, once.
+    pub(super) fn take_done(&mut self) -> Option<u64> {
+        if self.is_at_boundary() { self.inputs.take_done() } else { None }
+    }
+
+    /// Notes that a source begins a piece; returns the piece that ends now.
+    pub(super) fn begin_piece(&mut self, piece: u64) -> Option<u64> {
+        self.piece.replace(piece)
+    }
+
+    /// Ends the last piece of a source.
+    pub(super) fn end_piece(&mut self) -> Option<u64> {
+        self.piece.take()
+    }
+
     /// Ends the node, before its end markers are sent.
     pub(super) fn end(&mut self) {
         self.life = NodeLife::Done;
+        if let Some(copies) = &self.together {
+            copies.end_one();
+        }
         self.inputs.close_replies();
         self.latency.flush();
         self.publish_counters();

@@ -1,4 +1,9 @@
 //! The consumers of a node: nodes of the same thread, and edges to other threads.
+//!
+//! A consumer that is divided has a target for each of its copies. The node deals its messages to
+//! the copies: each message is a piece of its own. A batch goes to the copy with the shortest queue.
+//! Chunks to the next part of an operator go to the copies in turn, so that the states of the
+//! copies are a function of the stream.
 
 use std::cmp::Reverse;
 use std::time::Instant;
@@ -6,21 +11,78 @@ use std::time::Instant;
 use super::super::queries::control::Address;
 use crate::batch::{Chunk, Payload};
 use crate::channel::{EdgeSender, Message};
+use crate::graph::Route;
 use crate::metrics::PartCounters;
 use crate::sync::counter::{add, nanoseconds};
 
 /// A consumer of an output port.
 pub(crate) enum OutputTarget {
     /// Input `port` of a node of the same group. `pushed` counts the messages so far.
-    Local { node: usize, port: usize, pushed: u64 },
+    Local { node: usize, port: usize, lane: Option<(usize, usize)>, pushed: u64 },
     /// The edge to a node of another thread.
     Remote(EdgeSender),
 }
 
-/// An input of a node of the same group.
+/// An input of a node of the same group: its port or, of a node that gathers lanes, its lane.
 pub(crate) struct LocalInput {
     pub(crate) node: usize,
     pub(crate) port: usize,
+    pub(crate) lane: Option<(usize, usize)>,
+}
+
+/// A stage, or the next part, that reads an output port.
+struct OutputConsumer {
+    /// One target, or a target for each copy of the consumer.
+    targets: Vec<OutputTarget>,
+    route: Route,
+    /// The number of the next piece that is dealt.
+    next_piece: u64,
+}
+
+impl OutputConsumer {
+    /// The copy that gets the next message: a copy on another thread with the fewest messages in
+    /// its queue; if all queues are full, the copy on this thread.
+    fn next_copy(&self, is_chunk: bool) -> usize {
+        let edge = |target: &OutputTarget| match target {
+            OutputTarget::Remote(edge) => Some(edge.depth()),
+            OutputTarget::Local { .. } => None,
+        };
+        // Copies with equal queues take turns.
+        let copies = self.targets.len();
+        let first = usize::try_from(self.next_piece).unwrap_or(usize::MAX) % copies;
+        if is_chunk {
+            return first;
+        }
+        let turns = || (first..copies).chain(0..first);
+        let free = turns().filter(|&copy| edge(&self.targets[copy]).is_some_and(|(_, free)| free));
+        let shortest = free.min_by_key(|&copy| edge(&self.targets[copy]).map(|(depth, _)| depth));
+        let local = || turns().find(|&copy| edge(&self.targets[copy]).is_none());
+        shortest.or_else(local).unwrap_or(first)
+    }
+}
+
+impl OutputTarget {
+    fn local_input(&self) -> Option<LocalInput> {
+        match self {
+            Self::Remote(_) => None,
+            &Self::Local { node, port, lane, .. } => Some(LocalInput { node, port, lane }),
+        }
+    }
+}
+
+/// One copy of a consumer of an output port.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Destination {
+    pub(crate) port: usize,
+    pub(crate) consumer: usize,
+    pub(crate) copy: usize,
+}
+
+/// The copy of a consumer that a payload goes to, and the number of the payload's piece.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dealt {
+    pub(crate) copy: usize,
+    pub(crate) piece: u64,
 }
 
 /// The next part of the operator, and the number of chunks that the node has sent to this part so
@@ -34,7 +96,7 @@ pub(crate) enum NextPart<'a> {
 #[derive(Default)]
 pub(crate) struct NodeOutputs {
     /// The consumers of each port.
-    ports: Vec<Vec<OutputTarget>>,
+    ports: Vec<Vec<OutputConsumer>>,
     /// The consumers in the same group, the most downstream one first.
     local_nodes: Vec<usize>,
     /// The part before this one, which takes replies.
@@ -47,8 +109,8 @@ pub(crate) struct NodeOutputs {
 }
 
 impl NodeOutputs {
-    /// Adds a consumer to output `port`.
-    pub(crate) fn add_target(&mut self, port: usize, target: OutputTarget) {
+    /// Adds a consumer to output `port`, or a copy of the last consumer that messages are dealt to.
+    pub(crate) fn add_target(&mut self, port: usize, route: Route, target: OutputTarget) {
         if self.ports.len() <= port {
             self.ports.resize_with(port + 1, Vec::new);
         }
@@ -56,7 +118,11 @@ impl NodeOutputs {
             self.local_nodes.push(node);
             self.local_nodes.sort_unstable_by_key(|&node| Reverse(node));
         }
-        self.ports[port].push(target);
+        let consumers = &mut self.ports[port];
+        match consumers.last_mut() {
+            Some(last) if route.is_dealt() && last.route == route => last.targets.push(target),
+            _ => consumers.push(OutputConsumer { targets: vec![target], route, next_piece: 0 }),
+        }
     }
 
     /// Sets the way back to the part before this one.
@@ -79,27 +145,67 @@ impl NodeOutputs {
         self.ports[port].len()
     }
 
+    /// Whether the consumer is told where a piece of the stream ends.
+    pub(crate) fn wants_pieces(&self, port: usize, consumer: usize) -> bool {
+        matches!(self.ports[port][consumer].route, Route::Lane | Route::Gathered(_))
+    }
+
+    /// Chooses a copy of the consumer for `payload`, unless the operator has chosen one, and
+    /// numbers the payload as a piece; `None` if the consumer has one copy.
+    pub(crate) fn deal(
+        &mut self,
+        port: usize,
+        consumer: usize,
+        payload: &mut Payload,
+        chosen: Option<usize>,
+    ) -> Option<Dealt> {
+        let consumer = &mut self.ports[port][consumer];
+        if !consumer.route.is_dealt() {
+            return None;
+        }
+        let copy = || consumer.next_copy(matches!(payload, Payload::Chunk(_)));
+        let dealt = Dealt { copy: chosen.unwrap_or_else(copy), piece: consumer.next_piece };
+        payload.set_sequence(dealt.piece);
+        consumer.next_piece += 1;
+        Some(dealt)
+    }
+
+    /// Number of copies of a consumer.
+    pub(crate) fn copies(&self, port: usize, consumer: usize) -> usize {
+        self.ports[port][consumer].targets.len()
+    }
+
     /// The consumers in the same group, the most downstream one first.
     pub(crate) fn local_nodes(&self) -> &[usize] {
         &self.local_nodes
     }
 
-    /// Counts a message to one consumer and returns the consumer's input, if the consumer is in the
-    /// same group.
-    pub(crate) fn pass_locally(&mut self, port: usize, consumer: usize) -> Option<LocalInput> {
-        match &mut self.ports[port][consumer] {
-            OutputTarget::Remote(_) => None,
-            OutputTarget::Local { node, port, pushed } => {
-                *pushed += 1;
-                Some(LocalInput { node: *node, port: *port })
-            }
-        }
+    /// The inputs of consumers on this thread.
+    pub(crate) fn local_inputs(&self) -> impl Iterator<Item = LocalInput> {
+        self.targets().filter_map(OutputTarget::local_input)
     }
 
-    /// Sends `message` to one consumer on another thread, or keeps the message until there is
-    /// space.
-    pub(crate) fn send(&mut self, port: usize, consumer: usize, message: Message, now: Instant) {
-        if let OutputTarget::Remote(edge) = &mut self.ports[port][consumer]
+    /// Counts a message to one copy of a consumer and returns the consumer's input, if the consumer
+    /// is in the same group.
+    pub(crate) fn pass_locally(&mut self, to: Destination) -> Option<LocalInput> {
+        let target = self.target_mut(to);
+        if let OutputTarget::Local { pushed, .. } = target {
+            *pushed += 1;
+        }
+        target.local_input()
+    }
+
+    fn target_mut(
+        &mut self,
+        Destination { port, consumer, copy }: Destination,
+    ) -> &mut OutputTarget {
+        &mut self.ports[port][consumer].targets[copy]
+    }
+
+    /// Sends `message` to one copy of a consumer on another thread, or keeps the message until
+    /// there is space.
+    pub(crate) fn send(&mut self, to: Destination, message: Message, now: Instant) {
+        if let OutputTarget::Remote(edge) = self.target_mut(to)
             && !edge.push(message)
         {
             self.stuck_since.get_or_insert(now);
@@ -132,7 +238,7 @@ impl NodeOutputs {
     /// # Panics
     /// If there is no next part.
     pub(crate) fn next_part(&self) -> NextPart<'_> {
-        match &self.ports[0][0] {
+        match &self.ports[0][0].targets[0] {
             OutputTarget::Remote(edge) => {
                 let address = self.next_part.as_ref();
                 let address = address.expect("only a part with a successor forwards a query");
@@ -183,15 +289,21 @@ impl NodeOutputs {
         }
     }
 
+    fn targets(&self) -> impl Iterator<Item = &OutputTarget> {
+        self.ports.iter().flatten().flat_map(|consumer| &consumer.targets)
+    }
+
     fn edges(&self) -> impl Iterator<Item = &EdgeSender> {
-        self.ports.iter().flatten().chain(&self.reply).filter_map(|target| match target {
+        self.targets().chain(&self.reply).filter_map(|target| match target {
             OutputTarget::Remote(edge) => Some(edge),
             OutputTarget::Local { .. } => None,
         })
     }
 
     fn edges_mut(&mut self) -> impl Iterator<Item = &mut EdgeSender> {
-        self.ports.iter_mut().flatten().chain(&mut self.reply).filter_map(|target| match target {
+        let consumers = self.ports.iter_mut().flatten();
+        let targets = consumers.flat_map(|consumer| &mut consumer.targets);
+        targets.chain(&mut self.reply).filter_map(|target| match target {
             OutputTarget::Remote(edge) => Some(edge),
             OutputTarget::Local { .. } => None,
         })

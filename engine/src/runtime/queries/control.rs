@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use arrow_array::RecordBatch;
 
 use crate::channel::{Doorbell, MailboxSender, Refused, oneshot};
-use crate::query::{Computation, QueryError, QueryPayload, Request};
+use crate::query::{Computation, QueryError, QueryPayload, Request, Share};
 
 /// Maximum number of queries that wait at one thread.
 pub(crate) const MAILBOX_QUERIES_MAX: usize = 1024;
@@ -66,8 +66,16 @@ impl Drop for Pass {
     }
 }
 
-/// An answer, which its caller computes, or the reason why there is no answer.
-pub(crate) type QueryAnswer = Result<Computation, QueryError>;
+/// The answer of one copy of a stage.
+pub(crate) enum CopyAnswer {
+    /// The whole answer, which its caller computes.
+    Whole(Computation),
+    /// The share of the copy in the answer.
+    Share(Share),
+}
+
+/// An answer, or the reason why there is no answer.
+pub(crate) type QueryAnswer = Result<CopyAnswer, QueryError>;
 
 /// The recipient of an answer.
 pub(crate) enum AnswerTo {
@@ -79,20 +87,27 @@ impl AnswerTo {
     pub(crate) fn give(self, answer: QueryAnswer) {
         match self {
             Self::Caller(caller) => caller.send(answer),
-            Self::Watch(slot) => slot.publish(answer.and_then(|compute| compute())),
+            Self::Watch(slot) => slot.publish(answer),
         }
     }
 }
 
-/// An answer and its time.
-#[derive(Debug)]
+/// The rows of an answer, or the reason why there are none.
+pub(crate) type Answered = Result<RecordBatch, QueryError>;
+
+/// The answer of one copy of a stage, and its time.
 pub(crate) struct Published {
-    pub(crate) answer: Result<RecordBatch, QueryError>,
+    pub(crate) answer: PublishedAnswer,
     pub(crate) at: Instant,
 }
 
-/// A standing query: the last answer, and whether the answer has been read, which requests a newer
-/// one.
+pub(crate) enum PublishedAnswer {
+    Whole(Arc<Answered>),
+    Share(Share),
+}
+
+/// A standing query at one copy of a stage: the last answer, and whether the answer has been read,
+/// which requests a newer one.
 pub(crate) struct WatchSlot {
     pub(crate) request: Request,
     pub(crate) published: ArcSwapOption<Published>,
@@ -104,7 +119,12 @@ impl WatchSlot {
         Self { request, published: ArcSwapOption::empty(), is_wanted: AtomicBool::new(true) }
     }
 
-    fn publish(&self, answer: Result<RecordBatch, QueryError>) {
+    fn publish(&self, answer: QueryAnswer) {
+        let answer = match answer {
+            Ok(CopyAnswer::Share(share)) => PublishedAnswer::Share(share),
+            Ok(CopyAnswer::Whole(compute)) => PublishedAnswer::Whole(Arc::new(compute())),
+            Err(error) => PublishedAnswer::Whole(Arc::new(Err(error))),
+        };
         self.published.store(Some(Arc::new(Published { answer, at: Instant::now() })));
     }
 

@@ -7,14 +7,15 @@ pub(super) mod control;
 pub(super) mod tickets;
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 
-use self::control::{Address, Published, WatchSlot};
+use self::control::{Address, Answered, CopyAnswer, Published, PublishedAnswer, WatchSlot};
 use crate::channel::oneshot::RecvError;
-use crate::query::{QueryError, Request};
+use crate::query::{QueryError, Request, Share};
+use crate::sync::lock;
 
 /// A handle that asks the stages of one run. A clone is cheap, and may go to another thread.
 #[derive(Clone)]
@@ -25,7 +26,8 @@ pub struct QueryHandle {
 /// A stage as its callers see it.
 pub(super) struct QueriedStage {
     pub(super) id: String,
-    pub(super) address: Address,
+    /// The first part, or all its copies.
+    pub(super) copies: Vec<Address>,
     pub(super) queries: &'static [&'static str],
 }
 
@@ -81,17 +83,28 @@ impl QueryHandle {
         request: &Request,
         limit: Duration,
     ) -> Result<RecordBatch, QueryError> {
-        let address = self.address(stage)?;
-        let waiting = address.enter();
-        let answer = address.ask(request.clone());
+        let copies = self.copies(stage)?;
+        let waiting = copies[0].enter();
+        let until = Instant::now().checked_add(limit);
+        // All copies are asked before the first answer is awaited.
+        let answers: Vec<_> = copies.iter().map(|copy| copy.ask(request.clone())).collect();
         let stage = || stage.to_owned();
-        // One of several callers waits for the answers of the other callers, too. If all of them
-        // spun, the spinning would take the time of the stages.
-        match answer.recv(limit, waiting.is_alone) {
-            Ok(answer) => answer.and_then(|compute| compute()),
-            Err(RecvError::Closed) => Err(QueryError::Finished { stage: stage() }),
-            Err(RecvError::TimedOut) => Err(QueryError::TimedOut { stage: stage(), limit }),
+        let mut shares = Vec::new();
+        for answer in answers {
+            let left = until.map_or(limit, |until| until.saturating_duration_since(Instant::now()));
+            // One of several callers waits for the answers of the other callers, too. If all of
+            // them spun, the spinning would take the time of the stages.
+            match answer.recv(left, waiting.is_alone) {
+                Ok(Ok(CopyAnswer::Share(share))) => shares.push(share),
+                Ok(Ok(CopyAnswer::Whole(compute))) => return compute(),
+                Ok(Err(error)) => return Err(error),
+                Err(RecvError::Closed) => return Err(QueryError::Finished { stage: stage() }),
+                Err(RecvError::TimedOut) => {
+                    return Err(QueryError::TimedOut { stage: stage(), limit });
+                }
+            }
         }
+        Share::combine(&shares)
     }
 
     /// Registers a standing query at `stage`. A program can then read the last answer without
@@ -101,10 +114,13 @@ impl QueryHandle {
     /// As [`QueryHandle::query`]; for a request that the stage does not know, [`Watch::latest`]
     /// has the error.
     pub fn watch(&self, stage: &str, request: Request) -> Result<Watch, QueryError> {
-        let address = self.address(stage)?.clone();
-        let slot = Arc::new(WatchSlot::new(request));
-        address.send_watch(Arc::clone(&slot))?;
-        Ok(Watch { slot, address })
+        let mut copies = Vec::new();
+        for address in self.copies(stage)? {
+            let slot = Arc::new(WatchSlot::new(request.clone()));
+            address.send_watch(Arc::clone(&slot))?;
+            copies.push((slot, address.clone()));
+        }
+        Ok(Watch { copies, combined: Mutex::default() })
     }
 
     /// Names of the queries that `stage` knows; no names if there is no such stage.
@@ -113,8 +129,9 @@ impl QueryHandle {
         self.find(stage).map_or(&[], |stage| stage.queries)
     }
 
-    pub(super) fn address(&self, stage: &str) -> Result<&Address, QueryError> {
-        self.find(stage).map(|stage| &stage.address).ok_or_else(|| QueryError::UnknownStage {
+    /// The addresses of the copies of the stage that are asked; at least one.
+    pub(super) fn copies(&self, stage: &str) -> Result<&[Address], QueryError> {
+        self.find(stage).map(|stage| &stage.copies[..]).ok_or_else(|| QueryError::UnknownStage {
             stage: stage.to_owned(),
             available: self.stages.iter().map(|stage| stage.id.clone()).collect(),
         })
@@ -128,7 +145,8 @@ impl QueryHandle {
 /// A published answer and its age.
 #[derive(Debug, Clone)]
 pub struct Latest {
-    published: Arc<Published>,
+    answer: Arc<Answered>,
+    at: Instant,
 }
 
 impl Latest {
@@ -137,36 +155,64 @@ impl Latest {
     /// # Errors
     /// The operator's error, such as that for an unknown request.
     pub fn answer(&self) -> Result<&RecordBatch, &QueryError> {
-        self.published.answer.as_ref()
+        self.answer.as_ref().as_ref()
     }
 
-    /// Time since the answer was published.
+    /// Time since the answer was published; if the copies of a divided stage published their shares
+    /// at different times, since the first of them.
     #[must_use]
     pub fn age(&self) -> Duration {
-        self.published.at.elapsed()
+        self.at.elapsed()
     }
 }
 
 /// A standing query. The stage renews the answer at the batch boundary after each reading, and once
 /// more when the stage ends. The stage does not renew an unread answer.
 pub struct Watch {
-    slot: Arc<WatchSlot>,
-    address: Address,
+    /// The slot of each copy of the stage that is asked.
+    copies: Vec<(Arc<WatchSlot>, Address)>,
+    /// The last answer of several copies, with the shares that it was made of.
+    combined: Mutex<Option<(Vec<Arc<Published>>, Latest)>>,
 }
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("request", &self.slot.request).finish_non_exhaustive()
+        let request = self.copies.first().map(|(slot, _)| &slot.request);
+        f.debug_struct("Watch").field("request", &request).finish_non_exhaustive()
     }
 }
 
 impl Watch {
-    /// The last published answer, without waiting; `None` before the first answer.
+    /// The last published answer, without waiting; `None` before the first answer. The calling
+    /// thread combines the shares of a divided stage.
     #[must_use]
     pub fn latest(&self) -> Option<Latest> {
-        let published = self.slot.published.load_full();
-        self.slot.request_refresh();
-        self.address.ring();
-        published.map(|published| Latest { published })
+        let load = |(slot, _): &(Arc<WatchSlot>, _)| slot.published.load_full();
+        let published: Option<Vec<Arc<Published>>> = self.copies.iter().map(load).collect();
+        for (slot, address) in &self.copies {
+            slot.request_refresh();
+            address.ring();
+        }
+        published.map(|published| self.combine(published))
+    }
+
+    fn combine(&self, published: Vec<Arc<Published>>) -> Latest {
+        let mut combined = lock(&self.combined);
+        if let Some((of, latest)) = &*combined
+            && of.iter().zip(&published).all(|(old, new)| Arc::ptr_eq(old, new))
+        {
+            return latest.clone();
+        }
+        let at = published.iter().map(|published| published.at).min().expect("a stage has a copy");
+        let mut shares = Vec::new();
+        for copy in &published {
+            match &copy.answer {
+                PublishedAnswer::Share(share) => shares.push(share.clone()),
+                PublishedAnswer::Whole(answer) => return Latest { answer: Arc::clone(answer), at },
+            }
+        }
+        let latest = Latest { answer: Arc::new(Share::combine(&shares)), at };
+        *combined = Some((published, latest.clone()));
+        latest
     }
 }

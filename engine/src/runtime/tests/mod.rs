@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 mod ending;
 mod in_flight;
+mod lanes;
 mod outputs;
 mod queries;
 mod room;

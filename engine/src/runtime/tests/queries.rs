@@ -77,7 +77,7 @@ fn queries_that_wait_for_a_batch_boundary_are_limited_and_make_room_when_their_c
             thread::yield_now();
         }
         let queries = running.queries();
-        let address = queries.address("end").unwrap();
+        let address = &queries.copies("end").unwrap()[0];
         let ask = || address.ask(Request::new("x"));
         // The mailbox and the queue of the stage have a limit each.
         let waiting: Vec<_> = (0..3 * MAILBOX_QUERIES_MAX).map(|_| ask()).collect();
@@ -200,7 +200,7 @@ fn callers_that_wait_do_not_hold_up_the_end() {
     watched(|| {
         let (running, permits, answers) = slow_beside_a_gate(Numbers::to(1));
         let queries = running.queries();
-        let address = queries.address("slow").unwrap();
+        let address = &queries.copies("slow").unwrap()[0];
         let waiting: Vec<_> = (0..1_000).map(|_| address.ask(Request::new("x"))).collect();
         drop(permits);
         running.join().unwrap();

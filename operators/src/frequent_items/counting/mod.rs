@@ -6,10 +6,10 @@
 //! | `scope` | The part of the stream that counts: all of it, a window, or recent items by decay |
 //! | `windows` | The operator over windows: rows for each window when it closes |
 //! | `memory` | The share of a summary in the memory of the pipeline |
-//! | `shards` | Several summaries over alternating batches, each on a core of its own |
+//! | `partial` | A summary for each worker, and the sum of their bounds |
 
 pub(crate) mod memory;
+pub(crate) mod partial;
 pub(crate) mod scope;
-pub(crate) mod shards;
 pub(crate) mod state;
 pub(crate) mod windows;

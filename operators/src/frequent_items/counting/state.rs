@@ -19,7 +19,7 @@ use crate::frequent_items::rows::questions::{
     QUERIES, Question, STATE_QUERIES, is_snapshot, snapshot_row,
 };
 use crate::frequent_items::rows::ranked::ranked_schema;
-use crate::shared::items::{Column, Keyed, StoredItem};
+use crate::shared::items::{Column, StoredItem};
 use crate::shared::state::free_bytes_max;
 use crate::summary::{Counted, Counts, Decayed, Stored, Summary};
 
@@ -104,20 +104,14 @@ impl<K: Column, T: Tally<K>> Counter<K, T> {
         self.emission.report.select(self.tally.iter(), self.tally.observed())
     }
 
-    /// Counts a batch. `keys` are the keys of the items under the secret of the tally, if another
-    /// part has computed them.
+    /// Counts a batch.
     pub(crate) fn count(
         &mut self,
         Observations { items, weights }: &Observations,
-        keys: Option<&[K::Key]>,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
         self.outbox.check()?;
-        let batch = K::lend(items.as_ref());
-        match keys {
-            None => self.tally.observe(batch, weights.as_deref()),
-            Some(keys) => self.tally.observe(&Keyed::new(batch, keys), weights.as_deref()),
-        }
+        self.tally.observe(K::lend(items.as_ref()), weights.as_deref());
         self.memory.counted(items, || self.tally.state_bytes())?;
         if !self.emission.is_due(items.len()) {
             return Ok(Flow::NeedInput);
@@ -197,7 +191,7 @@ impl<K: Column, T: Tally<K>> Operator for Counting<K, T> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let observations = self.input.read(&input.into_records(), out)?;
         self.counter.tally.enter(entered);
-        self.counter.count(&observations, None, out)
+        self.counter.count(&observations, out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {

@@ -90,6 +90,11 @@ impl Input {
         Self { bad: BadRows::new(action, 1), ..self }
     }
 
+    /// As [`BadRows::are_of_a_copy`].
+    pub(crate) fn is_of_a_copy(&mut self) {
+        self.bad.are_of_a_copy();
+    }
+
     /// Type of the items in results.
     pub(crate) fn item_type(&self) -> &DataType {
         &self.item_type

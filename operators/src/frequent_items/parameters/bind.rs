@@ -9,19 +9,18 @@ use arrow_schema::{DataType, Field, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
-    BindContext, Body, Claim, Demand, Fragment, Load, Operator, OperatorSpec, Part,
+    BindContext, Body, Claim, Demand, Division, Fragment, Load, Operator, OperatorSpec, Part,
 };
 use trommel_engine::registry::Configured;
 
 use super::operator::{Algorithm, Emit, FrequentItems, Parallel};
 use crate::expressions::{Chosen, ColumnInput, choose, demand_of};
 use crate::frequent_items::counting::memory::StateMemory;
+use crate::frequent_items::counting::partial::{Merge, Read, Worker};
 use crate::frequent_items::counting::scope::{Scope, check_bytes};
-use crate::frequent_items::counting::shards;
 use crate::frequent_items::counting::state::{Counter, Counting, restore_like};
 use crate::frequent_items::counting::windows::{Windows, window_schema};
 use crate::frequent_items::input::columns::{Input, ItemInput, WeightsFull};
-use crate::frequent_items::input::keys::{KeyPart, KeyedCounting};
 use crate::frequent_items::published::parallel_filter as pipeline;
 use crate::frequent_items::rows::batches::Saving;
 use crate::frequent_items::rows::emission::Emission;
@@ -39,10 +38,8 @@ use crate::summary::{
 
 /// The operator's shares of the cores and of the memory of the pipeline.
 pub(crate) struct Sharing {
-    /// Number of summaries that count alternating batches.
-    pub(crate) shards: usize,
-    /// Number of threads that the parts of the operator can have.
-    pub(crate) threads: usize,
+    /// Whether several workers may count, each with a summary of its own.
+    pub(crate) divides: bool,
     pub(crate) memory: MemoryBudget,
 }
 
@@ -83,12 +80,12 @@ impl OperatorSpec for FrequentItems {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let algorithm = self.chosen_algorithm();
-        let CheckedItems { item, item_type, weight, shards } =
+        let CheckedItems { item, item_type, weight, divides } =
             self.checked(&inputs[0], algorithm, &context)?;
         let input = Input::new((item, item_type.clone()), weight, self.item_bytes_max);
         let input = input.on_error(self.on_error);
         let input = if self.fades() { input.fading() } else { input };
-        let sharing = Sharing { shards, threads: context.threads, memory: context.memory };
+        let sharing = Sharing { divides, memory: context.memory };
         let fragment = match native_type(&result_type(&item_type)) {
             Some(DataType::UInt32) => self.bind_items::<u32>(input, algorithm, &sharing),
             Some(DataType::UInt64) => self.bind_items::<u64>(input, algorithm, &sharing),
@@ -122,7 +119,7 @@ struct CheckedItems {
     item: ItemInput,
     item_type: DataType,
     weight: Option<ColumnInput>,
-    shards: usize,
+    divides: bool,
 }
 
 impl FrequentItems {
@@ -138,7 +135,7 @@ impl FrequentItems {
         mistakes.check(self.check_ranges());
         let item = mistakes.check(self.item_input(input));
         let weight = mistakes.check(self.weight_input(input));
-        let shards = mistakes.check(self.shards(algorithm, context.cores));
+        let divides = mistakes.check(self.divides(algorithm, context));
         let emission = mistakes.check(self.check_emission());
         let emits = emission.is_some() && self.emit == Emit::Every;
         mistakes.check(self.check_fading(algorithm, emits));
@@ -149,7 +146,7 @@ impl FrequentItems {
         }
         mistakes.all(|| {
             let (item, item_type) = item?;
-            Some(CheckedItems { item, item_type, weight: weight?, shards: shards? })
+            Some(CheckedItems { item, item_type, weight: weight?, divides: divides? })
         })
     }
 
@@ -262,21 +259,31 @@ impl FrequentItems {
         }
     }
 
-    /// Number of summaries that count alternating batches.
-    pub(crate) fn shards(&self, algorithm: Algorithm, cores: usize) -> Result<usize, BindError> {
+    /// Whether several workers may count, each with a summary of its own.
+    pub(crate) fn divides(
+        &self,
+        algorithm: Algorithm,
+        context: &BindContext,
+    ) -> Result<bool, BindError> {
         let conflict = |value: &str, allowed: &str| {
             let (value, allowed) = (value.to_owned(), allowed.to_owned());
             Err(BindErrorKind::Value { value, allowed }.at("parallel"))
         };
         let is_pipeline = algorithm == Algorithm::ParallelFilter;
         match self.parallel {
-            Parallel::Auto if is_pipeline || self.fades() => Ok(1),
-            Parallel::Auto => Ok(cores.max(1)),
+            Parallel::Auto if is_pipeline || self.fades() => Ok(false),
+            Parallel::Auto => {
+                // The counts of a sieve without a seed differ from run to run within their bounds.
+                // Other counts are those of one worker, unless several are asked for.
+                let differs = algorithm == Algorithm::Sieve && self.seed.is_none();
+                let is_asked = context.cores > 1 || context.workers.is_some();
+                Ok(context.threads > 1 && (differs || is_asked))
+            }
             Parallel::Off if is_pipeline => {
                 conflict("\"off\"", "`parallel_filter` has two parts; `filter` is the same in one")
             }
-            Parallel::Off => Ok(1),
-            Parallel::Pipeline if is_pipeline => Ok(1),
+            Parallel::Off => Ok(false),
+            Parallel::Pipeline if is_pipeline => Ok(false),
             Parallel::Pipeline => {
                 conflict("\"pipeline\"", "set `algorithm` to \"filter\", or leave it out")
             }
@@ -286,7 +293,7 @@ impl FrequentItems {
             Parallel::Partition if self.fades() => {
                 conflict("\"partition\" beside `window` or `decay`", "they run on one core")
             }
-            Parallel::Partition => Ok(cores.max(2)),
+            Parallel::Partition => Ok(true),
         }
     }
 
@@ -343,43 +350,25 @@ impl FrequentItems {
         sharing: &Sharing,
     ) -> Result<Fragment, BindError> {
         let emission = self.emission();
-        let shards = sharing.shards;
         let bytes = summary.state_bytes_max();
         let scope = Scope::new(self.window.as_ref(), self.decay.as_ref())?;
         let item = input.item_type().clone();
         let ranked = vec![ranked_schema(&item)];
         match scope {
-            Scope::All if shards > 1 => {
-                // All summaries have the seed of the first summary, so that their cells merge.
-                let first = self.restored(summary, &item)?;
-                let mut summaries = vec![first.to_empty(); shards];
-                summaries[0] = first;
-                let memories = (0..shards).map(|_| sharing.state(bytes));
-                let memories = memories.collect::<Result<Vec<_>, _>>()?;
-                let summaries = summaries.into_iter().zip(memories).collect();
-                let (saving, claim) = self.saving::<K>(&item)?;
-                let shards = shards::shards(summaries, &input, emission, saving);
-                let shards = (1..).zip(shards);
-                let parts =
-                    shards.map(|(number, shard)| part(format!("shard {number}"), shard)).collect();
-                Ok(Fragment::new(parts, ranked).claiming(claim))
-            }
             Scope::All => {
-                let memory = sharing.state(bytes)?;
-                let (summary, (saving, claim)) =
-                    (self.restored(summary, &item)?, self.saving::<K>(&item)?);
-                let makes_keys =
-                    !K::CODE_IS_ITEM && sharing.threads > 1 && self.parallel == Parallel::Auto;
-                let secret = summary.key_secret().filter(|_| makes_keys).cloned();
-                let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
-                let fragment = match secret {
-                    None => Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked),
-                    Some(secret) => {
-                        let keys = KeyPart::<K>::new(input, secret);
-                        let keys = Part { load: Load::Light, ..part("keys", keys) };
-                        let counter = part("counter", KeyedCounting(counter));
-                        Fragment::new(vec![keys, counter], ranked)
-                    }
+                let summary = self.restored(summary, &item)?;
+                let (saving, claim) = self.saving::<K>(&item)?;
+                // Batches in turn make rows before the end those of a batch boundary, and counts
+                // with a seed repeatable, as the counts of the other algorithms are.
+                let differs = self.seed.is_none()
+                    && matches!(self.chosen_algorithm(), Algorithm::Sieve | Algorithm::Auto);
+                let reads_first = emission.is_periodic() || !differs;
+                let fragment = if sharing.divides {
+                    partial((summary, reads_first), &input, emission, saving, sharing)?
+                } else {
+                    let memory = sharing.state(bytes)?;
+                    let counter = Counter::<K, _>::new(summary, &item, emission, saving, memory);
+                    Fragment::operator(Load::Heavy, Counting::new(input, counter), ranked)
                 };
                 Ok(fragment.claiming(claim))
             }
@@ -522,6 +511,44 @@ impl FrequentItems {
         });
         mistakes.none()
     }
+}
+
+/// The parts with a summary for each worker. The first worker goes on with `summary`. With
+/// `reads_first`, one part in front gives batches to the workers in turn.
+fn partial<K: Column, S: Stored<K>>(
+    (summary, reads_first): (S, bool),
+    input: &Input,
+    emission: Emission,
+    saving: Saving,
+    sharing: &Sharing,
+) -> Result<Fragment, BindError> {
+    let (bytes, rows_max) = (summary.state_bytes_max(), summary.monitored_max());
+    let item = input.item_type().clone();
+    // All summaries have the seed of the first summary, so that their cells merge.
+    let empty = summary.to_empty();
+    let (of_worker, memory) = (input.clone(), sharing.memory.clone());
+    let of_state = Saving { label: saving.label.clone(), file: saving.file.clone() };
+    let worker = move |number: usize, summary: S| {
+        let memory = StateMemory::new(&memory, bytes).map_err(|error| blame("counters", error))?;
+        Ok(Worker::<K, S>::new(number, (summary, memory), of_worker.clone(), &of_state))
+    };
+    let first = part("count", worker(0, summary)?);
+    let merge = Merge::<K, S>::new(&item, emission.report, saving, rows_max);
+    let merge = Part { load: Load::Light, ..part("merge", merge) };
+    let mut numbers = 1..;
+    let copy = move || {
+        let number = numbers.next().expect("there are fewer workers than numbers");
+        let worker: Result<_, BindError> = worker(number, empty.clone());
+        Ok(Body::Operator(Box::new(worker?)))
+    };
+    let mut parts = vec![first, merge];
+    if reads_first {
+        let read = part("read", Read::new(input.clone(), emission));
+        parts.insert(0, Part { load: Load::Light, ..read });
+    }
+    let copied = parts.len() - 2;
+    let fragment = Fragment::new(parts, vec![ranked_schema(&item)]);
+    Ok(fragment.divided(Division::Partial, copied, usize::MAX, copy))
 }
 
 fn part(name: impl Into<Cow<'static, str>>, operator: impl Operator + 'static) -> Part {

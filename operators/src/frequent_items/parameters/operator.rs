@@ -36,17 +36,18 @@ pub enum Algorithm {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Parallel {
-    /// `pipeline` for `parallel_filter`; otherwise `partition` over the stage's `cores`, if it was
-    /// given several; otherwise one core counts. For `sieve` over texts, a part `keys` in front of
-    /// the counter computes keys when batches wait, if there are several threads.
+    /// `pipeline` for `parallel_filter`; `partition` if the stage was given several `cores` or
+    /// `workers`, and for the sieve without a `seed`, whose counts differ from run to run; otherwise
+    /// one worker counts. Windows and decay are counted by one worker.
     #[default]
     Auto,
-    /// They do not: one core counts.
+    /// They do not: one worker counts.
     Off,
     /// One core filters, one counts the items that the filter misses: `parallel_filter`.
     Pipeline,
-    /// Each core counts its share of the batches in a summary of its own; these are merged at the
-    /// end and for every query. As many as the stage was given `cores`, or two.
+    /// Each worker counts its share of the batches in a summary of its own; these are merged at the
+    /// end and for every query. As many as the stage was given `workers` or `cores`, or one for each
+    /// core of the process.
     Partition,
 }
 

@@ -149,6 +149,11 @@ impl<K: Column> Outbox<K> {
         }
     }
 
+    /// Whether rows of an emission wait to leave.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Takes the rows of an emission. All rows of the previous emission have been sent.
     pub(crate) fn put(&mut self, ranked: Vec<Counted<K>>) {
         debug_assert!(self.rows.is_empty(), "rows of an emission leave before the next one");

@@ -25,6 +25,11 @@ impl Emission {
         Self { report, items, left, period, due: None, has_news: false }
     }
 
+    /// Whether rows are emitted before the end.
+    pub(crate) fn is_periodic(&self) -> bool {
+        self.items.is_some() || self.period.is_some()
+    }
+
     /// Counts `items`; true when rows are due.
     pub(crate) fn is_due(&mut self, items: usize) -> bool {
         self.has_news |= items > 0;

@@ -48,11 +48,20 @@ pub(crate) fn snapshot_row<'a, K: Column>(
     monitored: impl Iterator<Item = Counted<&'a K>>,
     state: impl FnOnce() -> Vec<u8>,
 ) -> Result<RecordBatch, QueryError> {
-    check_bytes(request, monitored.map(|counted| counted.item.column_bytes() + COUNT_BYTES))?;
+    check_counters(request, monitored)?;
     let state = state();
     check_bytes(request, [state.len()])?;
     let column: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&state]));
     Ok(RecordBatch::try_from_iter([(SNAPSHOT, column)]).expect("one column of one row"))
+}
+
+/// Refuses an answer that is made of a copy of these counters, if their items alone have too many
+/// bytes.
+pub(crate) fn check_counters<'a, K: Column>(
+    request: &Request,
+    monitored: impl Iterator<Item = Counted<&'a K>>,
+) -> Result<(), QueryError> {
+    check_bytes(request, monitored.map(|counted| counted.item.column_bytes() + COUNT_BYTES))
 }
 
 /// Refuses an answer with parts of these sizes, if the answer is too large.

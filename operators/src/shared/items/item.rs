@@ -299,47 +299,6 @@ pub trait Items<K: Item> {
     }
 }
 
-/// A batch whose keys are known.
-#[derive(Debug)]
-pub(crate) struct Keyed<'a, B: ?Sized, Key> {
-    batch: &'a B,
-    keys: &'a [Key],
-}
-
-impl<'a, B: ?Sized, Key> Keyed<'a, B, Key> {
-    /// A batch with its keys, which belong to the secret of the summary that gets the batch.
-    pub(crate) fn new(batch: &'a B, keys: &'a [Key]) -> Self {
-        Self { batch, keys }
-    }
-}
-
-impl<K: Item, B: Items<K> + ?Sized> Items<K> for Keyed<'_, B, K::Key> {
-    #[inline]
-    fn len(&self) -> usize {
-        self.batch.len()
-    }
-
-    #[inline]
-    fn item(&self, position: usize) -> K::Ref<'_> {
-        self.batch.item(position)
-    }
-
-    #[inline(always)]
-    fn key(&self, position: usize, _: &K::Secret) -> K::Key {
-        self.keys[position]
-    }
-
-    #[inline]
-    fn keys<'a>(
-        &'a self,
-        range: Range<usize>,
-        _: &K::Secret,
-        _: &'a mut Vec<K::Key>,
-    ) -> &'a [K::Key] {
-        &self.keys[range]
-    }
-}
-
 /// Some of the items of a batch.
 #[derive(Debug)]
 pub(crate) struct Part<'a, B: ?Sized> {

@@ -18,8 +18,8 @@ mod text;
 
 pub(crate) use self::column::Column;
 pub(crate) use self::external::{from_native, native_type, result_type, to_native};
+pub(crate) use self::item::Part;
 pub use self::item::{Item, Items};
-pub(crate) use self::item::{Keyed, Part};
 pub(crate) use self::several::{pack, unpack};
 pub use self::stored::StoredItem;
 pub use self::text::{Text, TextSecret};

@@ -9,7 +9,7 @@
 //! its place, and its position, which may be its id.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::slice;
 use std::sync::Arc;
 
@@ -24,19 +24,39 @@ use thiserror::Error;
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError};
 
 use crate::expressions::{ColumnInput, Expression, evaluate_rows, first_failed};
-use crate::shared::rejected::{NAMED_MAX, OnError, Rejected};
+use crate::shared::rejected::{NAMED_MAX, OnError, Rejected, json};
 
 /// A row that cannot be used.
 #[derive(Debug, Error)]
-#[error("row {row} of {}: {reason}{hint}", input_name(*.input))]
+#[error("{row} of {}: {reason}{hint}", input_name(*.input))]
 struct BadRow {
-    /// Number of the row among the rows of the input, from 1.
-    row: u64,
+    row: RowName,
     /// Number of the input, from 1, if there are several.
     input: Option<usize>,
     reason: String,
     hint: &'static str,
 }
+
+/// The name of a row in a message.
+#[derive(Debug)]
+enum RowName {
+    /// Number of the row among the rows of the input, from 1.
+    Number(u64),
+    /// The beginning of the row as JSON, where the number is not known.
+    Text(String),
+}
+
+impl Display for RowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "row {number}"),
+            Self::Text(text) => write!(f, "the row {text}"),
+        }
+    }
+}
+
+/// Maximum characters of a row in a message.
+const ROW_CHARS_MAX: usize = 200;
 
 fn input_name(input: Option<usize>) -> String {
     input.map_or_else(|| "the input".to_owned(), |input| format!("input {input}"))
@@ -181,6 +201,8 @@ pub(crate) struct BadRows {
     action: Option<OnError>,
     /// Rows of each input so far.
     rows: Vec<u64>,
+    /// Whether other operators get rows of the same inputs, so that rows have no numbers here.
+    is_copied: bool,
     /// Number of rows that were left out or rejected so far, and the first such rows.
     count: u64,
     first: Vec<Arc<str>>,
@@ -192,7 +214,12 @@ impl BadRows {
     /// The bad rows of `inputs` inputs.
     pub(crate) fn new(action: Option<OnError>, inputs: usize) -> Self {
         let (rows, first, rejected) = (vec![0; inputs], Vec::new(), None);
-        Self { action, rows, count: 0, first, rejected }
+        Self { action, rows, is_copied: false, count: 0, first, rejected }
+    }
+
+    /// Names rows by their content, since other copies of the operator get rows of the same inputs.
+    pub(crate) fn are_of_a_copy(&mut self) {
+        self.is_copied = true;
     }
 
     /// The faults of the next batch, which has no faults yet.
@@ -212,11 +239,19 @@ impl BadRows {
     ) -> Result<(), OperatorError> {
         let before = self.rows[input];
         self.rows[input] += records.num_rows() as u64;
-        let number = |row: usize| before + row as u64 + 1;
+        let name = |row: usize| match self.is_copied {
+            false => RowName::Number(before + row as u64 + 1),
+            true => {
+                let text = json(&records.slice(row, 1));
+                let end = text.char_indices().nth(ROW_CHARS_MAX).map_or(text.len(), |(end, _)| end);
+                let rest = if end < text.len() { "…" } else { "" };
+                RowName::Text(format!("{}{rest}", &text[..end]))
+            }
+        };
         let input = (self.rows.len() > 1).then_some(input + 1);
         let Some((&row, first)) = faults.rows.first_key_value() else { return Ok(()) };
         if !self.action.is_some_and(OnError::goes_on) {
-            let (row, reason) = (number(row), first.reason.clone());
+            let (row, reason) = (name(row), first.reason.clone());
             let hint = "; `on_error` leaves such rows out or rejects them";
             return Err(BadRow { row, input, reason, hint }.into());
         }
@@ -224,7 +259,7 @@ impl BadRows {
         let mut rejected = Rejected::default();
         for (&row, Fault { column, reason }) in &faults.rows {
             if self.first.len() < NAMED_MAX {
-                let (row, reason) = (number(row), reason.clone());
+                let (row, reason) = (name(row), reason.clone());
                 let named = BadRow { row, input, reason, hint: "" }.to_string();
                 if self.action == Some(OnError::Skip) && self.first.is_empty() {
                     tracing::warn!("left out: {named}; further rows are counted");

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -126,9 +127,9 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, SnapshotFileError> {
 }
 
 /// A file to which snapshots are written, each in place of the last snapshot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SnapshotFile {
-    destination: Destination,
+    destination: Arc<Destination>,
     stamp: Stamp,
 }
 
@@ -136,7 +137,7 @@ impl SnapshotFile {
     /// Checks that the file could be written, without writing the file.
     pub(crate) fn new(path: &Path) -> Result<Self, FileError> {
         let stamp = Stamp { ending: Some(Ending::Whole), ..Stamp::default() };
-        Ok(Self { destination: Destination::file(path)?, stamp })
+        Ok(Self { destination: Arc::new(Destination::file(path)?), stamp })
     }
 
     /// Sets the label of the state, the name of the things that were counted.

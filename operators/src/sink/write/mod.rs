@@ -15,6 +15,7 @@ mod by;
 mod columnar;
 #[cfg(test)]
 mod columnar_tests;
+mod encode;
 mod encoding;
 mod files;
 mod table;
@@ -34,7 +35,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::{MemoryBudget, MemoryFull};
-use trommel_engine::operator::{BindContext, Claim, Demand, Fragment, Load, OperatorSpec, Outputs};
+use trommel_engine::operator::{
+    BindContext, Body, Claim, Demand, Division, Fragment, Load, Operator, OperatorSpec, Outputs,
+    Part,
+};
 use trommel_engine::registry::Configured;
 
 use crate::expressions::ColumnInput;
@@ -557,6 +561,19 @@ impl OperatorSpec for Write {
             look_at: None,
             patience: Patience::default(),
         };
-        Ok(Fragment::operator(Load::Light, writer, Vec::new()).claiming(claim))
+        let fragment = match writer.encoder(context.threads) {
+            None => Fragment::operator(Load::Light, writer, Vec::new()),
+            Some(encoder) => {
+                let encode = part("encode", Load::Moderate, encoder.clone());
+                let parts = vec![encode, part("write", Load::Light, writer)];
+                let copy = move || Ok(Body::Operator(Box::new(encoder.clone())));
+                Fragment::new(parts, Vec::new()).divided(Division::Anywhere, 0, usize::MAX, copy)
+            }
+        };
+        Ok(fragment.claiming(claim))
     }
+}
+
+fn part(name: &'static str, load: Load, operator: impl Operator + 'static) -> Part {
+    Part { name: name.into(), load, body: Body::Operator(Box::new(operator)) }
 }

@@ -74,6 +74,52 @@ fn csv_writes_the_header_once() {
 }
 
 #[test]
+fn rows_that_several_workers_encode_are_written_in_order() {
+    let sizes = [1_usize, 700, 3, 64, 1, 2000, 5];
+    let mut numbers = 0_u64..;
+    let batches: Vec<RecordBatch> = sizes
+        .iter()
+        .cycle()
+        .take(60)
+        .map(|&rows| {
+            let texts = numbers.by_ref().take(rows).map(|n| format!("a \"{n}\""));
+            let texts: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+            RecordBatch::try_from_iter([("text", texts)]).unwrap()
+        })
+        .collect();
+    let rows: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    let run = |format, append: bool, workers: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let mut graph = Graph::new();
+        let memory = Memory::new(batches[0].schema(), batches.clone());
+        let texts = graph.add("texts", memory);
+        let write = Write::new(path.to_str().unwrap(), format);
+        let write = if append { write.append() } else { write };
+        let write = graph.add_after(texts, "write", write);
+        graph.workers(write, workers);
+        let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
+        let stage = metrics.stage("write").unwrap();
+        assert_eq!((stage.workers(), stage.items_in()), (workers, rows));
+        assert_eq!(stage.counter("rows_written"), rows);
+        fs::read_to_string(path).unwrap()
+    };
+    for append in [false, true] {
+        let line = |n| format!("a \"{n}\"\n");
+        let csv = |n| format!("\"a \"\"{n}\"\"\"\n");
+        let jsonl = |n| format!("{{\"text\":\"a \\\"{n}\\\"\"}}\n");
+        for workers in [1, 2, 3, 8] {
+            let lines: String = (0..rows).map(line).collect();
+            assert_eq!(run(WriteFormat::Lines, append, workers), lines);
+            let records: String = (0..rows).map(csv).collect();
+            assert_eq!(run(WriteFormat::Csv, append, workers), format!("text\n{records}"));
+            let objects: String = (0..rows).map(jsonl).collect();
+            assert_eq!(run(WriteFormat::Jsonl, append, workers), objects);
+        }
+    }
+}
+
+#[test]
 fn a_stream_without_rows_makes_a_file() {
     for (format, expected) in [(WriteFormat::Jsonl, ""), (WriteFormat::Csv, "rank,item,share\n")] {
         let text = written(|path| Write::new(path, format), vec![words().slice(0, 0)]);
@@ -264,7 +310,7 @@ fn rows_of(files: &[(String, String)]) -> Vec<u64> {
     rows
 }
 
-fn process(writer: &mut dyn trommel_engine::operator::Operator, records: RecordBatch) {
+fn process(writer: &mut dyn Operator, records: RecordBatch) {
     let origin = Origin { sequence: 0, entered: Instant::now() };
     let batch = Payload::Batch(Batch { records, origin });
     writer.process(0, batch, &mut Output::new()).unwrap();

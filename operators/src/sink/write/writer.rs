@@ -15,6 +15,7 @@ use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
 
 use super::WriteError;
 use super::columnar::Columnar;
+use super::encode::{EncodeRows, EncodedRows};
 use super::encoding::Encoding;
 use super::files::target::Target;
 use super::table::TableRows;
@@ -85,6 +86,12 @@ pub(super) struct Buffer {
     rows_written: u64,
 }
 
+/// Rows that have arrived.
+enum Arrived {
+    Rows(RecordBatch),
+    Encoded(EncodedRows),
+}
+
 /// Whether the whole buffer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -95,6 +102,15 @@ enum Flushed {
 }
 
 impl Writer {
+    /// A part in front of the writer that encodes the rows, if the stage may have several threads
+    /// and the bytes of rows do not decide which file has the rows.
+    pub(super) fn encoder(&self, threads: usize) -> Option<EncodeRows> {
+        let Form::Rows(encoding) = self.form else { return None };
+        let has_limit = matches!(&self.target, Target::Log(log) if log.bytes_max().is_some());
+        let (selection, target) = (self.selection.clone(), self.target.name().to_owned());
+        (threads > 1 && !has_limit).then_some(EncodeRows { selection, encoding, target, room: 0 })
+    }
+
     fn encode_error(&self, source: ArrowError) -> WriteError {
         WriteError::Encode { path: self.target.name().to_owned(), source }
     }
@@ -254,6 +270,16 @@ impl Buffer {
         Self { bytes: header, ..Self::default() }
     }
 
+    /// Adds rows that another part has encoded.
+    fn add(&mut self, EncodedRows { bytes, rows }: EncodedRows) {
+        self.rows += rows;
+        if self.bytes.is_empty() {
+            self.bytes = bytes;
+        } else {
+            self.bytes.extend_from_slice(&bytes);
+        }
+    }
+
     fn blame(&self, source: FileError) -> WriteError {
         WriteError::Cut { source, rows: self.rows_written }
     }
@@ -283,15 +309,21 @@ impl Operator for Writer {
         if self.reader == Reader::HasLeft {
             return Ok(Flow::NeedInput);
         }
-        let records = input.into_records().project(&self.selection)?;
-        if let Form::Table(rows) = &mut self.form {
-            rows.add(&records)?;
+        let rows = match input {
+            Payload::Batch(batch) => Arrived::Rows(batch.records.project(&self.selection)?),
+            Payload::Chunk(chunk) => Arrived::Encoded(chunk.into_value()),
+        };
+        if let (Form::Table(table), Arrived::Rows(rows)) = (&mut self.form, &rows) {
+            table.add(rows)?;
             return Ok(Flow::NeedInput);
         }
         self.target.begin().map_err(|error| self.fail(error))?;
         let now = Instant::now();
         self.keep_time(now)?;
-        self.put(&records)?;
+        match rows {
+            Arrived::Rows(rows) => self.put(&rows)?,
+            Arrived::Encoded(encoded) => self.buffer.add(encoded),
+        }
         self.pack()?;
         // A reader of standard output or of a pipe gets each batch at once.
         if self.target.is_live() || self.buffer.bytes.len() >= BUFFER_BYTES {

@@ -145,7 +145,7 @@ impl Read {
         (format, reading): (F, Reading),
         (ends, threads_min): (impl RecordEnds + 'static, usize),
     ) -> Result<Fragment, BindError> {
-        if let Some(most) = reading.copies(&files, context.threads) {
+        if let Some(most) = reading.copies(&files) {
             let buffers = self.buffers(&context.memory)?;
             return reading.source_of_lines((files, most), context, format, buffers);
         }
@@ -186,7 +186,7 @@ impl Read {
         format: F,
     ) -> Result<Fragment, BindError> {
         let reading = self.reading_files()?;
-        match reading.copies(&files, context.threads) {
+        match reading.copies(&files) {
             Some(most) => {
                 let buffers = self.buffers(&context.memory)?;
                 reading.source_of_lines((files, most), context, format, buffers)
@@ -332,7 +332,7 @@ impl Read {
         context: &BindContext,
         (reading, new): (Reading, impl Fn() -> F + Send + 'static),
     ) -> Result<Fragment, BindError> {
-        match reading.copies(&files, context.threads) {
+        match reading.copies(&files) {
             Some(most) => reading.source_of_rows((files, most), context, new),
             None => Ok(self.bind_named_rows(inputs(files), new())),
         }
@@ -754,8 +754,8 @@ impl OperatorSpec for Read {
             let files = mistakes.check(self.files());
             self.bind_files(mistakes.all(|| files)?, context)?
         };
-        let outputs =
-            fragment.outputs.iter().flat_map(|rows| self.action().outputs(Arc::clone(rows)));
-        Ok(Fragment { outputs: outputs.collect(), ..fragment })
+        let rows = fragment.outputs.iter();
+        let outputs = rows.flat_map(|rows| self.action().outputs(Arc::clone(rows))).collect();
+        Ok(fragment.with_outputs(outputs))
     }
 }

@@ -171,10 +171,6 @@ impl<K: Item> Summary<K> for Sieve<K> {
         |item| self.table.alpha(self.table.place(self.index.key_of(item.borrowed())))
     }
 
-    fn key_secret(&self) -> Option<&K::Secret> {
-        Some(self.index.secret())
-    }
-
     fn monitored_max(&self) -> usize {
         Sieve::monitored_max(self)
     }

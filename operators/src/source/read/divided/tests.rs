@@ -60,7 +60,7 @@ impl OperatorSpec for Bound {
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let rows = Arc::clone(&self.0.outputs[0]);
-        Ok(Fragment { outputs: self.1.outputs(rows), ..self.0 })
+        Ok(self.0.with_outputs(self.1.outputs(rows)))
     }
 }
 

@@ -100,9 +100,13 @@ impl Reading {
         !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_))
     }
 
-    /// The maximum number of copies that have work; `None` if one reader reads `files`.
-    pub(in super::super) fn copies(&self, files: &Files, threads: usize) -> Option<usize> {
-        let bytes = files.bytes.filter(|&bytes| threads > 1 && bytes >= BYTES_MIN)?;
+    /// The maximum number of copies that have work; `None` if `files` are pipes, or large files that
+    /// only one reader can read.
+    pub(in super::super) fn copies(&self, files: &Files) -> Option<usize> {
+        let bytes = files.bytes?;
+        if bytes < BYTES_MIN {
+            return Some(1);
+        }
         let is_compressed = |place: &Place| match place {
             Place::Stdin => false,
             Place::File(path) => Compression::of_name(path) != Compression::None,
@@ -123,7 +127,7 @@ impl Reading {
             true => count,
             false => usize::try_from(bytes.div_ceil(self.piece_bytes)).unwrap_or(usize::MAX),
         };
-        Some(pieces.max(count.div_ceil(PIECE_FILES_MAX))).filter(|&pieces| pieces > 1)
+        Some(pieces.max(count.div_ceil(PIECE_FILES_MAX)))
     }
 
     /// Whether a file is cut.

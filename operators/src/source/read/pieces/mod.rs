@@ -13,16 +13,16 @@
 //!
 //! **Borders.** A line belongs to the range in which it begins. The copy of a range passes over the
 //! rest of the line that began before, and reads on past the end of the range until its last line,
-//! or its last record of CSV, is complete. A file that is compressed, that is converted before it is
-//! cut into lines, or whose lines end with carriage returns alone is one piece.
+//! or its last record of CSV, is complete. A file that is compressed, that is converted before it
+//! is cut into lines, or whose lines end with carriage returns alone is one piece.
 //!
 //! **Counts.** Rows may depend on what precedes their range: numbers of lines, ids, and the quotes
-//! of CSV. A copy that takes such a range counts ahead what the range adds, and publishes the counts
-//! before it reads the range ([`order`]). Since copies take the ranges in order, the counts of all
-//! earlier ranges are soon there; until then a copy is idle. A quote that is open at the beginning
-//! of a range is rare, so the count ahead supposes that none is open, and the copy of a range where
-//! this is wrong counts again. Only what the format needs is counted: an error counts the lines
-//! before its range when the error occurs.
+//! of CSV. A copy that takes such a range counts ahead what the range adds, and publishes the
+//! counts before it reads the range ([`order`]). Since copies take the ranges in order, the counts
+//! of all earlier ranges are soon there; until then a copy is idle. A quote that is open at the
+//! beginning of a range is rare, so the count ahead supposes that none is open, and the copy of a
+//! range where this is wrong counts again. Only what the format needs is counted: an error counts
+//! the lines before its range when the error occurs.
 //!
 //! **Errors.** A copy reports the error of a piece when all earlier pieces have ended well, so the
 //! first error in the order of the input ends the run.

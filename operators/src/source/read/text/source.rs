@@ -90,8 +90,8 @@ impl<F: LineFormat> LineSource<F> {
         (self.lines.isa(), self.lines.line_bytes_max())
     }
 
-    /// Begins a piece of the input after all files have been read: whole files, or the lines that begin in a
-    /// range of a file before byte `until`. Reading begins at `place`.
+    /// Begins a piece of the input after all files have been read: whole files, or the lines that
+    /// begin in a range of a file before byte `until`. Reading begins at `place`.
     pub(crate) fn begin(
         &mut self,
         (piece, files): (u64, Vec<UnreadFile>),

@@ -1,6 +1,7 @@
 //! The rows of copies are those of one reader, and those that the files say.
 
 mod records;
+mod runs;
 mod stops;
 mod texts;
 mod widths;
@@ -229,8 +230,8 @@ fn outcome<S: Source>(pieces: BTreeMap<u64, [Vec<RecordBatch>; 2]>, ended: &[S])
     }
 }
 
-/// Rejected rows without the bytes and the places of lines that are too long: whether a reader still
-/// has the bytes depends on its buffer.
+/// Rejected rows without the bytes and the places of lines that are too long: whether a reader
+/// still has the bytes depends on its buffer.
 fn without_long_lines(rejected: &RecordBatch) -> RecordBatch {
     let reasons = rejected.column_by_name("reason").unwrap().as_string::<i32>();
     let is_long: BooleanArray =
