@@ -1,4 +1,4 @@
-//! Lines that are parsed by several workers.
+//! Lines of pipes, and of files that cannot be cut, that are parsed by several workers.
 //!
 //! ```text
 //!         block            ┌► PARSE   ─┐  rows

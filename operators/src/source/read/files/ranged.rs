@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memchr::memchr_iter;
 
 /// Bytes of one read that looks for line ends.
-const LOOK_BYTES: usize = 128 << 10;
+const LOOK_BYTES: usize = 64 << 10;
 
 /// An open regular file.
 pub(crate) struct RangedFile {

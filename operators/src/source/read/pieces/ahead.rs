@@ -7,6 +7,7 @@ use memchr::{memchr_iter, memchr2_iter};
 use super::order::Count;
 use super::queue::Content;
 use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::error::ReadError;
 use crate::source::read::files::ranged::FileRange;
 use crate::source::read::text::source::read_bytes;
 
@@ -58,7 +59,7 @@ impl Ahead {
     }
 
     /// What a piece adds, as far as it can be known before the piece is read.
-    pub(super) fn count(&mut self, content: &Content) -> io::Result<Count> {
+    pub(super) fn count(&mut self, content: &Content) -> Result<Count, ReadError> {
         let no_ids = (self.needs.ids == Ids::None).then_some(0);
         let (range, end) = match content {
             Content::Range(range @ FileRange { end: Some(end), .. }) => (range, *end),
@@ -73,7 +74,10 @@ impl Ahead {
             return Ok(Count { newlines, ids: no_ids, is_quoted, is_file_end: false });
         }
         let counts_lines = self.needs.lines || self.needs.ids == Ids::Lines;
-        let newlines = if counts_lines { range.file.newlines(range.begin..end)? } else { 0 };
+        let newlines = match counts_lines {
+            true => range.file.newlines(range.begin..end).map_err(failed(range))?,
+            false => 0,
+        };
         let ids = match self.needs.ids {
             Ids::None => 0,
             Ids::Lines => newlines,
@@ -85,7 +89,11 @@ impl Ahead {
 
     /// Finds the records of a range, if a quote is open (`is_quoted`) or not at the beginning of
     /// the first line that begins in the range.
-    pub(super) fn scan(&mut self, range: &FileRange, is_quoted: bool) -> io::Result<Scan> {
+    pub(super) fn scan(&mut self, range: &FileRange, is_quoted: bool) -> Result<Scan, ReadError> {
+        self.follow(range, is_quoted).map_err(failed(range))
+    }
+
+    fn follow(&mut self, range: &FileRange, is_quoted: bool) -> io::Result<Scan> {
         let FileRange { file, begin, .. } = range;
         let end = range.end.unwrap_or(u64::MAX);
         let dialect = self.needs.quotes.as_ref().expect("records have quotes");
@@ -110,6 +118,12 @@ impl Ahead {
         }
         Ok(follow.scan)
     }
+}
+
+/// The error of a range that cannot be read.
+fn failed(range: &FileRange) -> impl FnOnce(io::Error) -> ReadError {
+    let path = range.file.path();
+    move |source| ReadError::Read { path, source }
 }
 
 /// The records of a range.

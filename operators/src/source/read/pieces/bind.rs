@@ -100,8 +100,8 @@ impl Reading {
         !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_))
     }
 
-    /// The maximum number of copies that have work; `None` if `files` are pipes, or large files that
-    /// only one reader can read.
+    /// The maximum number of copies that have work; `None` if `files` are pipes, or large files
+    /// that only one reader can read.
     pub(in super::super) fn copies(&self, files: &Files) -> Option<usize> {
         let bytes = files.bytes?;
         if bytes < BYTES_MIN {

@@ -116,3 +116,55 @@ impl Pieces {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Counts may be published in any order, and some of them in two steps.
+        #[test]
+        fn what_precedes_a_piece_is_the_sum_of_earlier_pieces(
+            counts in prop::collection::vec((0_u64..9, 0_u64..9, any::<[bool; 2]>(), any::<bool>()), 1..12),
+            turns in prop::collection::vec(any::<prop::sample::Index>(), 100),
+        ) {
+            let mut expected = vec![Before::default()];
+            for &(newlines, ids, is_quoted, is_file_end) in &counts {
+                let before = expected.last().unwrap();
+                let all = before.ids + ids;
+                expected.push(match is_file_end {
+                    true => Before { newlines: 0, ids: all, is_quoted: false },
+                    false => Before {
+                        newlines: before.newlines + newlines,
+                        ids: all,
+                        is_quoted: is_quoted[usize::from(before.is_quoted)],
+                    },
+                });
+            }
+            let order = Order::default();
+            let mut steps = vec![0; counts.len()];
+            let all = 0..counts.len();
+            for index in turns.iter().map(|turn| turn.index(counts.len())).chain(all.clone()).chain(all) {
+                let (newlines, ids, is_quoted, is_file_end) = counts[index];
+                let later = (steps[index] > 0).then_some(is_quoted[1]);
+                let is_quoted = [Some(is_quoted[0]), later];
+                let (newlines, ids) = (Some(newlines), Some(ids));
+                order.publish(index as u64, Count { newlines, ids, is_quoted, is_file_end });
+                steps[index] += 1;
+                for (piece, expected) in expected[..counts.len()].iter().enumerate() {
+                    let found = order.before(piece as u64);
+                    prop_assert!(found.is_none_or(|found| found == *expected));
+                }
+            }
+            for (piece, expected) in expected.iter().enumerate() {
+                prop_assert_eq!(order.before(piece as u64), Some(*expected));
+            }
+            for piece in (0..counts.len() as u64).rev() {
+                prop_assert_eq!(order.is_first(piece), piece == 0);
+                order.end(piece);
+            }
+            prop_assert!(order.is_first(counts.len() as u64));
+        }
+    }
+}

@@ -73,15 +73,14 @@ impl Pieces {
         }
     }
 
-    /// Counts another copy. Returns the bytes that the copy adds to the total: the first copy adds
-    /// the bytes of all files.
+    /// Counts another copy. Returns the bytes of all files.
     pub(super) fn add_copy(&self) -> Option<u64> {
         self.running.fetch_add(1, Ordering::Relaxed);
-        let is_first = self.copies.fetch_add(1, Ordering::Relaxed) == 0;
-        self.bytes.map(|bytes| if is_first { bytes } else { 0 })
+        self.copies.fetch_add(1, Ordering::Relaxed);
+        self.bytes
     }
 
-    /// Whether pieces are counted ahead: an only copy has read all earlier pieces.
+    /// Whether several copies share the input. An only copy reads all files as one piece.
     pub(super) fn are_shared(&self) -> bool {
         self.copies.load(Ordering::Relaxed) > 1
     }

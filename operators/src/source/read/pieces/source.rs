@@ -21,6 +21,7 @@ use super::ahead::Ahead;
 use super::order::{Before, Count};
 use super::queue::{Content, Piece, Pieces};
 use super::reader::PieceReader;
+use crate::source::read::error::ReadError;
 
 /// Reads pieces of an input that several copies share.
 pub(super) struct PieceSource<R> {
@@ -69,8 +70,10 @@ impl<R: PieceReader> PieceSource<R> {
                         return Ok(SourceFlow::Finished);
                     };
                     out.begin_piece(piece.number);
-                    let count = self.count(&piece);
-                    self.work = Work::Counted(piece, count);
+                    match self.count(&piece) {
+                        Ok(count) => self.work = Work::Counted(piece, count),
+                        Err(error) => self.leave_out(piece.number, error),
+                    }
                 }
                 Work::Counted(piece, _) if self.is_stopped => self.pieces.order.end(piece.number),
                 Work::Counted(piece, count) => {
@@ -95,41 +98,61 @@ impl<R: PieceReader> PieceSource<R> {
     }
 
     /// Counts a piece ahead and publishes the counts.
-    fn count(&mut self, piece: &Piece) -> Count {
-        let Some(ahead) = &mut self.ahead else { return Count::default() };
-        // A file that cannot be read is reported by the reader, whose rows end there.
-        let count = ahead.count(&piece.content).unwrap_or_else(|_| Count::nothing());
+    fn count(&mut self, piece: &Piece) -> Result<Count, ReadError> {
+        let Some(ahead) = &mut self.ahead else { return Ok(Count::default()) };
+        let count = ahead.count(&piece.content)?;
         self.pieces.order.publish(piece.number, count);
-        count
+        Ok(count)
     }
 
     /// Begins to read a piece. Returns false if what precedes the piece is unknown.
-    fn begin(&mut self, piece: Piece, mut count: Count) -> bool {
+    fn begin(&mut self, piece: Piece, count: Count) -> bool {
         let number = piece.number;
-        let (mut before, mut scan) = (Before::default(), None);
-        if let Some(ahead) = &mut self.ahead {
-            match self.pieces.order.before(number) {
-                Some(known) => before = known,
-                None => {
-                    self.work = Work::Counted(piece, count);
-                    return false;
-                }
-            }
-            if let (true, Content::Range(range)) = (before.is_quoted, &piece.content) {
-                let found = ahead.scan(range, true).unwrap_or_default();
-                count.is_quoted[1] = Some(found.is_quoted);
-                self.pieces.order.publish(number, count);
-                scan = Some(found);
-            }
-        }
-        match self.reader.begin(piece, before, scan) {
-            Ok(()) => self.work = Work::Reading(Reading { piece: number, count, before }),
-            Err(error) => match self.reader.inputs().leave_out(error) {
-                Ok(()) => self.pieces.order.end(number),
-                Err(error) => self.work = Work::Failed(number, error.into()),
-            },
+        let before = match self.ahead {
+            Some(_) => self.pieces.order.before(number),
+            None => Some(Before::default()),
+        };
+        let Some(before) = before else {
+            self.work = Work::Counted(piece, count);
+            return false;
+        };
+        match self.begin_after(piece, before, count) {
+            Ok(reading) => self.work = Work::Reading(reading),
+            Err(error) => self.leave_out(number, error),
         }
         true
+    }
+
+    /// Begins to read a piece after what precedes the piece.
+    fn begin_after(
+        &mut self,
+        piece: Piece,
+        before: Before,
+        mut count: Count,
+    ) -> Result<Reading, ReadError> {
+        let (number, mut scan) = (piece.number, None);
+        if let (true, Some(ahead), Content::Range(range)) =
+            (before.is_quoted, &mut self.ahead, &piece.content)
+        {
+            let found = ahead.scan(range, true)?;
+            count.is_quoted[1] = Some(found.is_quoted);
+            self.pieces.order.publish(number, count);
+            scan = Some(found);
+        }
+        self.reader.begin(piece, before, scan)?;
+        Ok(Reading { piece: number, count, before })
+    }
+
+    /// Leaves out a piece that cannot be read, or fails with `error`.
+    fn leave_out(&mut self, piece: u64, error: ReadError) {
+        match self.reader.inputs().leave_out(error) {
+            Ok(()) => {
+                // Later pieces wait for the counts of a piece without rows, too.
+                self.pieces.order.publish(piece, Count::nothing());
+                self.pieces.order.end(piece);
+            }
+            Err(error) => self.work = Work::Failed(piece, error.into()),
+        }
     }
 
     fn read(&mut self, reading: Reading, out: &mut Output) -> Result<SourceFlow, OperatorError> {
