@@ -10,22 +10,19 @@ use arrow_schema::{Fields, SchemaRef};
 use trommel_engine::error::{BindError, BindErrorKind};
 use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
-    BindContext, Demand, Fragment, Load, OperatorError, OperatorSpec, Output, Source as _,
-    SourceFlow,
+    BindContext, Fragment, Load, OperatorError, OperatorSpec, Output, Source as _, SourceFlow,
 };
 use trommel_engine::registry::Configured;
 
 use super::columns::first;
 use super::columns::schema::{self, TableSchema};
-use super::csv::dialect::Dialect;
-use super::csv::labelled::{self, CsvColumns, LabelledRows};
+use super::csv::labelled::LabelledRows;
 use super::csv::records::CsvLines;
-use super::csv::typed::{FirstRecords, TypedRows};
-use super::divided::{self, Divided, Division, EachLine, QuotedRecords, RecordEnds};
+use super::divided::{self, Divided, Division, EachLine, RecordEnds};
 use super::error::{ReadError, TableError};
 use super::files::input::Inputs;
 use super::files::paths::{self, Files, Place};
-use super::fixed::integers::Integers;
+use super::fixed::integers::{Integers, Word};
 use super::fixed::names::Names;
 use super::fixed::npy::NpyHeader;
 use super::fixed::source::{RowFormat, RowSource};
@@ -34,19 +31,21 @@ use super::following::follow::{self, FollowSource, Named, TIMES, Times};
 use super::following::growing::Growing;
 use super::json::infer::FirstRows;
 use super::json::jsonl::JsonRows;
+use super::pieces::Reading;
 use super::tables::arrow::ArrowTable;
 use super::tables::parquet::ParquetTable;
 use super::tables::source::{Columns, OpenTable, Opening, TableSource, columns_of, open_table};
 use super::text::encoding::{self, Decoding, Invalid};
-use super::text::lines::{LineBuffer, LineFormat, LineSource};
-use super::text::plain::{PLACE_COLUMNS, TextLines};
+use super::text::lines::{LineBuffer, LineFormat};
+use super::text::plain::{LINE_NUMBER, PLACE_COLUMNS, TextLines};
 use super::text::records::{Beginning, Joined, Records};
 use super::text::sets::SetLines;
+use super::text::source::LineSource;
 use super::text::texts::{Texts, Unit};
 use super::{Read, ReadFormat, ReadFrom};
-use crate::shared::columns::{DIMS_MAX, type_name};
+use crate::shared::columns::DIMS_MAX;
 use crate::shared::files::{input_claims, name_of};
-use crate::shared::parameters::{Mistakes, check_range, refuse, selected_isa};
+use crate::shared::parameters::{Mistakes, refuse, selected_isa};
 use crate::shared::rejected::OnError;
 
 /// Minimum threads at which workers pay for texts of lines. The words of a file of 500 MB are
@@ -57,10 +56,31 @@ const LINES_THREADS_MIN: usize = 4;
 const FIRST_FILES: usize = 8;
 
 impl Read {
+    /// Makes buffers of lines.
+    fn buffers(
+        &self,
+        memory: &MemoryBudget,
+    ) -> Result<impl Fn() -> LineBuffer + Send + use<>, BindError> {
+        let (isa, memory) = (selected_isa()?, memory.clone());
+        let (line_bytes_max, guesses) = (self.line_bytes_max, self.encoding.is_none());
+        Ok(move || {
+            let lines = LineBuffer::of_file(isa, line_bytes_max).within(&memory);
+            if guesses { lines } else { lines.without_guesses() }
+        })
+    }
+
     fn lines(&self, memory: &MemoryBudget) -> Result<LineBuffer, BindError> {
-        let isa = selected_isa()?;
-        let lines = LineBuffer::of_file(isa, self.line_bytes_max).within(memory);
-        Ok(if self.encoding.is_some() { lines.without_guesses() } else { lines })
+        Ok(self.buffers(memory)?())
+    }
+
+    /// How copies of the source read whole files.
+    fn reading_files(&self) -> Result<Reading, BindError> {
+        Ok(Reading::whole(self.action(), self.decoding()?, self.batch))
+    }
+
+    /// How copies of the source read lines.
+    pub(super) fn reading_lines(&self) -> Result<Reading, BindError> {
+        Ok(self.reading_files()?.lines(self.line_bytes_max, self.encoding.is_none()))
     }
 
     fn action(&self) -> OnError {
@@ -104,7 +124,7 @@ impl Read {
         mistakes.all(|| Some(TextLines::with_columns(&self.columns)))
     }
 
-    fn bind_lines(
+    pub(super) fn bind_lines(
         &self,
         inputs: Inputs,
         memory: &MemoryBudget,
@@ -115,15 +135,22 @@ impl Read {
         Ok(Fragment::source(Load::Heavy, source, schema))
     }
 
-    /// Binds a source of lines. Several workers parse the lines if the files are large enough.
-    fn bind_divided<F: Divided + 'static>(
+    /// Binds a source of lines. Copies of the source read large files as `reading` says. Several
+    /// workers parse the lines of a pipe or of a file that cannot be cut, if there are at least
+    /// `threads_min` threads.
+    pub(super) fn bind_divided<F: Divided + 'static>(
         &self,
         (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
         context: &BindContext,
-        format: F,
-        ends: impl RecordEnds + 'static,
+        (format, reading): (F, Reading),
+        (ends, threads_min): (impl RecordEnds + 'static, usize),
     ) -> Result<Fragment, BindError> {
-        let Some(workers) = divided::workers(&files, context.threads) else {
+        if let Some(most) = reading.copies(&files) {
+            let buffers = self.buffers(&context.memory)?;
+            return reading.source_of_lines((files, most), context, format, buffers);
+        }
+        let workers = divided::workers(&files, context.threads);
+        let Some(workers) = workers.filter(|_| context.threads >= threads_min) else {
             return self.bind_lines(inputs(files), &context.memory, format);
         };
         let division = Division {
@@ -141,13 +168,60 @@ impl Read {
     /// to the next such line belong to the record.
     fn bind_joined(
         &self,
-        inputs: Inputs,
-        memory: &MemoryBudget,
-        records: impl Records + 'static,
+        files: (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        records: impl Records + Divided + 'static,
         beginning: Beginning,
     ) -> Result<Fragment, BindError> {
         let joined = Joined::new(records, beginning, self.line_bytes_max);
-        self.bind_lines(inputs, memory, joined.within(memory))
+        self.bind_whole(files, context, joined.within(&context.memory))
+    }
+
+    /// Binds a source of lines whose rows depend on earlier lines of the file. Copies of the source
+    /// share the files, and each file is read as a whole.
+    fn bind_whole<F: Divided + 'static>(
+        &self,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        format: F,
+    ) -> Result<Fragment, BindError> {
+        let reading = self.reading_files()?;
+        match reading.copies(&files) {
+            Some(most) => {
+                let buffers = self.buffers(&context.memory)?;
+                reading.source_of_lines((files, most), context, format, buffers)
+            }
+            None => self.bind_lines(inputs(files), &context.memory, format),
+        }
+    }
+
+    /// Binds a source of texts of lines.
+    fn bind_texts(
+        &self,
+        files: (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+    ) -> Result<Fragment, BindError> {
+        let lines = self.text_lines()?;
+        if let Some(beginning) = self.beginning()? {
+            return self.bind_joined(files, context, lines, beginning);
+        }
+        let reading = self.reading_lines()?;
+        let is_numbered = self.columns.iter().any(|name| name == LINE_NUMBER);
+        let reading = if is_numbered { reading.numbered() } else { reading };
+        self.bind_divided(files, context, (lines, reading), (EachLine, LINES_THREADS_MIN))
+    }
+
+    /// Binds a source of logs.
+    fn bind_logs(
+        &self,
+        files: (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+    ) -> Result<Fragment, BindError> {
+        let rows = self.log_rows(&files.0, context)?;
+        match self.beginning()? {
+            Some(beginning) => self.bind_joined(files, context, rows, beginning),
+            None => self.bind_divided(files, context, (rows, self.reading_lines()?), (EachLine, 1)),
+        }
     }
 
     /// The paths of followed files; refuses formats and paths that cannot be followed.
@@ -251,10 +325,58 @@ impl Read {
         Ok(if is_at_end { fragment } else { fragment.rereading() })
     }
 
-    fn bind_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
+    /// Binds a source of rows of a fixed width, which `new` converts.
+    fn bind_rows<F: RowFormat + 'static>(
+        &self,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        (reading, new): (Reading, impl Fn() -> F + Send + 'static),
+    ) -> Result<Fragment, BindError> {
+        match reading.copies(&files) {
+            Some(most) => reading.source_of_rows((files, most), context, new),
+            None => Ok(self.bind_named_rows(inputs(files), new())),
+        }
+    }
+
+    /// Binds a source of rows of a fixed width that one reader reads.
+    fn bind_named_rows(&self, inputs: Inputs, format: impl RowFormat + 'static) -> Fragment {
         let schema = SchemaRef::clone(format.schema());
         let source = RowSource::new(inputs, format, self.batch);
         Fragment::source(Load::Heavy, source, schema)
+    }
+
+    /// Binds a source of vectors of `dims` coordinates. The names of vectors have one reader.
+    fn bind_vectors(
+        &self,
+        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+        dims: u32,
+    ) -> Result<Fragment, BindError> {
+        let (names, reading) = (self.open_names()?, self.reading_files()?.with_row_ids());
+        let width = dims as usize * size_of::<f32>();
+        let is_raw = self.format == ReadFormat::F32le;
+        match (names, is_raw) {
+            (None, true) => {
+                let new = move || RawVectors::new(dims, None);
+                self.bind_rows((files, inputs), context, (reading.rows(width), new))
+            }
+            (None, false) => {
+                let new = move || NpyVectors::new(dims, None);
+                self.bind_rows((files, inputs), context, (reading.arrays(dims), new))
+            }
+            (names, true) => Ok(self.bind_named_rows(inputs(files), RawVectors::new(dims, names))),
+            (names, false) => Ok(self.bind_named_rows(inputs(files), NpyVectors::new(dims, names))),
+        }
+    }
+
+    /// Binds a source of integers.
+    fn bind_integers<T: Word>(
+        &self,
+        files: (Files, impl FnOnce(Files) -> Inputs),
+        context: &BindContext,
+    ) -> Result<Fragment, BindError> {
+        let reading = self.reading_files()?.rows(size_of::<T::Native>());
+        self.bind_rows(files, context, (reading, Integers::<T>::new))
     }
 
     /// Binds a source of tables. The first table gives the columns.
@@ -519,134 +641,10 @@ impl Read {
         Ok(source.into_format())
     }
 
-    /// A parameter that is one ASCII character.
-    fn character(
-        parameter: &'static str,
-        given: Option<&String>,
-        refused: &[u8],
-    ) -> Result<Option<u8>, BindError> {
-        let Some(given) = given else { return Ok(None) };
-        match given.as_bytes() {
-            &[byte] if byte.is_ascii() && !refused.contains(&byte) => Ok(Some(byte)),
-            _ => {
-                let allowed = "expected one ASCII character that is no quote and no line end";
-                Err(refuse(parameter, format!("{given:?}"), allowed))
-            }
-        }
-    }
-
-    /// The characters of CSV that have a meaning.
-    fn dialect(&self) -> Result<Dialect, BindError> {
-        let usual = Dialect::default();
-        let mut mistakes = Mistakes::default();
-        let quote = mistakes.check(Self::character("quote", self.quote.as_ref(), b"\r\n"));
-        let quote = quote.map(|quote| quote.unwrap_or(usual.quote));
-        // No other character is compared with an invalid quote.
-        let refused = [quote.unwrap_or(b'\r'), b'\r', b'\n'];
-        let delimiter = Self::character("delimiter", self.delimiter.as_ref(), &refused);
-        let delimiter = mistakes.check(delimiter);
-        let comment = Self::character("comment", self.comment.as_ref(), &refused);
-        let comment = mistakes.check(comment);
-        let delimiter = delimiter.map(|delimiter| delimiter.unwrap_or(usual.delimiter));
-        let is_same = delimiter.is_some() && comment.flatten() == delimiter;
-        mistakes.refuse(is_same, || {
-            let allowed = "the delimiter, with which a record may begin, is the same character";
-            let delimiter = char::from(delimiter.unwrap_or_default());
-            refuse("comment", format!("{delimiter:?}"), allowed)
-        });
-        let has_header = self.header.unwrap_or(true);
-        mistakes.all(|| {
-            let (delimiter, quote, comment) = (delimiter?, quote?, comment?);
-            Some(Dialect { delimiter, quote, comment, has_header })
-        })
-    }
-
-    /// Whether CSV is read as a table.
-    fn is_csv_table(&self) -> bool {
-        self.schema.is_some() || self.columns.is_empty() && self.vector.is_empty()
-    }
-
-    fn nulls(&self) -> Vec<String> {
-        self.null.clone().unwrap_or_else(|| vec![String::new()])
-    }
-
-    /// Rows of a table of CSV. The columns are given, or are inferred from the first records of
-    /// `files`.
-    fn typed_rows(&self, files: &Files, demand: &Demand) -> Result<TypedRows, BindError> {
-        let schema = match &self.schema {
-            Some(TableSchema(columns)) => schema::choose(columns, &self.columns)?,
-            None => schema::choose(&self.first_csv_columns(files)?, &[])?,
-        };
-        TypedRows::new(schema::demanded(&schema, demand), self.nulls()).map_err(|field| {
-            let value = format!("{} for `{}`", type_name(field.data_type()), field.name());
-            refuse("schema", value, "a field of `csv` has no such values; read a text")
-        })
-    }
-
-    fn first_csv_columns(&self, files: &Files) -> Result<Fields, BindError> {
-        let dialect = self.dialect()?;
-        let new =
-            || CsvLines::new(FirstRecords::new(self.nulls()), dialect.clone(), self.line_bytes_max);
-        let (path, first) = self.look_at(files, new)?;
-        first.into_columns().columns().map_err(|twice| {
-            let reason = match twice {
-                Some(name) => format!("two of them have the name `{name}`"),
-                None => "it has no header".to_owned(),
-            };
-            schema::not_inferred(&path, &reason)
-        })
-    }
-
-    fn csv_columns(&self) -> Result<CsvColumns, BindError> {
-        let Self { columns, vector, dims, .. } = self;
-        let given = columns.iter().map(String::as_str);
-        let names: Vec<&str> = ["id", "vector"].into_iter().chain(given).collect();
-        let mut mistakes = Mistakes::default();
-        for place in 2..names.len() {
-            mistakes.refuse(names[..place].contains(&names[place]), || {
-                let allowed = "the columns of the rows need names of their own";
-                refuse("columns", format!("`{}`", names[place]), allowed)
-            });
-        }
-        let dims = mistakes.check(match (dims, u32::try_from(vector.len())) {
-            (Some(dims), Ok(0)) => Err(refuse("dims", dims.to_string(), "name the `vector`")),
-            // The range of `dims` is checked for all formats.
-            (Some(dims), _) => Ok(*dims),
-            (None, _) if vector.iter().any(|name| labelled::is_pattern(name)) => {
-                Err(refuse("dims", "no value", "a name that ends in `*` needs `dims`"))
-            }
-            (None, names) => {
-                let names = names.unwrap_or(u32::MAX);
-                check_range("vector", &names, &(0..=DIMS_MAX)).map(|()| names)
-            }
-        });
-        let (texts, vector) = (columns.clone(), vector.clone());
-        mistakes.all(|| Some(CsvColumns { texts, vector, dims: dims? }))
-    }
-
     /// The files that are read.
     fn files(&self) -> Result<Files, BindError> {
         let files = found(paths::resolve(&self.paths, self.action()))?;
         files.ok_or_else(|| refuse("paths", "an empty list", "name at least one file"))
-    }
-
-    /// Binds a source of records of CSV: rows of a table, or rows of chosen columns with an `id`.
-    fn bind_csv(
-        &self,
-        (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
-        context: &BindContext,
-    ) -> Result<Fragment, BindError> {
-        let (dialect, bytes_max, memory) = (self.dialect()?, self.line_bytes_max, &context.memory);
-        if self.is_csv_table() {
-            let rows = self.typed_rows(&files, &context.demand)?;
-            let ends = QuotedRecords::new(dialect.clone());
-            let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
-            self.bind_divided((files, inputs), context, rows, ends)
-        } else {
-            let rows = LabelledRows::new(self.csv_columns()?);
-            let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
-            self.bind_lines(inputs(files), memory, rows)
-        }
     }
 
     /// Binds a source of `files`.
@@ -670,49 +668,34 @@ impl Read {
             inputs.leaving_out(context.outputs.clone())
         };
         let fragment = match self.format {
-            ReadFormat::Lines => {
-                let lines = self.text_lines()?;
-                match self.beginning()? {
-                    Some(beginning) => self.bind_joined(inputs(files), memory, lines, beginning)?,
-                    // Most of the work is the search for line ends, which one thread does in any
-                    // case.
-                    None if context.threads < LINES_THREADS_MIN => {
-                        self.bind_lines(inputs(files), memory, lines)?
-                    }
-                    None => self.bind_divided((files, inputs), &context, lines, EachLine)?,
-                }
-            }
-            ReadFormat::Log => {
-                let rows = self.log_rows(&files, &context)?;
-                match self.beginning()? {
-                    Some(beginning) => self.bind_joined(inputs(files), memory, rows, beginning)?,
-                    None => self.bind_divided((files, inputs), &context, rows, EachLine)?,
-                }
-            }
+            ReadFormat::Lines => self.bind_texts((files, inputs), &context)?,
+            ReadFormat::Log => self.bind_logs((files, inputs), &context)?,
             ReadFormat::Paragraphs => {
-                self.bind_lines(inputs(files), memory, texts(Unit::Paragraph))?
+                self.bind_whole((files, inputs), &context, texts(Unit::Paragraph))?
             }
-            ReadFormat::Files => self.bind_lines(inputs(files), memory, texts(Unit::File))?,
+            ReadFormat::Files => self.bind_whole((files, inputs), &context, texts(Unit::File))?,
             ReadFormat::Sets => {
                 let sets = SetLines::new().within(memory);
-                self.bind_divided((files, inputs), &context, sets, EachLine)?
+                let format = (sets, self.reading_lines()?.with_line_ids());
+                self.bind_divided((files, inputs), &context, format, (EachLine, 1))?
             }
             ReadFormat::Csv => self.bind_csv((files, inputs), &context)?,
             ReadFormat::Jsonl => {
                 let rows = self.json_rows(&files, &context)?;
-                self.bind_divided((files, inputs), &context, rows, EachLine)?
+                let format = (rows, self.reading_lines()?);
+                self.bind_divided((files, inputs), &context, format, (EachLine, 1))?
             }
             ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, &context)?,
             ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, &context)?,
-            ReadFormat::U32le => self.bind_rows(inputs(files), Integers::<UInt32Type>::new()),
-            ReadFormat::U64le => self.bind_rows(inputs(files), Integers::<UInt64Type>::new()),
+            ReadFormat::U32le => self.bind_integers::<UInt32Type>((files, inputs), &context)?,
+            ReadFormat::U64le => self.bind_integers::<UInt64Type>((files, inputs), &context)?,
             ReadFormat::F32le => {
                 let dims = self.dims.expect("checked before");
-                self.bind_rows(inputs(files), RawVectors::new(dims, self.open_names()?))
+                self.bind_vectors((files, inputs), &context, dims)?
             }
             ReadFormat::Npy => {
                 let dims = self.npy_dims(&files)?;
-                self.bind_rows(inputs(files), NpyVectors::new(dims, self.open_names()?))
+                self.bind_vectors((files, inputs), &context, dims)?
             }
         };
         Ok(fragment.claiming(claims))

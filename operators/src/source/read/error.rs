@@ -421,6 +421,27 @@ pub enum TableError {
 }
 
 impl ReadError {
+    /// The line that the error names.
+    pub(super) fn line_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::Memory { line, .. }
+            | Self::LineTooLong { line, .. }
+            | Self::TextTooLong { line, .. }
+            | Self::NotText { line, .. }
+            | Self::Token { line, .. }
+            | Self::Json { line, .. }
+            | Self::Log { line, .. }
+            | Self::Value { line, .. }
+            | Self::TooManyRows { line, .. }
+            | Self::CsvFields { line, .. }
+            | Self::Number { line, .. }
+            | Self::CsvText { line, .. }
+            | Self::OpenQuote { line, .. }
+            | Self::LongQuote { line, .. } => Some(line),
+            _ => None,
+        }
+    }
+
     /// The column of the value that cannot be used.
     pub(super) fn column(&self) -> Option<&str> {
         match self {

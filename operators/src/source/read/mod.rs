@@ -7,10 +7,10 @@
 //!                                        └──► rows of a fixed width ──► integers, vectors
 //! ```
 //!
-//! Files are read one after the other in blocks of 256 KiB; a batch may span files. Text is
-//! validated once per run of lines; only an invalid run is checked line by line, to name the
-//! first bad one. Integers and vectors are read directly into the buffer that becomes the Arrow
-//! column.
+//! Copies of the source share regular files ([`pieces`]). A copy reads files one after the other in
+//! blocks of 256 KiB; a batch may span files. Text is validated once per run of lines; only an
+//! invalid run is checked line by line, to name the first bad one. Integers and vectors are read
+//! directly into the buffer that becomes the Arrow column.
 //!
 //! No call waits. Pipes, terminals and devices are polled before each read (`raw.rs`), below the
 //! decompressor, and the runtime waits for their descriptor. A stopped source takes nothing more
@@ -26,6 +26,7 @@ mod fixed;
 mod following;
 mod json;
 mod log;
+mod pieces;
 mod tables;
 mod text;
 

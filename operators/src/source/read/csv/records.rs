@@ -244,6 +244,11 @@ impl<C: Columns> CsvLines<C> {
         Self::new(columns, self.dialect.clone(), self.record_bytes_max).within(memory)
     }
 
+    /// Whether the open file is left out because of its header.
+    pub(crate) fn has_no_header(&self) -> bool {
+        self.header == Header::None
+    }
+
     /// The columns, with the rows that have not been taken.
     pub(crate) fn into_columns(self) -> C {
         self.columns
@@ -512,6 +517,10 @@ impl<C: Columns> LineFormat for CsvLines<C> {
         }
         self.abandon();
         Ok(())
+    }
+
+    fn is_within_record(&self) -> bool {
+        self.record.line > 0
     }
 
     fn abandon(&mut self) -> usize {

@@ -216,6 +216,10 @@ impl Divided for CsvLines<TypedRows> {
     fn another(&self, memory: &MemoryBudget) -> Self {
         self.another(TypedRows::another, memory)
     }
+
+    fn is_left_out(&self) -> bool {
+        self.has_no_header()
+    }
 }
 
 impl Columns for TypedRows {

@@ -1,4 +1,4 @@
-//! Lines that are parsed by several workers.
+//! Lines of pipes, and of files that cannot be cut, that are parsed by several workers.
 //!
 //! ```text
 //!         block            ┌► PARSE   ─┐  rows
@@ -55,7 +55,8 @@ pub(super) use self::tables::{divide_tables, table_workers};
 use super::files::input::Inputs;
 use super::files::paths::Files;
 use super::text::encoding::Decoding;
-use super::text::lines::{LineBuffer, LineFormat, LineSource};
+use super::text::lines::{LineBuffer, LineFormat};
+use super::text::source::LineSource;
 use crate::shared::rejected::OnError;
 use crate::wave::{self, Device, Wave};
 
@@ -77,6 +78,14 @@ pub(super) trait Divided: LineFormat + Sized {
     fn another(&self, memory: &MemoryBudget) -> Self;
     /// Called before the lines of a block, with the number of lines in all files before the block.
     fn begin_block(&mut self, _lines_before: u64) {}
+    /// Whether the open file makes no rows, since its first record cannot be used.
+    fn is_left_out(&self) -> bool {
+        false
+    }
+    /// Number of lines in all files so far, in a format that counts them.
+    fn lines_so_far(&self) -> u64 {
+        0
+    }
 }
 
 /// The number of workers for `files` with this number of threads; `None` if one thread reads and

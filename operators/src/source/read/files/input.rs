@@ -1,9 +1,11 @@
 //! Input files of a source, opened one after the other.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::mem;
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
@@ -14,6 +16,7 @@ use trommel_engine::operator::{Counters, NamedInputs, Output, Outputs, Progress,
 #[cfg(test)]
 use super::compression::Compression;
 use super::paths::Files;
+use super::ranged::{FileRange, Truncated};
 use super::raw::Pause;
 #[cfg(test)]
 use super::raw::Raw;
@@ -51,6 +54,69 @@ pub(crate) struct Inputs {
     patience: Patience,
     /// The files that the run writes.
     outputs: Outputs,
+    /// The messages of all readers of the stage, if several readers share the files.
+    told: Option<Arc<Told>>,
+    /// The piece of the input that is read.
+    piece: u64,
+    /// The range that is read, if the lines before the range have not been counted.
+    uncounted: Option<FileRange>,
+}
+
+/// The messages of readers that share files: the readers together name as many rows and files as
+/// one reader.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Whether a row that is left out was named.
+    row: AtomicBool,
+    /// Number of files that were left out.
+    files: AtomicUsize,
+    left_out: FirstNames,
+    rejected: FirstNames,
+}
+
+/// The places of the first names, each the piece of the input and a number in the piece.
+#[derive(Debug, Default)]
+struct FirstNames(Mutex<BTreeSet<NamePlace>>);
+
+type NamePlace = (u64, usize);
+
+impl FirstNames {
+    fn places(&self) -> MutexGuard<'_, BTreeSet<NamePlace>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, place: NamePlace) {
+        self.places().insert(place);
+    }
+
+    /// Whether this is one of the first [`NAMED_MAX`] names.
+    fn has(&self, place: NamePlace) -> bool {
+        self.places().iter().take(NAMED_MAX).any(|first| *first == place)
+    }
+}
+
+/// The first rows or files that a reader names, each with its error and its place.
+#[derive(Debug, Default)]
+struct Names(Vec<(Arc<str>, NamePlace)>);
+
+impl Names {
+    /// Names a row or a file of this piece, unless the reader has named [`NAMED_MAX`] before.
+    fn add(&mut self, error: impl Into<Arc<str>>, piece: u64, all: Option<&FirstNames>) {
+        if self.0.len() < NAMED_MAX {
+            let place = (piece, self.0.len());
+            self.0.push((error.into(), place));
+            if let Some(all) = all {
+                all.add(place);
+            }
+        }
+    }
+
+    /// The names, as far as they are among the first of all readers.
+    fn first<'a>(&'a self, all: Option<&'a FirstNames>) -> impl Iterator<Item = Arc<str>> + 'a {
+        let is_first = move |place| all.is_none_or(|all| all.has(place));
+        let named = self.0.iter().filter(move |(_, place)| is_first(*place));
+        named.map(|(name, _)| Arc::clone(name))
+    }
 }
 
 /// Numbers and names of refused rows and files.
@@ -62,17 +128,18 @@ pub(crate) struct Refused {
     /// Number of lines in which wrong bytes were replaced.
     replaced: u64,
     files_skipped: u64,
-    /// The first [`NAMED_MAX`] files left out, each with its error.
-    left_out: Vec<Arc<str>>,
-    /// Number of rows that were sent to the output `rejected`, and the first [`NAMED_MAX`] such
-    /// rows.
+    /// The first files that were left out.
+    left_out: Names,
+    /// Number of rows that were sent to the output `rejected`, and the first such rows.
     rejected: u64,
-    rejected_first: Vec<Arc<str>>,
+    rejected_first: Names,
 }
 
 /// A file that has not been read; tests add streams of their own.
-enum UnreadFile {
+pub(crate) enum UnreadFile {
     Place(super::paths::Place),
+    /// A range of a file, which is read from this byte on.
+    Range(FileRange, u64),
     #[cfg(test)]
     Stream(Arc<str>, Stream),
 }
@@ -166,6 +233,40 @@ impl Inputs {
             is_stopped: false,
             patience: Patience::default(),
             outputs: Outputs::default(),
+            told: None,
+            piece: 0,
+            uncounted: None,
+        }
+    }
+
+    /// Inputs of one of several readers, which gets its files by and by.
+    pub(crate) fn sharing(self, told: Arc<Told>, bytes_total: Option<u64>) -> Self {
+        Self { told: Some(told), bytes_total, ..self }
+    }
+
+    /// Gives a reader that has read all files the files of a piece of the input.
+    pub(crate) fn add_files(&mut self, piece: u64, files: Vec<UnreadFile>) {
+        self.piece = piece;
+        self.left = files.into_iter();
+        self.uncounted = None;
+    }
+
+    /// Says that the lines of the range are numbered from the beginning of the range, since nobody
+    /// has counted the lines before the range.
+    pub(crate) fn number_from(&mut self, range: FileRange) {
+        self.uncounted = Some(range);
+    }
+
+    /// The error with the number that its line has in the file.
+    pub(crate) fn placed(&self, mut error: ReadError) -> ReadError {
+        let Some(range) = &self.uncounted else { return error };
+        let Some(line) = error.line_mut() else { return error };
+        match range.file.newlines(0..range.begin) {
+            Ok(before) => {
+                *line += before;
+                error
+            }
+            Err(source) => ReadError::Read { path: self.path(), source },
         }
     }
 
@@ -211,10 +312,18 @@ impl Inputs {
             return Ok(Opened::NoMore);
         }
         let Some(entry) = self.left.next() else {
-            self.say_how_many_were_left_out();
+            if self.told.is_none() {
+                self.say_how_many_were_left_out();
+            }
             return Ok(Opened::NoMore);
         };
+        // The reader of the first range counts the file.
+        let mut files = 1;
         let (path, stream) = match entry {
+            UnreadFile::Range(range, at) => {
+                files = u64::from(range.begin == 0);
+                (range.file.path(), Stream::of_range(range, at))
+            }
             UnreadFile::Place(place) => {
                 let path = place.name();
                 match Stream::open(&place, self.is_text) {
@@ -232,7 +341,7 @@ impl Inputs {
             #[cfg(test)]
             UnreadFile::Stream(path, stream) => (path, stream),
         };
-        self.files += 1;
+        self.files += files;
         (self.path, self.open) = (path, Some(stream));
         self.patience = Patience::default();
         let is_converted = self.is_text && !self.decoding.keeps_line_ends();
@@ -389,10 +498,12 @@ impl Inputs {
             Ok(Pull::Pause(Pause::Stopped)) => return Ok(Got::Stopped),
             // A regular file that ends before its size at opening was truncated by another
             // process.
-            Ok(Pull::End) => match open.bytes_before_cut() {
+            Ok(Pull::End) => match open.truncated() {
                 Ok(None) => return Ok(Got::FileEnd),
-                Ok(Some(bytes)) => {
-                    let read = open.bytes();
+                Ok(Some(Truncated { is_told: true, .. })) if self.on_error.goes_on() => {
+                    return Ok(Got::Broken);
+                }
+                Ok(Some(Truncated { bytes, read, .. })) => {
                     ReadError::Cut { path: Arc::clone(&self.path), bytes, read }
                 }
                 Err(source) => ReadError::Read { path: Arc::clone(&self.path), source },
@@ -411,12 +522,23 @@ impl Inputs {
     /// Stops taking bytes from all files. A caller can still read the bytes that were taken from
     /// the open file.
     pub(crate) fn stop(&mut self) {
-        if !mem::replace(&mut self.is_stopped, true) {
+        if !mem::replace(&mut self.is_stopped, true) && self.told.is_none() {
             self.say_how_many_were_left_out();
         }
         if let Some(open) = &mut self.open {
             open.stop();
         }
+    }
+
+    /// Whether a file is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether the open file is a range that ends before the end of its file, and was read
+    /// completely.
+    pub(crate) fn is_range_complete(&self) -> bool {
+        self.open.as_ref().is_some_and(Stream::is_range_complete)
     }
 
     /// Whether the source was stopped.
@@ -462,8 +584,12 @@ impl Inputs {
             return self.reject(row, &error(self.path()));
         }
         self.refused.skipped += 1;
-        if self.refused.skipped == 1 {
-            let error = error(self.path()).to_string();
+        let is_first = match &self.told {
+            None => self.refused.skipped == 1,
+            Some(told) => !told.row.swap(true, Ordering::Relaxed),
+        };
+        if is_first {
+            let error = self.placed(error(self.path())).to_string();
             self.tell_first_skipped(error.into());
         }
     }
@@ -484,9 +610,8 @@ impl Inputs {
         let reason = error_text.strip_prefix(&place).unwrap_or(&error_text);
         let place = RowPlace { path: &path, line: row.line, offset: row.offset };
         self.rejected.add(Some(place), error.column(), reason, row.bytes);
-        if self.refused.rejected_first.len() < NAMED_MAX {
-            self.refused.rejected_first.push(error_text.into());
-        }
+        let all = self.told.as_ref().map(|told| &told.rejected);
+        self.refused.rejected_first.add(error_text, self.piece, all);
     }
 
     /// Rows of the largest batch that waits for an output: `rows` of the output of rows, or the
@@ -528,12 +653,15 @@ impl Inputs {
     }
 
     fn name_left_out(&mut self, error: Arc<str>) {
-        if self.refused.left_out.len() < NAMED_MAX {
-            if !self.is_silent {
-                tracing::warn!("left out: {error}");
-            }
-            self.refused.left_out.push(error);
+        let left_out = &mut self.refused.left_out;
+        let named = match &self.told {
+            None => left_out.0.len(),
+            Some(told) => told.files.fetch_add(1, Ordering::Relaxed),
+        };
+        if named < NAMED_MAX && !self.is_silent {
+            tracing::warn!("left out: {error}");
         }
+        left_out.add(error, self.piece, self.told.as_ref().map(|told| &told.left_out));
     }
 
     /// Leaves the reports of refused rows to another part.
@@ -560,17 +688,21 @@ impl Inputs {
         own.replaced += refused.replaced;
         own.files_skipped += refused.files_skipped;
         own.rejected += refused.rejected;
-        let room = NAMED_MAX - own.rejected_first.len();
-        own.rejected_first.extend(refused.rejected_first.iter().take(room).cloned());
+        for (error, _) in &refused.rejected_first.0 {
+            own.rejected_first.add(Arc::clone(error), self.piece, None);
+        }
         if let Some(error) = refused.skipped_first.as_ref().filter(|_| is_first) {
             self.tell_first_skipped(Arc::clone(error));
         }
-        refused.left_out.iter().for_each(|error| self.name_left_out(Arc::clone(error)));
+        refused.left_out.0.iter().for_each(|(error, _)| self.name_left_out(Arc::clone(error)));
     }
 
     /// Reports the number of files that were left out and have not been named.
     pub(crate) fn say_how_many_were_left_out(&self) {
-        let more = self.refused.files_skipped - self.refused.left_out.len() as u64;
+        let more = match &self.told {
+            None => self.refused.files_skipped - self.refused.left_out.0.len() as u64,
+            Some(told) => told.files.load(Ordering::Relaxed).saturating_sub(NAMED_MAX) as u64,
+        };
         if more > 0 {
             tracing::warn!("left out: {more} more files");
         }
@@ -608,7 +740,10 @@ impl Inputs {
 
     pub(crate) fn named(&self) -> NamedInputs {
         let Refused { left_out, rejected_first, .. } = &self.refused;
-        let left_out = left_out.iter().chain(rejected_first).cloned().collect();
+        let told = self.told.as_deref();
+        let left_out = left_out.first(told.map(|told| &told.left_out));
+        let rejected = rejected_first.first(told.map(|told| &told.rejected));
+        let left_out = left_out.chain(rejected).collect();
         NamedInputs { left_out, positions: Vec::new() }
     }
 

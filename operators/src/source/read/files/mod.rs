@@ -8,12 +8,14 @@
 //! | `input` | Input files of a source, opened one after the other |
 //! | `stream` | One open file, decompressed |
 //! | `raw` | Bytes of one open file as the system returns them, without ever waiting for them |
+//! | `ranged` | Ranges of a regular file, which several readers share |
 //! | `compression` | Compression of a file, recognised by its name or by its first bytes |
 
 pub(crate) mod braces;
 pub(crate) mod compression;
 pub(crate) mod input;
 pub(crate) mod paths;
+pub(crate) mod ranged;
 pub(crate) mod raw;
 pub(crate) mod stream;
 pub(crate) mod walk;

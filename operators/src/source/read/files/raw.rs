@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::paths::Place;
+use super::ranged::{FileRange, RangeReader, Truncated};
 use crate::shared::files::FileId;
 
 /// Maximum bytes of one pull, so that a call returns even if the bytes decompress to nothing.
@@ -37,6 +38,7 @@ pub(crate) struct Raw {
 
 enum Origin {
     File(File),
+    Range(RangeReader),
     #[cfg(test)]
     Reader(Box<dyn Read + Send>),
 }
@@ -88,6 +90,14 @@ impl Raw {
         Self { origin, bytes: 0, bytes_at_open, is_fifo, allowance: 0, is_stopped: false }
     }
 
+    /// A range of a regular file, read from byte `at` on.
+    pub(crate) fn of_range(range: FileRange, at: u64) -> Self {
+        let bytes_at_open = Some(range.file.bytes());
+        let mut reader = RangeReader::new(range);
+        reader.skip_to(at);
+        Self { bytes_at_open, ..Self::new(Origin::Range(reader)) }
+    }
+
     #[cfg(test)]
     pub(crate) fn of_reader(reader: Box<dyn Read + Send>) -> Self {
         Self::new(Origin::Reader(reader))
@@ -105,12 +115,23 @@ impl Raw {
 
     /// Bytes taken so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        match &self.origin {
+            Origin::Range(range) => range.bytes(),
+            _ => self.bytes,
+        }
     }
 
-    /// Size of the file when it was opened, in bytes, if the file was truncated later and its rest
-    /// has been read; otherwise `None`.
-    pub(crate) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
+    /// Whether a range was read completely that ends before the end of its file.
+    pub(crate) fn is_range_complete(&self) -> bool {
+        matches!(&self.origin, Origin::Range(range) if range.is_complete())
+    }
+
+    /// The truncation of the file, if the file was truncated after it was opened and its rest has
+    /// been read.
+    pub(crate) fn truncated(&self) -> io::Result<Option<Truncated>> {
+        if let Origin::Range(range) = &self.origin {
+            return range.truncated();
+        }
         let Some(before) = self.bytes_at_open.filter(|&before| self.bytes < before) else {
             return Ok(None);
         };
@@ -118,7 +139,9 @@ impl Raw {
         let Some(file) = self.file() else { return Ok(None) };
         let position = rustix::fs::tell(file)?;
         let now = file.metadata()?.len();
-        Ok((now < position - self.bytes + before).then_some(before))
+        let is_cut = now < position - self.bytes + before;
+        let truncated = Truncated { bytes: before, read: self.bytes, is_told: false };
+        Ok(is_cut.then_some(truncated))
     }
 
     /// Begins a pull: allows [`PULL_BYTES`] more bytes.
@@ -150,6 +173,7 @@ impl Raw {
     fn file(&self) -> Option<&File> {
         match &self.origin {
             Origin::File(file) => Some(file),
+            Origin::Range(range) => Some(range.file()),
             #[cfg(test)]
             Origin::Reader(_) => None,
         }
@@ -180,6 +204,7 @@ impl Read for Raw {
         let target = &mut target[..len];
         let read = match &mut self.origin {
             Origin::File(file) => file.read(target)?,
+            Origin::Range(range) => range.read(target)?,
             #[cfg(test)]
             Origin::Reader(reader) => reader.read(target)?,
         };

@@ -15,6 +15,7 @@ use flate2::bufread::GzDecoder;
 
 use super::compression::{Compression, START_BYTES};
 use super::paths::Place;
+use super::ranged::{FileRange, Truncated};
 use super::raw::{Pause, Raw};
 use crate::shared::files::FileId;
 
@@ -72,6 +73,12 @@ impl Stream {
         Self { state: State::Start(raw, Vec::new()), named, sniffs }
     }
 
+    /// A range of a file that is not compressed, read from byte `at` on.
+    pub(crate) fn of_range(range: FileRange, at: u64) -> Self {
+        let source = Cursor::new(Vec::new()).chain(Raw::of_range(range, at));
+        Self { state: State::Plain(source), named: Compression::None, sniffs: false }
+    }
+
     /// Takes no more bytes from the file.
     pub(crate) fn stop(&mut self) {
         if let Some(raw) = self.state.raw_mut() {
@@ -99,12 +106,17 @@ impl Stream {
         self.state.raw().and_then(Raw::id)
     }
 
-    /// See [`Raw::bytes_before_cut`].
-    pub(crate) fn bytes_before_cut(&self) -> io::Result<Option<u64>> {
+    /// See [`Raw::truncated`].
+    pub(crate) fn truncated(&self) -> io::Result<Option<Truncated>> {
         match &self.state {
-            State::Plain(source) => source.get_ref().1.bytes_before_cut(),
+            State::Plain(source) => source.get_ref().1.truncated(),
             _ => Ok(None),
         }
+    }
+
+    /// See [`Raw::is_range_complete`].
+    pub(crate) fn is_range_complete(&self) -> bool {
+        self.state.raw().is_some_and(Raw::is_range_complete)
     }
 
     /// Reads once into `target`, without waiting.

@@ -14,7 +14,8 @@ use trommel_engine::operator::{
 };
 
 use crate::source::read::error::ReadError;
-use crate::source::read::files::input::{BadRow, Got, Inputs, Opened};
+use crate::source::read::files::input::{BadRow, Got, Inputs, Opened, UnreadFile};
+use crate::source::read::files::ranged::FileRange;
 use crate::source::read::text::lines::STEPS_MAX;
 
 /// Initial size of the buffer in bytes. The size doubles whenever reads fill the buffer.
@@ -45,6 +46,12 @@ pub(crate) trait RowFormat: Send {
     fn finish(&mut self) -> Result<(), ReadError> {
         Ok(())
     }
+    /// Number of rows of all files so far, in a format whose rows have ids.
+    fn rows_so_far(&self) -> u64 {
+        0
+    }
+    /// Sets the number of rows before the next one.
+    fn set_rows_so_far(&mut self, _rows: u64) {}
     /// Makes a batch of whole rows, aligned to 64 bytes.
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError>;
 }
@@ -82,6 +89,42 @@ impl<F: RowFormat> RowSource<F> {
         };
         source.resize();
         source
+    }
+
+    pub(crate) fn inputs_mut(&mut self) -> &mut Inputs {
+        &mut self.inputs
+    }
+
+    pub(crate) fn format(&self) -> &F {
+        &self.format
+    }
+
+    /// Begins a piece of the input after all files have been read. `rows` is the number of rows
+    /// before.
+    pub(crate) fn begin_files(&mut self, (piece, files): (u64, Vec<UnreadFile>), rows: u64) {
+        self.inputs.add_files(piece, files);
+        self.forget_file();
+        self.format.set_rows_so_far(rows);
+    }
+
+    /// As [`Self::begin_files`], for a range that begins after the header of its file.
+    pub(crate) fn begin_range(
+        &mut self,
+        (piece, range): (u64, FileRange),
+        rows: u64,
+    ) -> Result<(), ReadError> {
+        let (header, begin) = (range.file.head().to_vec(), range.begin);
+        let path = range.file.path();
+        self.begin_files((piece, vec![UnreadFile::Range(range, begin)]), rows);
+        self.inputs.set_path(path);
+        let width = self.format.width();
+        self.format.begin(&header, &self.inputs)?;
+        if self.format.width() != width {
+            self.resize();
+        }
+        self.file_bytes = begin - header.len() as u64;
+        (self.has_begun, self.header) = (true, header);
+        Ok(())
     }
 
     /// Fits the buffer, which is empty, to the width of the rows.
@@ -132,7 +175,9 @@ impl<F: RowFormat> RowSource<F> {
     /// Closes the open file at its end; refuses an incomplete row.
     fn close(&mut self) -> Result<(), ReadError> {
         let width = self.format.width();
-        if self.has_begun {
+        if self.inputs.is_range_complete() {
+            // Further rows of the file belong to other readers.
+        } else if self.has_begun {
             let left = self.drop_partial();
             let whole = self.file_bytes - left as u64;
             if left > 0 {

@@ -104,6 +104,14 @@ impl RowFormat for RawVectors {
         self.0.finish()
     }
 
+    fn rows_so_far(&self) -> u64 {
+        self.0.next_id
+    }
+
+    fn set_rows_so_far(&mut self, rows: u64) {
+        self.0.next_id = rows;
+    }
+
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError> {
         self.0.batch(floats(rows), inputs)
     }
@@ -180,6 +188,14 @@ impl RowFormat for NpyVectors {
 
     fn finish(&mut self) -> Result<(), ReadError> {
         self.columns.finish()
+    }
+
+    fn rows_so_far(&self) -> u64 {
+        self.columns.next_id
+    }
+
+    fn set_rows_so_far(&mut self, rows: u64) {
+        self.columns.next_id = rows;
     }
 
     fn batch(&mut self, rows: Buffer, inputs: &Inputs) -> Result<RecordBatch, ReadError> {

@@ -1,29 +1,25 @@
-//! Source of lines: cuts blocks of bytes into lines and makes text or sets of the lines.
+//! Cuts blocks of bytes into lines, and the conversion of lines to rows.
 
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use memchr::{memchr, memrchr};
 use trommel_engine::memory::{MemoryBudget, MemoryFull, Reservation};
-use trommel_engine::operator::{
-    Counters, NamedInputs, OperatorError, Output, Progress, Source, SourceFlow,
-};
+use trommel_engine::operator::Output;
 use trommel_kernels::Isa;
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
 use super::encoding::{Start, Wide, start_of};
-use crate::shared::parameters::BATCH_BYTES;
 use crate::source::read::error::ReadError;
-use crate::source::read::files::input::{Got, Inputs, Line, Opened};
+use crate::source::read::files::input::{Inputs, Line};
 
 /// Bytes of one read: large enough to amortise the system call, small enough for the second-level
 /// cache.
 const BLOCK_BYTES: usize = 256 << 10;
 /// Maximum bytes of a first line in which the kind of line ends is searched.
-const FIRST_LINE_BYTES: usize = 64 << 10;
+pub(crate) const FIRST_LINE_BYTES: usize = 64 << 10;
 /// Maximum blocks, files or runs of lines per call, so that a call returns even if no line becomes
 /// a row.
 pub(crate) const STEPS_MAX: usize = 64;
@@ -49,6 +45,10 @@ pub(crate) trait LineFormat: Send {
     /// Called at the end of the open file.
     fn end_file(&mut self, _inputs: &mut Inputs) -> Result<(), ReadError> {
         Ok(())
+    }
+    /// Whether a record is open, which the next line continues.
+    fn is_within_record(&self) -> bool {
+        false
     }
     /// Called when the open file breaks off. Drops an incomplete row and returns the bytes of the
     /// row.
@@ -267,6 +267,21 @@ impl Place {
         (Self { line, offset, dropping: false, ..self }, self.offset - offset)
     }
 
+    /// First byte of the line in the file.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether the rest of the line is passed over.
+    pub(crate) fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// The place with this number of its line.
+    pub(crate) fn numbered(self, line: u64) -> Self {
+        Self { line, ..self }
+    }
+
     /// The place at byte `offset` after lines that were not read. If the byte lies within a line
     /// (`is_within`), the rest of the line is passed over.
     pub(crate) fn after_lines(offset: u64, is_within: bool) -> Self {
@@ -339,6 +354,11 @@ impl LineBuffer {
     /// is emptied.
     pub(crate) fn skipping_zeros(self) -> Self {
         Self { skips_zeros: true, ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     pub(crate) fn isa(&self) -> Isa {
@@ -459,6 +479,26 @@ impl LineBuffer {
 
     pub(crate) fn has_lines(&self) -> bool {
         self.start < self.complete
+    }
+
+    /// Gives the memory of long lines back, after the last line of a file.
+    pub(crate) fn shrink(&mut self) {
+        if self.filled == 0 && self.buffer.len() > self.block_bytes {
+            self.buffer.truncate(self.block_bytes);
+            self.buffer.shrink_to_fit();
+            self.room.resize(0).expect("less than before");
+        }
+    }
+
+    /// Whether the next read needs a larger buffer, since an incomplete line fills the buffer.
+    pub(crate) fn is_full(&self) -> bool {
+        self.filled - self.start == self.buffer.len()
+    }
+
+    /// Position in the file of the first byte that has not been added, if the buffer has the bytes
+    /// of the file as they are.
+    pub(crate) fn position(&self) -> u64 {
+        self.place.offset + (self.filled - self.start) as u64
     }
 
     /// Free space for a read. Moves an incomplete line to the front, and doubles the buffer if the
@@ -589,155 +629,4 @@ impl LineBuffer {
 /// A place in a buffer.
 fn place(index: usize) -> u32 {
     u32::try_from(index).expect("a line has at most 2^30 bytes")
-}
-
-/// Reads lines; a batch may have lines of several files.
-pub(crate) struct LineSource<F> {
-    inputs: Inputs,
-    lines: LineBuffer,
-    format: F,
-    /// Rows and bytes of a batch.
-    batch: usize,
-    bytes_max: usize,
-}
-
-impl<F: LineFormat> LineSource<F> {
-    pub(crate) fn new(inputs: Inputs, format: F, batch: usize, lines: LineBuffer) -> Self {
-        Self { inputs, lines, format, batch, bytes_max: BATCH_BYTES }
-    }
-
-    /// Sends a batch at about this number of bytes.
-    pub(crate) fn bytes_max(self, bytes_max: usize) -> Self {
-        Self { bytes_max, ..self }
-    }
-
-    /// The format, with the rows that have not been sent yet.
-    pub(crate) fn into_format(self) -> F {
-        self.format
-    }
-
-    #[cfg(test)]
-    pub(crate) fn buffer_bytes(&self) -> usize {
-        self.lines.buffer.len()
-    }
-
-    /// Whether a batch is complete.
-    pub(crate) fn is_full(&self) -> bool {
-        let (rows, bytes) = (self.format.rows(), self.format.bytes());
-        self.inputs.rows_waiting(rows) >= self.batch
-            || self.inputs.bytes_waiting(bytes) >= self.bytes_max
-    }
-
-    fn append_run(&mut self) -> Result<(), ReadError> {
-        let lines_max = self.batch - self.inputs.rows_waiting(self.format.rows());
-        let bytes_max = self.bytes_max - self.inputs.bytes_waiting(self.format.bytes());
-        self.format.append(&self.lines.run(lines_max, bytes_max), &mut self.inputs)
-    }
-
-    /// Reads one block.
-    fn read_block(&mut self) -> Result<Got, ReadError> {
-        let line = self.lines.place().line;
-        let free = self.lines.free();
-        let free = free.map_err(|source| self.inputs.no_memory(line, source))?;
-        let got = self.inputs.read(free)?;
-        match got {
-            Got::Bytes(bytes) => match self.lines.add(bytes) {
-                Added::Bytes => {}
-                Added::TooLong(line) => {
-                    let bytes_max = self.lines.line_bytes_max;
-                    self.format.refuse_long(&mut self.inputs, line, bytes_max)?;
-                }
-                Added::Wide(Wide::Utf16(encoding)) => {
-                    let bytes = self.lines.take_bytes();
-                    if self.inputs.transcode(encoding, &bytes)? == Got::Broken {
-                        self.inputs.close();
-                    }
-                }
-                Added::Wide(wide) => {
-                    self.inputs.leave_out(wide.error(self.inputs.path()))?;
-                    self.lines.abandon();
-                    self.inputs.close();
-                }
-            },
-            // The end of the file is reported again after these lines.
-            Got::FileEnd if self.lines.end() => {}
-            Got::FileEnd => {
-                if let Some(run) = self.lines.last_run() {
-                    self.format.append(&run, &mut self.inputs)?;
-                    // The end of the file is reported again after the batch; the end may add
-                    // another row.
-                    if self.is_full() {
-                        return Ok(got);
-                    }
-                }
-                self.format.end_file(&mut self.inputs)?;
-                self.inputs.close();
-            }
-            Got::Broken => {
-                self.lines.abandon();
-                self.format.abandon();
-                self.inputs.close();
-            }
-            Got::Stopped => {
-                let unfinished_bytes = self.lines.abandon() + self.format.abandon();
-                self.inputs.close_stopped(unfinished_bytes);
-            }
-            Got::Nothing | Got::Again => {}
-        }
-        Ok(got)
-    }
-}
-
-impl<F: LineFormat> Source for LineSource<F> {
-    fn next(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        if let Some(pause) = self.format.wait() {
-            return Ok(SourceFlow::Idle(pause));
-        }
-        for _ in 0..STEPS_MAX {
-            if self.is_full() {
-                break;
-            }
-            if self.lines.has_lines() {
-                self.append_run()?;
-                continue;
-            }
-            match self.inputs.open_next()? {
-                Opened::Yes if self.read_block()? == Got::Nothing => {
-                    // Waiting rows are sent at once, since the input may stay silent for hours.
-                    if self.inputs.rows_waiting(self.format.rows()) == 0 {
-                        return Ok(self.inputs.await_data());
-                    }
-                    break;
-                }
-                Opened::Yes | Opened::Skipped => {}
-                Opened::NoMore => {
-                    self.format.send(&mut self.inputs, out);
-                    return Ok(SourceFlow::Finished);
-                }
-            }
-        }
-        self.format.send(&mut self.inputs, out);
-        Ok(SourceFlow::HaveOutput)
-    }
-
-    fn stop(&mut self, out: &mut Output) -> Result<SourceFlow, OperatorError> {
-        self.inputs.stop();
-        self.next(out)
-    }
-
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.inputs.descriptor()
-    }
-
-    fn progress(&self) -> Progress {
-        self.inputs.progress()
-    }
-
-    fn counters(&self) -> Counters {
-        self.inputs.counters()
-    }
-
-    fn named_inputs(&self) -> NamedInputs {
-        self.inputs.named()
-    }
 }

@@ -16,7 +16,8 @@ use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{Inputs, Line};
 
 /// Columns that a row may have besides `line`.
-pub(crate) const PLACE_COLUMNS: [&str; 2] = ["path", "line_number"];
+pub(crate) const PLACE_COLUMNS: [&str; 2] = ["path", LINE_NUMBER];
+pub(crate) const LINE_NUMBER: &str = "line_number";
 
 /// Rows of lines.
 pub(crate) struct TextLines {

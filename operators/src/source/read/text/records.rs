@@ -16,6 +16,7 @@ use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::encoding::text_of;
 use super::lines::{LineFormat, Run};
+use crate::source::read::divided::Divided;
 use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{BadRow, Inputs, Line};
 use crate::source::read::following::growing::{Growing, RecordBegin};
@@ -171,6 +172,13 @@ impl<R: Records> Growing for Joined<R> {
 
     fn complete(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         self.close(inputs)
+    }
+}
+
+impl<R: Records + Divided> Divided for Joined<R> {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        let records = self.records.another(memory);
+        Self::new(records, self.beginning.clone(), self.bytes_max).within(memory)
     }
 }
 

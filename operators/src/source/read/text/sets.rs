@@ -134,6 +134,10 @@ impl Divided for SetLines {
     fn begin_block(&mut self, lines_before: u64) {
         self.next_id = lines_before;
     }
+
+    fn lines_so_far(&self) -> u64 {
+        self.next_id
+    }
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::lines::{LineFormat, Run};
+use crate::source::read::divided::Divided;
 use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{BadRow, Inputs, Line};
 
@@ -143,6 +144,12 @@ impl Texts {
             self.texts.append_value(text);
             self.rows += 1;
         }
+    }
+}
+
+impl Divided for Texts {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        Self::new(self.unit, self.bytes_max).within(memory)
     }
 }
 

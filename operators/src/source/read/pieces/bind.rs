@@ -1,0 +1,216 @@
+//! The sources that `read` makes of files.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use trommel_engine::error::BindError;
+use trommel_engine::operator::{BindContext, Fragment, Load};
+
+use super::ahead::{Ahead, Ids, Needs};
+use super::head::{Cut, Texts, form_of};
+use super::queue::Pieces;
+use super::reader::{LineReader, RowReader};
+use super::source::PieceSource;
+use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX};
+use crate::shared::rejected::OnError;
+use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::divided::Divided;
+use crate::source::read::files::compression::Compression;
+use crate::source::read::files::input::Inputs;
+use crate::source::read::files::paths::{Files, Place};
+use crate::source::read::files::raw;
+use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::text::encoding::Decoding;
+use crate::source::read::text::lines::LineBuffer;
+use crate::source::read::text::source::LineSource;
+
+/// How the copies of a source read files.
+#[derive(Clone)]
+pub(in super::super) struct Reading {
+    pub(in super::super) on_error: OnError,
+    pub(in super::super) decoding: Decoding,
+    /// Maximum rows of a batch.
+    pub(in super::super) batch: usize,
+    cut: Cut,
+    needs: Needs,
+    piece_bytes: u64,
+}
+
+impl Reading {
+    /// Files that are not cut.
+    pub(in super::super) fn whole(on_error: OnError, decoding: Decoding, batch: usize) -> Self {
+        let (cut, needs, piece_bytes) = (Cut::Nowhere, Needs::nothing(), PIECE_BYTES);
+        Self { on_error, decoding, batch, cut, needs, piece_bytes }
+    }
+
+    /// Files that are cut before lines. `guesses` says whether encodings without a mark are
+    /// recognised.
+    pub(in super::super) fn lines(self, line_bytes_max: usize, guesses: bool) -> Self {
+        if !self.decoding.keeps_line_ends() {
+            return self;
+        }
+        // The output `rejected` has the numbers of lines.
+        let needs = Needs { lines: self.on_error == OnError::Reject, ..Needs::nothing() };
+        Self { cut: Cut::Lines(Texts { line_bytes_max, guesses }), needs, ..self }
+    }
+
+    /// Lines whose rows have the numbers of the lines.
+    pub(in super::super) fn numbered(mut self) -> Self {
+        self.needs.lines = true;
+        self
+    }
+
+    /// Lines whose rows have ids.
+    pub(in super::super) fn with_line_ids(mut self) -> Self {
+        self.needs.ids = Ids::Lines;
+        self
+    }
+
+    /// Records of CSV in place of lines.
+    pub(in super::super) fn records(mut self, dialect: Dialect) -> Self {
+        if let Cut::Lines(texts) = self.cut {
+            self.cut = Cut::Records(texts, dialect.clone());
+            self.needs.quotes = Some(dialect);
+        }
+        self
+    }
+
+    /// Files that are cut before rows of this number of bytes.
+    pub(in super::super) fn rows(self, width: usize) -> Self {
+        Self { cut: Cut::Rows(width), ..self }
+    }
+
+    /// Files that are cut before rows of arrays of NumPy, which have this number of coordinates.
+    pub(in super::super) fn arrays(self, dims: u32) -> Self {
+        Self { cut: Cut::Arrays(dims), ..self }
+    }
+
+    /// Rows of a fixed width that have ids.
+    pub(in super::super) fn with_row_ids(mut self) -> Self {
+        self.needs.ids = Ids::Rows;
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn piece_bytes(self, piece_bytes: u64) -> Self {
+        Self { piece_bytes, ..self }
+    }
+
+    fn is_text(&self) -> bool {
+        !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_))
+    }
+
+    /// The maximum number of copies that have work; `None` if `files` are pipes, or large files
+    /// that only one reader can read.
+    pub(in super::super) fn copies(&self, files: &Files) -> Option<usize> {
+        let bytes = files.bytes?;
+        if bytes < BYTES_MIN {
+            return Some(1);
+        }
+        let is_compressed = |place: &Place| match place {
+            Place::Stdin => false,
+            Place::File(path) => Compression::of_name(path) != Compression::None,
+        };
+        let count = files.places.len();
+        let compressed = files.places.iter().filter(|place| is_compressed(place)).count();
+        let is_whole = matches!(self.cut, Cut::Nowhere);
+        // The ids after a file that is not cut are known when the file has been read.
+        if self.needs.ids != Ids::None && (is_whole || compressed > 0) {
+            return None;
+        }
+        if let [place] = &files.places[..]
+            && !self.is_cut(place)
+        {
+            return None;
+        }
+        let pieces = match is_whole || compressed == count {
+            true => count,
+            false => usize::try_from(bytes.div_ceil(self.piece_bytes)).unwrap_or(usize::MAX),
+        };
+        Some(pieces.max(count.div_ceil(PIECE_FILES_MAX)))
+    }
+
+    /// Whether a file is cut.
+    fn is_cut(&self, place: &Place) -> bool {
+        let Place::File(path) = place else { return false };
+        let form = raw::open(path).and_then(|file| form_of(&file, &self.cut));
+        Compression::of_name(path) == Compression::None && matches!(form, Ok(Some(_)))
+    }
+
+    fn inputs(&self, context: &BindContext) -> Inputs {
+        let inputs = Inputs::new(Files::default(), self.on_error, self.is_text());
+        inputs.decoding(self.decoding).leaving_out(context.outputs.clone())
+    }
+
+    /// A source of lines, of which there can be `most` copies.
+    pub(in super::super) fn source_of_lines<F: Divided + 'static>(
+        self,
+        (files, most): (Files, usize),
+        context: &BindContext,
+        format: F,
+        buffer: impl Fn() -> LineBuffer + Send + 'static,
+    ) -> Result<Fragment, BindError> {
+        let schema = SchemaRef::clone(format.schema());
+        let mut copy = self.copies_of_lines(files, context.clone(), format, buffer);
+        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+    }
+
+    /// Makes copies of a source of lines.
+    pub(super) fn copies_of_lines<F: Divided>(
+        self,
+        files: Files,
+        context: BindContext,
+        format: F,
+        buffer: impl Fn() -> LineBuffer,
+    ) -> impl FnMut() -> PieceSource<LineReader<F>> {
+        let pieces = self.pieces(files, &context);
+        move || {
+            let lines = buffer();
+            let ahead = self.ahead(lines.line_bytes_max());
+            let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
+            let unheard = Inputs::none(OnError::Skip).decoding(self.decoding);
+            let has_head = self.needs.quotes.is_some();
+            let format = format.another(&context.memory);
+            let source = LineSource::new(inputs, format, self.batch, lines);
+            let counts_lines = self.needs.lines || self.needs.ids == Ids::Lines;
+            let reader = LineReader::new(source, unheard, (counts_lines, has_head));
+            PieceSource::new(Arc::clone(&pieces), reader, ahead)
+        }
+    }
+
+    /// A source of rows of a fixed width, of which there can be `most` copies.
+    pub(in super::super) fn source_of_rows<F: RowFormat + 'static>(
+        self,
+        (files, most): (Files, usize),
+        context: &BindContext,
+        new: impl Fn() -> F + Send + 'static,
+    ) -> Result<Fragment, BindError> {
+        let schema = SchemaRef::clone(new().schema());
+        let mut copy = self.copies_of_rows(files, context.clone(), new);
+        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+    }
+
+    /// Makes copies of a source of rows of a fixed width.
+    pub(super) fn copies_of_rows<F: RowFormat>(
+        self,
+        files: Files,
+        context: BindContext,
+        new: impl Fn() -> F,
+    ) -> impl FnMut() -> PieceSource<RowReader<F>> {
+        let pieces = self.pieces(files, &context);
+        move || {
+            let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
+            let reader = RowReader(RowSource::new(inputs, new(), self.batch));
+            PieceSource::new(Arc::clone(&pieces), reader, self.ahead(0))
+        }
+    }
+
+    fn pieces(&self, files: Files, context: &BindContext) -> Arc<Pieces> {
+        let outputs = context.outputs.clone();
+        Arc::new(Pieces::new(files, self.cut.clone(), self.piece_bytes, outputs))
+    }
+
+    fn ahead(&self, line_bytes_max: usize) -> Option<Ahead> {
+        (!self.needs.are_none()).then(|| Ahead::new(self.needs.clone(), line_bytes_max))
+    }
+}

@@ -1,0 +1,186 @@
+//! The readers of pieces: of lines, and of rows of a fixed width.
+
+use trommel_engine::operator::Source;
+use trommel_kernels::text::{PLACES_SLACK, places_of};
+
+use super::ahead::Scan;
+use super::order::Before;
+use super::queue::{Content, Piece};
+use crate::source::read::divided::Divided;
+use crate::source::read::error::ReadError;
+use crate::source::read::files::input::{Inputs, UnreadFile};
+use crate::source::read::files::ranged::{FileRange, RangedFile};
+use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::text::lines::{Place, Run};
+use crate::source::read::text::source::LineSource;
+
+/// Reads one piece after the other.
+pub(super) trait PieceReader: Send {
+    fn source(&self) -> &dyn Source;
+    fn source_mut(&mut self) -> &mut dyn Source;
+    /// Begins a piece. `scan` has the records of a range before which a quote is open.
+    fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError>;
+    /// Says whether all earlier pieces have ended.
+    fn set_first(&mut self, is_first: bool);
+    /// Gives the memory of long lines back at the end of a piece.
+    fn shrink(&mut self) {}
+    /// Number of lines or rows with ids so far, those before the piece included.
+    fn ids(&self) -> u64;
+    fn inputs(&mut self) -> &mut Inputs;
+}
+
+/// Reads lines.
+pub(super) struct LineReader<F> {
+    source: LineSource<F>,
+    /// Takes the refusals in the first record of a file, which the reader of the first range
+    /// reports.
+    unheard: Inputs,
+    /// Whether lines are numbered from the beginning of their file.
+    counts_lines: bool,
+    has_head: bool,
+}
+
+impl<F: Divided> LineReader<F> {
+    /// `has_head` says whether the format needs the first record of a file.
+    pub(super) fn new(
+        source: LineSource<F>,
+        unheard: Inputs,
+        (counts_lines, has_head): (bool, bool),
+    ) -> Self {
+        Self { source, unheard: unheard.silent(), counts_lines, has_head }
+    }
+
+    /// Lets the format read the first record of a file.
+    fn take_head(&mut self, file: &RangedFile) {
+        let (isa, line_bytes_max) = self.source.limits();
+        let bytes = file.head();
+        let mut ends = vec![0; bytes.len() + PLACES_SLACK];
+        let lines = places_of(isa, b'\n', bytes, &mut ends);
+        let (ends, ends_by_return) = (&ends[..lines], false);
+        let run =
+            Run { isa, bytes, ends, first_line: 1, offset: 0, line_bytes_max, ends_by_return };
+        self.unheard.set_file(file.path(), self.unheard.line_encoding());
+        let format = self.source.format_mut();
+        // The reader of the first range reports a fault of the record.
+        drop(format.append(&run, &mut self.unheard));
+        if format.rows() > 0 {
+            format.take();
+        }
+        self.unheard.take_refused();
+    }
+
+    fn begin_range(
+        &mut self,
+        (piece, range): (u64, &FileRange),
+        before: Before,
+        scan: Option<Scan>,
+    ) -> Result<(), ReadError> {
+        let file = &range.file;
+        self.source.format_mut().abandon();
+        if range.begin > 0 && self.has_head {
+            self.take_head(file);
+        }
+        // The lines of a file that is left out belong to no record.
+        let scan = scan.filter(|_| !self.source.format().is_left_out());
+        let failed = |source| ReadError::Read { path: file.path(), source };
+        let place = match scan.map(|scan| scan.first) {
+            None if range.begin == 0 => Place::default(),
+            None => {
+                let is_within = file.is_within_line(range.begin).map_err(failed)?;
+                Place::after_lines(range.begin, is_within)
+            }
+            Some(Some((offset, newlines))) => {
+                Place::after_lines(offset, false).numbered(newlines + 1)
+            }
+            // No record begins in the range.
+            Some(None) => Place::after_lines(range.end.unwrap_or(file.bytes()), false),
+        };
+        let newlines = if self.counts_lines { before.newlines } else { 0 };
+        // The line that began before the range has an id, too.
+        let ids = before.ids + u64::from(place.is_dropping());
+        let unread = UnreadFile::Range(range.clone(), place.offset());
+        let place = place.numbered(place.line + newlines);
+        self.source.begin((piece, vec![unread]), place, range.end);
+        self.source.format_mut().begin_block(ids);
+        if range.begin > 0 && !self.counts_lines {
+            self.source.inputs_mut().number_from(range.clone());
+        }
+        Ok(())
+    }
+}
+
+impl<F: Divided> PieceReader for LineReader<F> {
+    fn source(&self) -> &dyn Source {
+        &self.source
+    }
+
+    fn source_mut(&mut self) -> &mut dyn Source {
+        &mut self.source
+    }
+
+    fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError> {
+        let Piece { number, content } = piece;
+        match content {
+            Content::Range(range) => self.begin_range((number, &range), before, scan),
+            Content::Files(files) => {
+                self.source.format_mut().abandon();
+                self.source.begin((number, files), Place::default(), None);
+                self.source.format_mut().begin_block(before.ids);
+                Ok(())
+            }
+        }
+    }
+
+    fn set_first(&mut self, is_first: bool) {
+        self.source.let_grow(is_first);
+    }
+
+    fn shrink(&mut self) {
+        self.source.shrink();
+    }
+
+    fn ids(&self) -> u64 {
+        self.source.format().lines_so_far()
+    }
+
+    fn inputs(&mut self) -> &mut Inputs {
+        self.source.inputs_mut()
+    }
+}
+
+/// Reads rows of a fixed width.
+pub(super) struct RowReader<F>(pub(super) RowSource<F>);
+
+impl<F: RowFormat> PieceReader for RowReader<F> {
+    fn source(&self) -> &dyn Source {
+        &self.0
+    }
+
+    fn source_mut(&mut self) -> &mut dyn Source {
+        &mut self.0
+    }
+
+    fn begin(&mut self, piece: Piece, before: Before, _: Option<Scan>) -> Result<(), ReadError> {
+        let Piece { number, content } = piece;
+        match content {
+            Content::Range(range) if range.begin > 0 => {
+                self.0.begin_range((number, range), before.ids)?;
+            }
+            Content::Range(range) => {
+                self.0.begin_files((number, vec![UnreadFile::Range(range, 0)]), before.ids);
+            }
+            Content::Files(files) => self.0.begin_files((number, files), before.ids),
+        }
+        Ok(())
+    }
+
+    fn set_first(&mut self, _: bool) {}
+
+    fn ids(&self) -> u64 {
+        self.0.format().rows_so_far()
+    }
+
+    fn inputs(&mut self) -> &mut Inputs {
+        self.0.inputs_mut()
+    }
+}
