@@ -434,7 +434,7 @@ impl OperatorSpec for Tokenize {
                 let hash = dictionary.hash();
                 let rows =
                     NumberSets::new(dictionary, carry, Arc::clone(&schema)).within(&context.memory);
-                let cut = move || CutSets::new(tokenizer.new_like(), batch, hash.clone());
+                let cut = move || CutSets::new(tokenizer.new_like(), batch, hash);
                 let parts = TextParts::new(texts, bad, PART_BYTES).numbered();
                 operator(context.threads, parts, cut, rows, &schema)
             }

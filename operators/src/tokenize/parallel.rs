@@ -111,9 +111,16 @@ impl<C: Cut> Operator for CutPart<C> {
 struct MakeRows<C: Cut, R> {
     cut: C,
     rows: R,
-    /// The part in hand, its pieces in reverse order, and the position at which the next piece
-    /// begins.
-    pending: Option<(TextPart, Vec<(C::Piece, TextPosition)>, TextPosition)>,
+    pending: Option<PendingPart<C::Piece>>,
+}
+
+/// The part in hand.
+struct PendingPart<P> {
+    part: TextPart,
+    /// The pieces that have not been sent, in reverse order.
+    pieces: Vec<(P, TextPosition)>,
+    /// The position at which the next piece begins.
+    at: TextPosition,
 }
 
 impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for MakeRows<C, R> {
@@ -125,12 +132,12 @@ impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for MakeRows<C, R> {
     ) -> Result<Flow, OperatorError> {
         let CutPieces { part, mut pieces } = input.into_value::<CutPieces<C::Piece>>();
         pieces.reverse();
-        self.pending = Some((part, pieces, TextPosition::default()));
+        self.pending = Some(PendingPart { part, pieces, at: TextPosition::default() });
         self.resume(out)
     }
 
     fn resume(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        let Some((part, mut pieces, mut at)) = self.pending.take() else {
+        let Some(PendingPart { part, mut pieces, mut at }) = self.pending.take() else {
             return Ok(Flow::NeedInput);
         };
         if at.row >= part.records.num_rows() {
@@ -139,7 +146,7 @@ impl<C: Cut, R: RowMaker<Piece = C::Piece>> Operator for MakeRows<C, R> {
         let (piece, next) = pieces.pop().unwrap_or_else(|| self.cut.cut(&part, at));
         let from = mem::replace(&mut at, next);
         self.rows.send(&piece, &part, Range { start: from.row, end: next.row }, out)?;
-        self.pending = Some((part, pieces, at));
+        self.pending = Some(PendingPart { part, pieces, at });
         Ok(Flow::HaveOutput)
     }
 

@@ -191,7 +191,7 @@ fn moving_sum() -> impl OperatorSpec {
         };
         let parts = vec![
             part("read", Load::Light, Box::new(ReadSum(0))),
-            part("sum", Load::Heavy, Box::new(MovingSum::default())),
+            part("sum", Load::Heavy, Box::<MovingSum>::default()),
             part("merge", Load::Light, Box::new(Moved(0))),
         ];
         let make = || Ok(Body::Operator(Box::new(MovingSum::default())));
@@ -469,15 +469,15 @@ fn a_worker_that_has_ended_answers_while_another_works() {
         graph.add_after(sum, "sums", sink);
         let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
         let handle = running.handle();
-        let has_ended =
-            || handle.metrics().stage("in").unwrap().parts.iter().any(|p| p.is_finished);
+        let has_ended = || {
+            let metrics = handle.metrics();
+            metrics.stage("sum").unwrap().parts.iter().any(|part| part.is_finished)
+        };
         while !has_ended() {
             thread::yield_now();
         }
         let ask = || running.queries().query("sum", &Request::new("sum")).unwrap();
-        // The source of the worker ends before its sum does.
         for _ in 0..3 {
-            thread::sleep(Duration::from_millis(5));
             assert_eq!(values(&ask()), [1, 2]);
         }
         let watch = running.queries().watch("sum", Request::new("sum")).unwrap();

@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::time::Instant;
 
+use arrow_schema::{DataType, SchemaRef};
 use trommel_engine::batch::{Chunk, Payload};
 use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorError, Output};
 use trommel_engine::query::{CopyPayloads, QueryError, QueryPayload, Request, Response};
@@ -245,7 +246,7 @@ pub(crate) struct MergePanes<K> {
     /// Panes of each worker that other workers have not sent yet.
     waiting: Vec<VecDeque<EndedPane<K>>>,
     rows: WindowRows<K>,
-    item: arrow_schema::DataType,
+    item: DataType,
     memory: StateMemory,
 }
 
@@ -253,7 +254,7 @@ impl<K: Column> MergePanes<K> {
     /// `monitored_max` is C.
     pub(crate) fn new(
         (panes, monitored_max): (usize, usize),
-        item: &arrow_schema::DataType,
+        item: &DataType,
         rows: WindowRows<K>,
         memory: StateMemory,
     ) -> Self {
@@ -342,7 +343,7 @@ impl<K: Column> Operator for MergePanes<K> {
         let bounds_of = |copy: QueryPayload| *copy.downcast::<Bounds<K>>().expect("bounds");
         let mut bounds: Vec<_> = payload.copies.into_iter().map(bounds_of).collect();
         bounds.push(self.ended.sum());
-        let schema = self.rows.ranked().clone();
+        let schema = SchemaRef::clone(self.rows.ranked());
         Ok(Response::Compute(Box::new(move || {
             let window = sum_bounds(bounds);
             let monitored = window.monitored().iter().map(Counted::as_ref);
