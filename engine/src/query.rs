@@ -14,9 +14,9 @@
 //! boundary with its share ([`Response::Share`]), and the caller combines the shares. A batch is in
 //! the share of exactly one copy, or in none of them, so the answer is that of a stage in one place
 //! after the same batches. If a part stands before the copies, the query goes to that part, follows
-//! the chunks to each copy, and follows the chunks of each copy to the last part, which answers with
-//! the data of all copies ([`CopyPayloads`]): the answer is that of one batch boundary of the first
-//! part.
+//! the chunks to each copy, and follows the chunks of each copy to the last part, which answers
+//! with the data of all copies ([`CopyPayloads`]): the answer is that of one batch boundary of the
+//! first part.
 //!
 //! While data waits, answers take at most a fifth of a thread's time. Queries beyond that wait in
 //! order, up to 1,024 a stage; further queries are refused with [`QueryError::Busy`]. A thread

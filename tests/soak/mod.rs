@@ -2,11 +2,12 @@
 //!
 //! Each pipeline is made from a seed: sources that pause, wait for pipes or read ahead; operators
 //! that split, hold, delay, send chunks and replies, have work in flight, are slow, fail or
-//! panic; stages that are divided over up to 31 workers; outputs with several readers, inputs that unite; sinks in memory, in files and on a
-//! full disk; any placement and queue. It runs undisturbed, or is queried, stopped once or twice,
-//! aborted or dropped. In no case may a run hang, or a sink see an item twice or one that was
-//! never sent; a successful run delivers every item that its sources have taken, and a sink behind a chain
-//! of stages gets the items in their order.
+//! panic; stages that are divided over up to 31 workers; outputs with several readers, inputs that
+//! unite; sinks in memory, in files and on a full disk; any placement and queue. It runs
+//! undisturbed, or is queried, stopped once or twice, aborted or dropped. In no case may a run
+//! hang, or a sink see an item twice or one that was never sent; a successful run delivers every
+//! item that its sources have taken, and a sink behind a chain of stages gets the items in their
+//! order.
 //!
 //! `TROMMEL_SOAK_GRAPHS` is the number of pipelines, `TROMMEL_SOAK_SEED` the seed of the first. A
 //! failure names its seed. `TROMMEL_SOAK_ITEMS` is the number of items that a slow sink gets.

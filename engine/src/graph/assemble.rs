@@ -12,12 +12,10 @@ use std::ops::Range;
 use arrow_schema::SchemaRef;
 
 use super::bind::BoundStage;
-use super::build::error;
 use super::divide::StageCopies;
-use super::{Exit, Link, OutputPort, PlacedPart, QueryPath, ReplyPath, Route, StageInfo};
+use super::{Exit, Link, OutputPort, PlacedPart, QueryPath, ReplyPath, Route, StageInfo, error};
 use crate::error::{GraphError, GraphErrorKind};
-use crate::operator::division::Copies;
-use crate::operator::{Body, Division, Fragment, Load, Part, Shape};
+use crate::operator::{Body, Copies, Division, Fragment, Load, Part, Shape};
 use crate::placement::PartRequest;
 
 /// The parts and links of the stages that have been assembled.

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use arrow_schema::SchemaRef;
 
-use super::build::error;
-use super::{OutputPort, Stage, StageId};
+use super::{OutputPort, Stage, StageId, error};
 use crate::error::{GraphError, GraphErrorKind, describe_columns};
 use crate::memory::MemoryBudget;
 use crate::operator::claim::Ledger;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::assemble::Assembly;
 use super::bind::Binding;
 use super::divide::{CopyError, divide};
-use super::{Graph, Stage, Topology};
+use super::{Graph, Stage, Topology, error};
 use crate::error::{GraphError, GraphErrorKind, GraphErrors};
 use crate::memory::MemoryBudget;
 use crate::operator::Demand;
@@ -96,10 +96,6 @@ fn check_unused_outputs(binding: &Binding, errors: &mut Vec<GraphError>) {
             errors.push(error(&stage.id, GraphErrorKind::UnusedOutput { port }));
         }
     }
-}
-
-pub(super) fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
-    GraphError { stage: stage.to_owned(), kind }
 }
 
 fn check_ids(stages: &[Stage], errors: &mut Vec<GraphError>) {

@@ -8,8 +8,7 @@
 use super::OutputPort;
 use super::bind::BoundStage;
 use crate::error::BindError;
-use crate::operator::division::Copies;
-use crate::operator::{Body, Division, Load};
+use crate::operator::{Body, Copies, Division, Load};
 
 /// The copies of one stage, in addition to the first.
 #[derive(Default)]

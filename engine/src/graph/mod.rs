@@ -21,6 +21,7 @@ use std::ops::Range;
 
 use arrow_schema::SchemaRef;
 
+use crate::error::{GraphError, GraphErrorKind};
 use crate::memory::MemoryBudget;
 use crate::operator::claim::Ledger;
 use crate::operator::{Body, Claim, ClaimConflict, Division, OperatorSpec, Part};
@@ -49,6 +50,11 @@ impl From<StageId> for OutputPort {
     fn from(stage: StageId) -> Self {
         stage.port(0)
     }
+}
+
+/// A mistake at a stage.
+fn error(stage: &str, kind: GraphErrorKind) -> GraphError {
+    GraphError { stage: stage.to_owned(), kind }
 }
 
 struct Stage {

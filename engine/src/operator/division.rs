@@ -25,11 +25,6 @@
 //! one place behind a region gets the rows in the order of the pieces, so it cannot tell that the
 //! stream was divided.
 
-use std::fmt;
-
-use super::Body;
-use crate::error::BindError;
-
 /// The way in which the work of a stage may be divided over workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,25 +53,5 @@ impl Division {
             Self::Anywhere => "anywhere",
             Self::Partial => "partial",
         }
-    }
-}
-
-/// Makes copies of one part of a fragment.
-pub(crate) struct Copies {
-    pub(crate) division: Division,
-    /// Index of the part among the parts of the fragment.
-    pub(crate) part: usize,
-    /// Maximum number of copies that can have work, the first one included.
-    pub(crate) most: usize,
-    pub(crate) make: Box<dyn FnMut() -> Result<Body, BindError> + Send>,
-}
-
-impl fmt::Debug for Copies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copies")
-            .field("division", &self.division)
-            .field("part", &self.part)
-            .field("most", &self.most)
-            .finish_non_exhaustive()
     }
 }

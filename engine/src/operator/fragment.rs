@@ -6,7 +6,7 @@ use std::fmt;
 use arrow_schema::SchemaRef;
 
 use super::claim::Claim;
-use super::division::{Copies, Division};
+use super::division::Division;
 use super::{Operator, Source};
 use crate::error::BindError;
 
@@ -65,6 +65,26 @@ pub enum Shape {
     /// first part answers queries. A [source](Fragment::fed_by) may come before the first part: the
     /// source sends chunks to the first part and gets no replies.
     Workers,
+}
+
+/// Makes copies of one part of a fragment.
+pub(crate) struct Copies {
+    pub(crate) division: Division,
+    /// Index of the part among the parts of the fragment.
+    pub(crate) part: usize,
+    /// Maximum number of copies that can have work, the first one included.
+    pub(crate) most: usize,
+    pub(crate) make: Box<dyn FnMut() -> Result<Body, BindError> + Send>,
+}
+
+impl fmt::Debug for Copies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copies")
+            .field("division", &self.division)
+            .field("part", &self.part)
+            .field("most", &self.most)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An operator that is bound to its inputs, ready to be placed and run.
@@ -168,9 +188,9 @@ impl Fragment {
     }
 
     /// Says that the part with the index `part` of a chain may run in up to `most` copies. `make`
-    /// makes a further copy. Chunks to a copied part are dealt in turn, and what its copies send comes
-    /// in the order in which the chunks were dealt; with [`Division::Partial`], chunks of the copies
-    /// come in any order.
+    /// makes a further copy. Chunks to a copied part are dealt in turn, and what its copies send
+    /// comes in the order in which the chunks were dealt; with [`Division::Partial`], chunks of the
+    /// copies come in any order.
     ///
     /// # Panics
     /// If the parts are no chain, or there is no such part.

@@ -37,6 +37,7 @@ use std::time::{Duration, Instant};
 pub use self::claim::{Access, Claim, ClaimConflict, Outputs};
 pub use self::demand::Demand;
 pub use self::division::Division;
+pub(crate) use self::fragment::Copies;
 pub use self::fragment::{Body, Fragment, Load, Part, Shape};
 pub use self::output::{Commit, Output};
 pub use self::spec::{BindContext, OperatorSpec};

@@ -141,10 +141,10 @@ impl Output {
         self.sent.drain(..)
     }
 
-    /// Begins a piece of the stream, for a [copy of a source](super::Division::Pieces): the payloads
-    /// from now on belong to the piece `piece`, up to the next call or the end of the source. Pieces
-    /// are numbered from 0 without gaps over all copies, and each copy begins its pieces in
-    /// ascending order.
+    /// Begins a piece of the stream, for a [copy of a source](super::Division::Pieces): the
+    /// payloads from now on belong to the piece `piece`, up to the next call or the end of the
+    /// source. Pieces are numbered from 0 without gaps over all copies, and each copy begins its
+    /// pieces in ascending order.
     pub fn begin_piece(&mut self, piece: u64) {
         self.origin.sequence = piece;
         self.begun.push((self.sent.len(), piece));

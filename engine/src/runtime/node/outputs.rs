@@ -1,9 +1,9 @@
 //! The consumers of a node: nodes of the same thread, and edges to other threads.
 //!
 //! A consumer that is divided has a target for each of its copies. The node deals its messages to
-//! the copies: each message is a piece of its own. A batch goes to the copy with the shortest queue.
-//! Chunks to the next part of an operator go to the copies in turn, so that the states of the
-//! copies are a function of the stream.
+//! the copies: each message is a piece of its own. A batch goes to the copy with the shortest
+//! queue. Chunks to the next part of an operator go to the copies in turn, so that the states of
+//! the copies are a function of the stream.
 
 use std::cmp::Reverse;
 use std::time::Instant;

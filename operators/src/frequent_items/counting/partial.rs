@@ -11,10 +11,10 @@
 //! ```
 //!
 //! Each worker counts the batches that it gets. With N_i the weight that worker i observed and k
-//! counters, each of its bounds is off by at most N_i / k. The bounds of an item in the whole stream
-//! are the sums of its bounds at the workers, so they are off by at most the sum of N_i / k, which
-//! is N / k: the bound of one summary over the whole stream. Rows are made of the k items with the
-//! largest sums.
+//! counters, each of its bounds is off by at most N_i / k. The bounds of an item in the whole
+//! stream are the sums of its bounds at the workers, so they are off by at most the sum of N_i / k,
+//! which is N / k: the bound of one summary over the whole stream. Rows are made of the k items
+//! with the largest sums.
 //!
 //! Without READ, a worker gets whatever batches its thread has; so the counts differ from run to
 //! run, within their bounds. READ gives batches to the workers in turn: the share of a worker
@@ -23,8 +23,8 @@
 //! rows are those of a batch boundary.
 //!
 //! If counts fade, READ gives each item the weight by which earlier items fade
-//! ([forward decay](crate::summary::Fading)), and the bounds of all workers are divided by the weight
-//! of the newest item.
+//! ([forward decay](crate::summary::Fading)), and the bounds of all workers are divided by the
+//! weight of the newest item.
 //!
 //! A query asks all workers, and the thread that asked adds the bounds: a worker only copies its
 //! counters. With READ, the query passes READ and the workers at one position of the stream.

@@ -37,8 +37,8 @@ pub enum Algorithm {
 #[non_exhaustive]
 pub enum Parallel {
     /// `pipeline` for `parallel_filter`; `partition` if the stage was given several `cores` or
-    /// `workers`, and for the sieve without a `seed`, whose counts differ from run to run; otherwise
-    /// one worker counts. Windows and decay are counted by one worker.
+    /// `workers`, and for the sieve without a `seed`, whose counts differ from run to run;
+    /// otherwise one worker counts. Windows and decay are counted by one worker.
     #[default]
     Auto,
     /// They do not: one worker counts.
@@ -46,8 +46,8 @@ pub enum Parallel {
     /// One core filters, one counts the items that the filter misses: `parallel_filter`.
     Pipeline,
     /// Each worker counts its share of the batches in a summary of its own; these are merged at the
-    /// end and for every query. As many as the stage was given `workers` or `cores`, or one for each
-    /// core of the process.
+    /// end and for every query. As many as the stage was given `workers` or `cores`, or one for
+    /// each core of the process.
     Partition,
 }
 
