@@ -37,8 +37,8 @@ pub enum Algorithm {
 #[non_exhaustive]
 pub enum Parallel {
     /// `pipeline` for `parallel_filter`; `partition` if the stage was given several `cores` or
-    /// `workers`, and for the sieve without a `seed`, whose counts differ from run to run;
-    /// otherwise one worker counts. Windows and decay are counted by one worker.
+    /// `workers`, and for `auto` and the sieve without a `seed`, whose counts differ within their
+    /// bounds; otherwise one worker counts.
     #[default]
     Auto,
     /// They do not: one worker counts.
