@@ -161,6 +161,7 @@ class Stages(Builder):
         on_error: OnError | None = None,
         right: str | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to make clusters of pairs: ids that pairs connect.
 
@@ -186,6 +187,9 @@ class Stages(Builder):
             Ids of the second rows of pairs, of the same type. Default: ``"right"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "keep": keep,
@@ -194,7 +198,7 @@ class Stages(Builder):
             "on_error": on_error,
             "right": right,
         }
-        return self.stage(id, "clusters", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "clusters", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def conjunctive_query(
@@ -220,6 +224,7 @@ class Stages(Builder):
         set: str | None = None,
         snapshot: FilePath | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find the documents that have all terms of a query.
 
@@ -289,6 +294,9 @@ class Stages(Builder):
             its end.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "batch_queries": batch_queries,
@@ -309,7 +317,7 @@ class Stages(Builder):
             "set": set,
             "snapshot": snapshot,
         }
-        return self.stage(id, "conjunctive_query", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "conjunctive_query", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def epsilon_join(
@@ -333,6 +341,7 @@ class Stages(Builder):
         vector: str | Collection[str] | None = None,
         window: VectorWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of vectors within a distance, exactly.
 
@@ -395,6 +404,9 @@ class Stages(Builder):
             when the inputs have ended.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "epsilon": epsilon,
@@ -413,7 +425,7 @@ class Stages(Builder):
             "vector": vector,
             "window": window,
         }
-        return self.stage(id, "epsilon_join", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "epsilon_join", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def filter(
@@ -424,6 +436,7 @@ class Stages(Builder):
         where: str,
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to let the rows pass for which an expression is true.
 
@@ -440,12 +453,15 @@ class Stages(Builder):
             number. When left out, ``fail``. One of ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "where": where,
             "on_error": on_error,
         }
-        return self.stage(id, "filter", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "filter", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def frequent_items(
@@ -475,6 +491,7 @@ class Stages(Builder):
         weight: str | None = None,
         window: Window | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to count the most frequent items, with a bound on each count.
 
@@ -561,6 +578,9 @@ class Stages(Builder):
             since 1970.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "algorithm": algorithm,
@@ -585,7 +605,7 @@ class Stages(Builder):
             "weight": weight,
             "window": window,
         }
-        return self.stage(id, "frequent_items", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "frequent_items", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def frequent_pairs(
@@ -606,6 +626,7 @@ class Stages(Builder):
         snapshot: FilePath | None = None,
         window: PairWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of items that occur together often, exactly.
 
@@ -660,6 +681,9 @@ class Stages(Builder):
             closes, with the columns ``window_start``, ``window_end`` and ``complete``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "support": support,
@@ -675,7 +699,7 @@ class Stages(Builder):
             "snapshot": snapshot,
             "window": window,
         }
-        return self.stage(id, "frequent_pairs", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "frequent_pairs", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def generate(
@@ -697,6 +721,7 @@ class Stages(Builder):
         size_skew: float | None = None,
         skew: float | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to generate a synthetic stream of items, sets or vectors.
 
@@ -743,6 +768,9 @@ class Stages(Builder):
             items make up most of the stream. Range: 0 to 10. Default: ``1.0``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "alphabet": alphabet,
@@ -760,7 +788,7 @@ class Stages(Builder):
             "size_skew": size_skew,
             "skew": skew,
         }
-        return self.stage(id, "generate", (), cores=cores, parameters=parameters)
+        return self.stage(id, "generate", (), cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def heavy_filter(
@@ -771,6 +799,7 @@ class Stages(Builder):
         item: str | None = None,
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to take the hottest items out of a stream and count them. Its outputs are
         ```id.rest```` and ````id.counts```.
@@ -788,12 +817,15 @@ class Stages(Builder):
             ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "item": item,
             "on_error": on_error,
         }
-        return self.stage(id, "heavy_filter", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "heavy_filter", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def read(
@@ -823,6 +855,7 @@ class Stages(Builder):
         start: str | None = None,
         vector: Collection[str] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         r"""Add a stage to read files or standard input.
 
@@ -923,6 +956,9 @@ class Stages(Builder):
             in the order of the file.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "paths": paths,
@@ -948,7 +984,7 @@ class Stages(Builder):
             "start": start,
             "vector": vector,
         }
-        return self.stage(id, "read", (), cores=cores, parameters=parameters)
+        return self.stage(id, "read", (), cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def select(
@@ -959,6 +995,7 @@ class Stages(Builder):
         columns: Collection[str],
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to compute columns by expressions.
 
@@ -976,12 +1013,15 @@ class Stages(Builder):
             number. When left out, ``fail``. One of ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "columns": columns,
             "on_error": on_error,
         }
-        return self.stage(id, "select", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "select", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def set_similarity_join(
@@ -1005,6 +1045,7 @@ class Stages(Builder):
         verify: VerifyMode | None = None,
         window: JoinWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of similar sets, exactly.
 
@@ -1068,6 +1109,9 @@ class Stages(Builder):
             input has ended, and ``deduplicate`` compares a set with all earlier ones.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "threshold": threshold,
@@ -1086,7 +1130,7 @@ class Stages(Builder):
             "verify": verify,
             "window": window,
         }
-        return self.stage(id, "set_similarity_join", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "set_similarity_join", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def tokenize(
@@ -1107,6 +1151,7 @@ class Stages(Builder):
         q: int | None = None,
         quotes: bool | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         r"""Add a stage to cut texts into words, q-grams or fields.
 
@@ -1152,6 +1197,9 @@ class Stages(Builder):
             quotes. For ``field`` only. Default: ``False``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "by": by,
@@ -1167,7 +1215,7 @@ class Stages(Builder):
             "q": q,
             "quotes": quotes,
         }
-        return self.stage(id, "tokenize", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "tokenize", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def union(
@@ -1177,6 +1225,7 @@ class Stages(Builder):
         *,
         fill: Mapping[str, float | str | bool | None] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to join several inputs of one schema into one stream.
 
@@ -1191,11 +1240,14 @@ class Stages(Builder):
             true, false or null. A missing column without a constant is an error.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "fill": fill,
         }
-        return self.stage(id, "union", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "union", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def write(
@@ -1215,6 +1267,7 @@ class Stages(Builder):
         rows_max: int | None = None,
         sort: Collection[str] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to write rows to a file or to standard output.
 
@@ -1268,6 +1321,9 @@ class Stages(Builder):
             sorted, the first ``rows_max`` of the stream.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "append": append,
@@ -1282,4 +1338,4 @@ class Stages(Builder):
             "rows_max": rows_max,
             "sort": sort,
         }
-        return self.stage(id, "write", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "write", inputs, cores=cores, workers=workers, parameters=parameters)
