@@ -8,7 +8,6 @@
 //! Bounds of several streams are added item by item, in one pass over both lists, without a hash.
 
 use std::cmp::Reverse;
-use std::collections::VecDeque;
 
 use super::contract::Summary;
 use super::counted::Counted;
@@ -117,18 +116,39 @@ impl<K: Item> Bounds<K> {
     }
 }
 
-/// The bounds of several streams together.
+/// The bounds of several streams together: the sums of the bounds of each.
 ///
 /// # Cost
-/// O(m log s) for m bounds of s streams in all: pairs of equally many streams are added.
+/// O(m log s) comparisons for m bounds of s streams in all. The lists ascend, so the stable sort
+/// finds them as runs and merges them.
 pub(crate) fn sum_bounds<K: Item>(streams: impl IntoIterator<Item = Bounds<K>>) -> Bounds<K> {
-    let mut sums: VecDeque<Bounds<K>> = streams.into_iter().collect();
-    while sums.len() > 1 {
-        let mut sum = sums.pop_front().expect("there are two");
-        sum.add(&sums.pop_front().expect("there are two"));
-        sums.push_back(sum);
+    // Each bound with the bound that an unmonitored item has in its stream.
+    let mut all: Vec<(Counted<K>, u64)> = Vec::new();
+    // Sums of unmonitored bounds may exceed 64 bits, and differences of them must be exact.
+    let (mut unmonitored, mut observed, mut lists) = (0_u128, 0_u64, 0);
+    for Bounds { monitored, unmonitored: most, observed: of_stream } in streams {
+        unmonitored += u128::from(most);
+        observed = observed.saturating_add(of_stream);
+        all.extend(monitored.into_iter().map(|counted| (counted, most)));
+        lists += 1;
     }
-    sums.pop_front().unwrap_or_default()
+    if lists > 1 {
+        all.sort_by(|(left, _), (right, _)| left.item.cmp(&right.item));
+    }
+    let narrow = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
+    let mut monitored: Vec<Counted<K>> = Vec::with_capacity(all.len());
+    let mut bounds = all.into_iter().peekable();
+    while let Some((mut sum, most)) = bounds.next() {
+        let mut absent = unmonitored - u128::from(most);
+        while let Some((counted, most)) = bounds.next_if(|(next, _)| next.item == sum.item) {
+            absent -= u128::from(most);
+            sum = sum.plus(counted.count, counted.error);
+        }
+        // The streams that lack the item add the bounds of an unmonitored one.
+        let absent = narrow(absent);
+        monitored.push(sum.plus(absent, absent));
+    }
+    Bounds { monitored, unmonitored: narrow(unmonitored), observed }
 }
 
 #[cfg(test)]
@@ -163,6 +183,31 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_sum_of_streams_is_that_of_additions(
+            streams in prop::collection::vec(
+                (prop::collection::btree_map(0..20_u32, (0..9_u64, 0..9_u64), 0..12), 0..5_u64, 0..99_u64),
+                0..7,
+            ),
+        ) {
+            let streams: Vec<Bounds<u32>> = streams
+                .into_iter()
+                .map(|(entries, unmonitored, observed)| {
+                    let entries: Vec<_> = entries
+                        .into_iter()
+                        .map(|(item, (count, error))| (item, count + error, error))
+                        .collect();
+                    of(&entries, unmonitored, observed)
+                })
+                .collect();
+            let mut added = Bounds::default();
+            streams.iter().for_each(|stream| added.add(stream));
+            let sum = sum_bounds(streams);
+            prop_assert_eq!(sum.monitored(), added.monitored());
+            prop_assert_eq!(sum.unmonitored(), added.unmonitored());
+            prop_assert_eq!(sum.observed(), added.observed());
+        }
+
         #[test]
         fn the_largest_are_kept_in_the_order_of_ranks(
             counts in prop::collection::vec(0..9_u64, 0..40),

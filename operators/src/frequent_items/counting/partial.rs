@@ -37,6 +37,7 @@
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -75,8 +76,8 @@ enum Message<K, S> {
     /// The bounds of the worker for the next emission of this worker, and the weight of the newest
     /// item of the stream.
     Bounds(usize, Bounds<K>, u64),
-    /// The summary of the worker; its stream has ended.
-    End(usize, Arc<S>),
+    /// The summary of the worker, and its bounds, unless they have been sent; its stream has ended.
+    End(usize, Arc<S>, Option<Bounds<K>>),
 }
 
 /// READ: gives batches to the workers in turn, and tells them when rows are due.
@@ -216,6 +217,8 @@ pub(crate) struct Worker<K, S> {
     /// The input of a worker without READ.
     input: Input,
     is_behind_read: bool,
+    /// Whether counts fade, so that READ asks for the last bounds, too.
+    fades: bool,
     memory: StateMemory,
     schema: SchemaRef,
     /// The name of the counted things, for the state that a query asks for.
@@ -229,12 +232,13 @@ impl<K: Column, S: Stored<K>> Worker<K, S> {
     pub(crate) fn new(
         number: usize,
         (summary, memory): (S, StateMemory),
-        (input, is_behind_read): (Input, bool),
+        (input, is_behind_read, fades): (Input, bool, bool),
         saving: &Saving,
     ) -> Self {
         Self {
             number,
             is_behind_read,
+            fades,
             summary: Arc::new(summary),
             memory,
             schema: ranked_schema(input.item_type()),
@@ -373,7 +377,9 @@ impl<K: Column, S: Stored<K>> Operator for Worker<K, S> {
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
         let bytes = self.summary.state_bytes();
-        let end = Message::<K, S>::End(self.number, Arc::clone(&self.summary));
+        // Each worker sorts its own bounds.
+        let bounds = (!self.fades).then(|| self.bounds());
+        let end = Message::<K, S>::End(self.number, Arc::clone(&self.summary), bounds);
         out.send_chunk(Chunk::new(end, 0, bytes));
         Ok(Flow::NeedInput)
     }
@@ -420,8 +426,9 @@ pub(crate) struct Merge<K, S> {
     waiting: Vec<VecDeque<(Bounds<K>, u64)>>,
     /// Whether counts fade, so that READ asks for the last rows, too.
     fades: bool,
-    /// The summaries of the workers that have ended.
+    /// The summaries of the workers that have ended, and their bounds.
     ended: Vec<Option<Arc<S>>>,
+    last: Vec<Bounds<K>>,
     report: Report,
     outbox: Outbox<K>,
     /// Most rows of an emission: the number of items that a summary monitors.
@@ -437,7 +444,8 @@ impl<K: Column, S: Stored<K>> Merge<K, S> {
         rows_max: usize,
     ) -> Self {
         let outbox = Outbox::new(ranked_schema(item), saving);
-        Self { waiting: Vec::new(), fades, ended: Vec::new(), report, outbox, rows_max }
+        let (waiting, ended, last) = (Vec::new(), Vec::new(), Vec::new());
+        Self { waiting, fades, ended, last, report, outbox, rows_max }
     }
 
     /// The bounds of all workers for the next emission, if all have answered.
@@ -498,7 +506,10 @@ impl<K: Column, S: Stored<K>> Operator for Merge<K, S> {
             Message::Bounds(worker, bounds, weight) => {
                 self.waiting[worker].push_back((bounds, weight));
             }
-            Message::End(worker, summary) => self.ended[worker] = Some(summary),
+            Message::End(worker, summary, bounds) => {
+                self.ended[worker] = Some(summary);
+                self.last.extend(bounds);
+            }
         }
         self.resume(out)
     }
@@ -550,8 +561,8 @@ impl<K: Column, S: Stored<K>> Operator for Merge<K, S> {
             return self.resume(out);
         }
         self.outbox.check()?;
-        let bounds = self.ended.iter().flatten().map(|summary| Bounds::of(&**summary));
-        let selected = self.selected(bounds.collect(), 1)?;
+        let last = mem::take(&mut self.last);
+        let selected = self.selected(last, 1)?;
         self.outbox.put_last(selected);
         self.resume(out)
     }

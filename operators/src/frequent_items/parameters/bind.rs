@@ -564,7 +564,7 @@ fn partial<K: Column, S: Stored<K>>(
     let of_state = Saving { label: saving.label.clone(), file: saving.file.clone() };
     let worker = move |number: usize, summary: S| {
         let memory = StateMemory::new(&memory, bytes).map_err(|error| blame("counters", error))?;
-        let input = (of_worker.clone(), is_behind_read);
+        let input = (of_worker.clone(), is_behind_read, fades);
         Ok(Worker::<K, S>::new(number, (summary, memory), input, &of_state))
     };
     let first = part("count", worker(0, summary)?);
