@@ -136,10 +136,11 @@ fn prometheus_reads_the_metrics_of_a_running_pipeline() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     for expected in [
         "# TYPE trommel_stage_items_in counter\n",
-        "trommel_stage_items_in_total{pipeline=\"served\",stage=\"top\",operator=\"frequent_items\"} ",
+        // A stage has a series for each of its workers.
+        "trommel_stage_items_in_total{pipeline=\"served\",stage=\"top\",operator=\"frequent_items\"",
         "# TYPE trommel_stage_busy_seconds counter\n",
-        "trommel_stage_latency_seconds{pipeline=\"served\",stage=\"top\",operator=\"frequent_items\",percentile=\"99\"} ",
-        "trommel_operator_state_bytes{pipeline=\"served\",stage=\"top\",operator=\"frequent_items\"} ",
+        "trommel_stage_latency_seconds{pipeline=\"served\",stage=\"end\",operator=\"discard\",percentile=\"99\"} ",
+        "trommel_operator_state_bytes{pipeline=\"served\",stage=\"top\",operator=\"frequent_items\"",
         "# TYPE trommel_operator_state_bytes gauge\n",
         "# TYPE trommel_operator_observed counter\n",
         "trommel_stopping{pipeline=\"served\"} 0\n",
