@@ -94,7 +94,7 @@ fn rows_that_several_workers_encode_are_written_in_order() {
         let mut graph = Graph::new();
         let memory = Memory::new(batches[0].schema(), batches.clone());
         let texts = graph.add("texts", memory);
-        let write = Write::new(path.to_str().unwrap(), format).append(append);
+        let write = Write { append, ..Write::new(path.to_str().unwrap(), format) };
         let write = graph.add_after(texts, "write", write);
         graph.workers(write, workers);
         let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
@@ -309,7 +309,7 @@ fn rows_of(files: &[(String, String)]) -> Vec<u64> {
     rows
 }
 
-fn process(writer: &mut dyn trommel_engine::operator::Operator, records: RecordBatch) {
+fn process(writer: &mut dyn Operator, records: RecordBatch) {
     let origin = Origin { sequence: 0, entered: Instant::now() };
     let batch = Payload::Batch(Batch { records, origin });
     writer.process(0, batch, &mut Output::new()).unwrap();
