@@ -100,7 +100,7 @@ class Types:
         if not others:
             return bracketed("Literal", values)
         if others[0]["type"] == "array":
-            return f"Union[{bracketed('Literal', values)}, Collection[str]]"
+            return f"Union[{bracketed('Literal', values)}, list[str]]"
         objects = others
         (one,) = objects
         (key,) = one["required"]

@@ -15,10 +15,11 @@ FilePath = Union[str, "os.PathLike[str]"]
 Exact = Union[str, SupportsFloat]
 Algorithm = Literal["auto", "space_saving", "filter", "parallel_filter", "sieve"]
 AnswerOver = Literal["all", "arrived"]
-Device = Literal[
-    "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6",
-    "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"
-]
+Device = Union[Literal[
+    "auto", "cpu", "cuda", "cuda:all", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5",
+    "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14",
+    "cuda:15"
+], list[str]]
 DictionaryFull = Literal["forget", "fail"]
 Emit = Literal["end", "every"]
 EpsilonAlgorithm = Literal["auto", "nested_loop", "directory"]
@@ -161,6 +162,7 @@ class Stages(Builder):
         on_error: OnError | None = None,
         right: str | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to make clusters of pairs: ids that pairs connect.
 
@@ -186,6 +188,9 @@ class Stages(Builder):
             Ids of the second rows of pairs, of the same type. Default: ``"right"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "keep": keep,
@@ -194,7 +199,7 @@ class Stages(Builder):
             "on_error": on_error,
             "right": right,
         }
-        return self.stage(id, "clusters", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "clusters", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def conjunctive_query(
@@ -220,6 +225,7 @@ class Stages(Builder):
         set: str | None = None,
         snapshot: FilePath | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find the documents that have all terms of a query.
 
@@ -237,9 +243,11 @@ class Stages(Builder):
             Milliseconds within which a query is answered, unless all kernels are busy. Range: 0 to
             60,000. Default: ``5.0``.
         device
-            Device that answers queries: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Default:
-            ``"auto"``.
+            Device that answers queries: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Default: ``"auto"``.
         device_memory_max
             Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
             Lists of a larger index go there with the queries that name them. At least 1.
@@ -289,6 +297,9 @@ class Stages(Builder):
             its end.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "batch_queries": batch_queries,
@@ -309,7 +320,7 @@ class Stages(Builder):
             "set": set,
             "snapshot": snapshot,
         }
-        return self.stage(id, "conjunctive_query", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "conjunctive_query", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def epsilon_join(
@@ -333,6 +344,7 @@ class Stages(Builder):
         vector: str | Collection[str] | None = None,
         window: VectorWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of vectors within a distance, exactly.
 
@@ -351,9 +363,12 @@ class Stages(Builder):
             Columns of the input to carry into the rows, or ``*`` for all: column ``x`` becomes
             ``left_x`` and ``right_x`` of a pair.
         device
-            Device that finds the pairs: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). A
-            streaming join runs on the CPU. Default: ``"auto"``.
+            Device that finds the pairs: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. A streaming join runs on the CPU. Default:
+            ``"auto"``.
         device_memory_max
             Maximum bytes of vectors in the memory of a GPU; by default, all memory that is free.
             More vectors are joined in blocks, one pair of blocks after the other. At least 1.
@@ -395,6 +410,9 @@ class Stages(Builder):
             when the inputs have ended.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "epsilon": epsilon,
@@ -413,7 +431,7 @@ class Stages(Builder):
             "vector": vector,
             "window": window,
         }
-        return self.stage(id, "epsilon_join", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "epsilon_join", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def filter(
@@ -424,6 +442,7 @@ class Stages(Builder):
         where: str,
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to let the rows pass for which an expression is true.
 
@@ -440,12 +459,15 @@ class Stages(Builder):
             number. When left out, ``fail``. One of ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "where": where,
             "on_error": on_error,
         }
-        return self.stage(id, "filter", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "filter", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def frequent_items(
@@ -475,6 +497,7 @@ class Stages(Builder):
         weight: str | None = None,
         window: Window | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to count the most frequent items, with a bound on each count.
 
@@ -561,6 +584,9 @@ class Stages(Builder):
             since 1970.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "algorithm": algorithm,
@@ -585,7 +611,7 @@ class Stages(Builder):
             "weight": weight,
             "window": window,
         }
-        return self.stage(id, "frequent_items", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "frequent_items", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def frequent_pairs(
@@ -606,6 +632,7 @@ class Stages(Builder):
         snapshot: FilePath | None = None,
         window: PairWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of items that occur together often, exactly.
 
@@ -619,10 +646,12 @@ class Stages(Builder):
             Transactions that hold both items, at least: a number such as 10, or a share of all
             transactions such as 0.01 or "1/300".
         device
-            Device that counts pairs: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Layouts
-            for a GPU are ``auto``, ``batmap``, ``bitmap``, ``sparse`` and ``tensor``. Default:
-            ``"auto"``.
+            Device that counts pairs: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Layouts for a GPU are ``auto``, ``batmap``,
+            ``bitmap``, ``sparse`` and ``tensor``. Default: ``"auto"``.
         itemset
             Items of a result: 2 for pairs, 3 for triples. Range: 2 to 3. Default: ``2``.
         layout
@@ -660,6 +689,9 @@ class Stages(Builder):
             closes, with the columns ``window_start``, ``window_end`` and ``complete``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "support": support,
@@ -675,7 +707,7 @@ class Stages(Builder):
             "snapshot": snapshot,
             "window": window,
         }
-        return self.stage(id, "frequent_pairs", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "frequent_pairs", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def generate(
@@ -697,6 +729,7 @@ class Stages(Builder):
         size_skew: float | None = None,
         skew: float | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to generate a synthetic stream of items, sets or vectors.
 
@@ -743,6 +776,9 @@ class Stages(Builder):
             items make up most of the stream. Range: 0 to 10. Default: ``1.0``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "alphabet": alphabet,
@@ -760,7 +796,7 @@ class Stages(Builder):
             "size_skew": size_skew,
             "skew": skew,
         }
-        return self.stage(id, "generate", (), cores=cores, parameters=parameters)
+        return self.stage(id, "generate", (), cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def heavy_filter(
@@ -771,6 +807,7 @@ class Stages(Builder):
         item: str | None = None,
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to take the hottest items out of a stream and count them. Its outputs are
         ```id.rest```` and ````id.counts```.
@@ -788,12 +825,15 @@ class Stages(Builder):
             ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "item": item,
             "on_error": on_error,
         }
-        return self.stage(id, "heavy_filter", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "heavy_filter", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def read(
@@ -823,6 +863,7 @@ class Stages(Builder):
         start: str | None = None,
         vector: Collection[str] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         r"""Add a stage to read files or standard input.
 
@@ -923,6 +964,9 @@ class Stages(Builder):
             in the order of the file.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "paths": paths,
@@ -948,7 +992,7 @@ class Stages(Builder):
             "start": start,
             "vector": vector,
         }
-        return self.stage(id, "read", (), cores=cores, parameters=parameters)
+        return self.stage(id, "read", (), cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def select(
@@ -959,6 +1003,7 @@ class Stages(Builder):
         columns: Collection[str],
         on_error: OnError | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to compute columns by expressions.
 
@@ -976,12 +1021,15 @@ class Stages(Builder):
             number. When left out, ``fail``. One of ``"fail"``, ``"skip"``, ``"reject"``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "columns": columns,
             "on_error": on_error,
         }
-        return self.stage(id, "select", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "select", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def set_similarity_join(
@@ -1005,6 +1053,7 @@ class Stages(Builder):
         verify: VerifyMode | None = None,
         window: JoinWindow | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to find all pairs of similar sets, exactly.
 
@@ -1028,9 +1077,11 @@ class Stages(Builder):
             Bytes of a chunk of candidates. Default: 262144 on the CPU, 5242880 on a device. Range:
             1 to 1,073,741,824.
         device
-            Device that verifies candidates: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Default:
-            ``"auto"``.
+            Device that verifies candidates: ``auto`` (the first GPU, if there is one and it pays,
+            and further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error
+            if it is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Default: ``"auto"``.
         id_
             Ids of the rows, of any type: a column or an expression. When left out, the column
             ``id``, or else the position of the row in its input, from 0.
@@ -1068,6 +1119,9 @@ class Stages(Builder):
             input has ended, and ``deduplicate`` compares a set with all earlier ones.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "threshold": threshold,
@@ -1086,7 +1140,7 @@ class Stages(Builder):
             "verify": verify,
             "window": window,
         }
-        return self.stage(id, "set_similarity_join", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "set_similarity_join", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def tokenize(
@@ -1107,6 +1161,7 @@ class Stages(Builder):
         q: int | None = None,
         quotes: bool | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         r"""Add a stage to cut texts into words, q-grams or fields.
 
@@ -1152,6 +1207,9 @@ class Stages(Builder):
             quotes. For ``field`` only. Default: ``False``.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "by": by,
@@ -1167,7 +1225,7 @@ class Stages(Builder):
             "q": q,
             "quotes": quotes,
         }
-        return self.stage(id, "tokenize", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "tokenize", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def union(
@@ -1177,6 +1235,7 @@ class Stages(Builder):
         *,
         fill: Mapping[str, float | str | bool | None] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to join several inputs of one schema into one stream.
 
@@ -1191,11 +1250,14 @@ class Stages(Builder):
             true, false or null. A missing column without a constant is an error.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "fill": fill,
         }
-        return self.stage(id, "union", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "union", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def write(
@@ -1215,6 +1277,7 @@ class Stages(Builder):
         rows_max: int | None = None,
         sort: Collection[str] | None = None,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
     ) -> str:
         """Add a stage to write rows to a file or to standard output.
 
@@ -1268,6 +1331,9 @@ class Stages(Builder):
             sorted, the first ``rows_max`` of the stream.
         cores
             Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
         """
         parameters = {
             "append": append,
@@ -1282,4 +1348,4 @@ class Stages(Builder):
             "rows_max": rows_max,
             "sort": sort,
         }
-        return self.stage(id, "write", inputs, cores=cores, parameters=parameters)
+        return self.stage(id, "write", inputs, cores=cores, workers=workers, parameters=parameters)

@@ -174,8 +174,8 @@ fn several_devices_verify_as_one() {
     // Each device that is used has the sets.
     let one = bytes_to_device(&CHILD.on(&StandIn::new(Form::Plain), "cuda", "9 10"));
     let [two, _] = CHILD.check_devices("9 10");
-    let others = children::count_of(&two, "devices") - 1;
-    assert_eq!(bytes_to_device(&two), one + others as usize * PANE_BYTES);
+    let others = usize::try_from(children::count_of(&two, "devices")).unwrap() - 1;
+    assert_eq!(bytes_to_device(&two), one + others * PANE_BYTES);
 }
 
 #[test]
