@@ -46,9 +46,9 @@
 //!
 //! **Several devices.** The first device belongs to the first kernel, the second device to the
 //! second kernel, and so on. Prepare sends a chunk for a device to the kernel whose device has the
-//! least modelled work left, and a device that is about to have nothing to do takes chunks that wait
-//! for another device. So a chunk goes to the device that is free first. Each device has its own copy
-//! of shared data.
+//! least modelled work left, and a device that is about to have nothing to do takes chunks that
+//! wait for another device. So a chunk goes to the device that is free first. Each device has its
+//! own copy of shared data.
 //!
 //! **Waiting.** The kernel part does not wait for a device: the part returns [`Flow::InFlight`] and
 //! the time of its next look at the device, and the thread does other work or sleeps. The first
@@ -65,9 +65,9 @@
 //! used again. The chunks in flight still have their input, so the CPU answers these chunks and all
 //! later chunks, in the same order; several kernels share this work. A kernel may [return such a
 //! chunk](Kernel::give_back) without an answer, so that prepare makes another plan. Counters of the
-//! report show the failure. If one of several devices fails, its chunks return to prepare without an
-//! answer, keep their places, and go to another device. If `device` names GPUs, the failure of the
-//! last device is an error.
+//! report show the failure. If one of several devices fails, its chunks return to prepare without
+//! an answer, keep their places, and go to another device. If `device` names GPUs, the failure of
+//! the last device is an error.
 //!
 //! # Examples
 //!

@@ -50,8 +50,8 @@ impl OpenFlights {
         Self { output, limits, room, ahead: Arc::default() }
     }
 
-    /// Opens the first device for a later call of [`open`](Self::open), and sends the segments of `index`
-    /// that stay on the device.
+    /// Opens the first device for a later call of [`open`](Self::open), and sends the segments of
+    /// `index` that stay on the device.
     pub(crate) fn open_ahead(&self, index: &Index) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         *ahead = Some(self.open_with(self.room.first(), index));

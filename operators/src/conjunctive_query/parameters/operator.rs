@@ -72,8 +72,8 @@ use crate::wave::Device;
 /// batch and up to 64 MiB: queries without room for their lists or documents are asked again. Three
 /// batches are in flight. They take up to 64 MiB of lists, 16 MiB of documents and 12 bytes a term
 /// each, in the memory of the GPU and in pinned memory, beside `memory_max`. Of several GPUs, each
-/// one has the segments and three batches in flight. A GPU that is missing, full or lost is left with
-/// `auto`; the other GPUs, or else the CPU, give the same answers.
+/// one has the segments and three batches in flight. A GPU that is missing, full or lost is left
+/// with `auto`; the other GPUs, or else the CPU, give the same answers.
 ///
 /// # Queries
 /// `documents` and `count` with `terms`, an array of numbers or texts: the documents in the index

@@ -72,9 +72,9 @@ use crate::wave::Device;
 /// GPU, or `device_memory_max`, are joined in blocks, each pair of blocks once; besides, the GPU
 /// needs about 30 MB for pairs. The pairs of a block are collected, up to half of the bytes of the
 /// vectors or 16 MB; this holds for each of up to three blocks, and does not count as `memory_max`.
-/// A block of more pairs is put into four. Several GPUs share the blocks, of which there are several
-/// for each GPU. A GPU that is missing, full or lost is left; the other GPUs, or else the CPU, find
-/// the pairs that are missing.
+/// A block of more pairs is put into four. Several GPUs share the blocks, of which there are
+/// several for each GPU. A GPU that is missing, full or lost is left; the other GPUs, or else the
+/// CPU, find the pairs that are missing.
 ///
 /// # Examples
 /// ```

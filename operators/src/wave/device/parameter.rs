@@ -117,8 +117,9 @@ impl Device {
     }
 
     /// The numbers of the devices that an operator can open, in the order in which the operator
-    /// takes the devices; the machine may have fewer. [`Device::Cpu`] takes none of them. If `cuda:all` finds no device, the first
-    /// device stands for all: the attempt to open that device tells the reason.
+    /// takes the devices; the machine may have fewer. [`Device::Cpu`] takes none of them. If
+    /// `cuda:all` finds no device, the first device stands for all: the attempt to open that device
+    /// tells the reason.
     pub(crate) fn ordinals(self) -> Vec<usize> {
         match self {
             Self::Cpu => vec![0],
