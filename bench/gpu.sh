@@ -4,6 +4,7 @@
 #   bench/gpu.sh build        here: builds binaries into target/gpu; copy them with the repository
 #   bench/gpu.sh join [DIR]   there: joins of sets, as tables and figures; DIR: files of sets
 #   bench/gpu.sh pairs [FILE] there: frequent pairs by the operator; FILE: transactions (FIMI), e.g. retail
+#   bench/gpu.sh several      there: one GPU against two and all, by whole runs of the command
 #   bench/gpu.sh run          there: shows the device, runs the suites and compute-sanitizer, measures
 #   bench/gpu.sh tune         there: measures the kernels by the threads of a block
 #
@@ -157,6 +158,63 @@ pairs() {
   table
 }
 
+# A pipeline that counts the answers of an operator: SOURCE is the `with` of `generate` for its inputs.
+counting() {
+  local operator=$1 source=$2 with=$3 inputs='"in"' second=""
+  if [ -n "${4:-}" ]; then
+    second=",{\"id\":\"more\",\"operator\":\"generate\",\"with\":$4}"
+    inputs='"in","more"'
+  fi
+  echo "{\"stages\":[{\"id\":\"in\",\"operator\":\"generate\",\"with\":$source}$second," \
+    "{\"id\":\"answer\",\"operator\":\"$operator\",\"inputs\":[$inputs],\"with\":$with}," \
+    "{\"id\":\"rows\",\"operator\":\"discard\",\"inputs\":[\"answer\"]}]}"
+}
+
+# Runs a pipeline on each choice of devices: the wall seconds, and the counters of the stage.
+on_devices() {
+  local name=$1 pipeline=$2 device round
+  echo "$pipeline" >"$out/$name.json"
+  for round in 1 2 3; do
+    for device in '["cuda:0"]' '["cuda:0","cuda:1"]' '"cuda:all"' '"auto"'; do
+      "$gpu/trommel" run --quiet --report "$out/report.json" "$out/$name.json" \
+        --set "stages.answer.with.device=$device" || return 1
+      echo "$name $device, run $round"
+      grep -E '"(wall_seconds|items_out|waves_on_device|devices|devices_lost|kernel_seconds|bytes_to_device|opening_seconds|overlap)"' \
+        "$out/report.json" | tr -s ' \n' ' '
+      echo
+    done
+  done
+}
+
+several() {
+  out=${OUT:-$gpu/out}
+  mkdir -p "$out"
+  export -f on_devices
+  export out gpu
+  local threshold sets vectors len dims
+  sets='{"kind":"sets","items":1000000,"alphabet":100000,"size_min":10,"size_max":120}'
+  for threshold in 0.3 0.4 0.5; do
+    step "several-join-$threshold" 400 bash -c 'on_devices "$0" "$1"' "several-join-$threshold" \
+      "$(counting set_similarity_join "$sets" "{\"threshold\":$threshold,\"output\":\"count\"}")"
+  done
+  sets='{"kind":"sets","items":1000000,"alphabet":64000,"skew":0,"size_min":320,"size_max":960}'
+  step several-pairs 600 bash -c 'on_devices "$0" "$1"' several-pairs \
+    "$(counting frequent_pairs "$sets" '{"support":150,"memory_max":34359738368}')"
+  for vectors in 60000:784 1000000:384; do
+    len=${vectors%:*} dims=${vectors#*:}
+    step "several-vectors-$dims" 600 bash -c 'on_devices "$0" "$1"' "several-vectors-$dims" \
+      "$(counting epsilon_join \
+        "{\"kind\":\"vectors\",\"items\":$len,\"dims\":$dims,\"distribution\":\"clusters\",\"clusters\":64}" \
+        '{"epsilon":0.5,"output":"count","memory_max":34359738368}')"
+  done
+  sets='{"kind":"sets","items":4194304,"alphabet":200000,"size_min":8,"size_max":23,"seed":1}'
+  step several-queries 400 bash -c 'on_devices "$0" "$1"' several-queries \
+    "$(counting conjunctive_query "$sets" \
+      '{"output":"count","batch_queries":4096,"memory_max":34359738368}' \
+      '{"kind":"sets","items":4000000,"alphabet":200000,"size_min":2,"size_max":4,"seed":2}')"
+  table
+}
+
 tune() {
   out=${OUT:-$gpu/out}
   mkdir -p "$out"
@@ -166,10 +224,10 @@ tune() {
 }
 
 case "${1:-}" in
-  build | run | tune) "$1" ;;
+  build | run | several | tune) "$1" ;;
   join | pairs) "$1" "${2:-}" ;;
   *)
-    sed -n '2,11s/^# \{0,1\}//p' "$0"
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -96,9 +96,12 @@ class Types:
 
     def choice(self, name: str, schema: Schema) -> str:
         values = ", ".join(json.dumps(value) for value in choices(schema))
-        objects = [one for one in schema.get("oneOf", []) if one["type"] == "object"]
-        if not objects:
+        others = [one for one in schema.get("oneOf", []) if one["type"] != "string"]
+        if not others:
             return bracketed("Literal", values)
+        if others[0]["type"] == "array":
+            return f"Union[{bracketed('Literal', values)}, list[str]]"
+        objects = others
         (one,) = objects
         (key,) = one["required"]
         inner = name + key.title()
@@ -122,7 +125,9 @@ def bracketed(name: str, values: str) -> str:
 
 def choices(schema: Schema) -> list[str]:
     """The texts that a value can be, if it is one of some."""
-    return schema.get("enum") or [one["const"] for one in schema.get("oneOf", []) if "const" in one]
+    branches = schema.get("oneOf", [])
+    listed = [value for one in branches if one.get("type") == "string" for value in one.get("enum", [])]
+    return schema.get("enum") or listed or [one["const"] for one in branches if "const" in one]
 
 
 def in_docstring(text: str) -> str:

@@ -27,20 +27,20 @@ fn rows(ended: Ended) -> Vec<String> {
     rows
 }
 
+/// Variables of the stand-in driver.
+type Settings = [(&'static str, &'static str)];
+
 /// Environment of a process that finds the stand-in driver, with further variables.
-fn with_driver(setting: Option<(&'static str, &'static str)>) -> Vec<(&'static str, String)> {
+fn with_driver(settings: &Settings) -> Vec<(&'static str, String)> {
     let folder =
         StandIn::new(Form::Plain).folder().to_str().expect("builds have text paths").to_owned();
     let mut environment = vec![("LD_LIBRARY_PATH", folder)];
-    environment.extend(setting.map(|(name, value)| (name, value.to_owned())));
+    environment.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
     environment
 }
 
-fn on_driver(
-    parameters: &[(&str, &str)],
-    setting: Option<(&'static str, &'static str)>,
-) -> (Ended, Value) {
-    let environment = with_driver(setting);
+fn on_driver(parameters: &[(&str, &str)], settings: &Settings) -> (Ended, Value) {
+    let environment = with_driver(settings);
     let environment: Vec<(&str, &str)> =
         environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
     join(parameters, &environment)
@@ -79,7 +79,7 @@ fn auto_runs_on_the_cpu_and_the_report_says_so() {
         );
     }
     // The join is too small for the device to pay.
-    let (ended, report) = on_driver(&[], None);
+    let (ended, report) = on_driver(&[], &[]);
     assert_eq!(rows(ended), expected);
     assert_eq!(report["device"], "cpu");
 }
@@ -89,7 +89,7 @@ fn a_device_gives_the_same_rows() {
     let expected = rows(join(&[("device", "cpu")], &[]).0);
     for verify in ["auto", "a", "b", "c", "warp"] {
         let parameters = [("device", "cuda"), ("verify", verify), ("chunk_bytes", "400")];
-        let (ended, report) = on_driver(&parameters, None);
+        let (ended, report) = on_driver(&parameters, &[]);
         assert_eq!(rows(ended), expected, "{verify}");
         let stage = &report["stages"][1];
         assert_eq!(report["device"], "cuda");
@@ -105,7 +105,7 @@ fn a_device_gives_the_same_rows() {
 #[test]
 fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
     let expected = rows(join(&[("device", "cpu")], &[]).0);
-    let failing = Some(("STAND_IN_FAIL", "kernel:2:719"));
+    let failing = &[("STAND_IN_FAIL", "kernel:2:719")];
     let auto = [("verify", "b"), ("chunk_bytes", "400")];
     let (mut ended, report) = on_driver(&auto, failing);
     let said = std::mem::take(&mut ended.stderr);
@@ -118,6 +118,59 @@ fn a_device_that_fails_is_left_with_auto_and_ends_the_run_with_cuda() {
     assert_eq!(ended.status, 1);
     let expected = "`device` is \"cuda\", and it failed: cu";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn several_devices_give_the_same_rows() {
+    let expected = rows(join(&[("device", "cpu")], &[]).0);
+    let two = &[("STAND_IN_DEVICES", "2")];
+    for device in ["cuda:all", r#"["cuda:0", "cuda:1"]"#, r#"["cuda:1"]"#] {
+        let (ended, report) = on_driver(&[("device", device), ("chunk_bytes", "400")], two);
+        assert_eq!(rows(ended), expected, "{device}");
+        let stage = &report["stages"][1];
+        assert_eq!(stage["waves"], stage["chunks"]);
+        let devices = stage["devices"].as_u64().unwrap();
+        assert!((1..=2).contains(&devices), "{stage}");
+        assert!(stage["overlap"].as_f64().unwrap() <= 1.0 && stage["devices_lost"].is_null());
+    }
+    let losing = &[("STAND_IN_DEVICES", "2"), ("STAND_IN_FAIL", "kernel:1:719:0")];
+    let parameters = [("device", "cuda:all"), ("chunk_bytes", "400")];
+    let (mut ended, report) = on_driver(&parameters, losing);
+    let said = std::mem::take(&mut ended.stderr);
+    assert!(said.contains("a GPU failed; the other GPUs take over"), "{said}");
+    assert_eq!(rows(ended), expected);
+    assert_eq!(report["stages"][1]["devices_lost"], 1);
+    let all = &[("STAND_IN_DEVICES", "2"), ("STAND_IN_FAIL", "kernel:1:719:0,kernel:1:719:1")];
+    let (ended, _) = on_driver(&parameters, all);
+    let expected = "`device` is \"cuda:all\", and the last device failed: cu";
+    assert!(ended.status == 1 && ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn a_list_of_devices_names_devices_that_are_there_and_each_one_once() {
+    let refused = |device: &str| {
+        let pipeline = format!(
+            r#"{{ "stages": [
+            {{ "id": "in", "operator": "read", "with": {{ "paths": ["-"], "format": "sets" }} }},
+            {{ "id": "similar", "operator": "set_similarity_join", "inputs": ["in"],
+               "with": {{ "threshold": 0.8, "device": {device} }} }},
+            {{ "id": "end", "operator": "discard", "inputs": ["similar"] }} ] }}"#
+        );
+        let environment = with_driver(&[("STAND_IN_DEVICES", "2")]);
+        let check = trommel(["check", "-"]).input(pipeline);
+        let check = environment.iter().fold(check, |run, (name, value)| run.env(name, value));
+        check.end().refused(2)
+    };
+    let said = refused(r#"["cuda:0", "cuda:5"]"#);
+    let expected = "`device`: \"cuda:5\" is not allowed here; there is no CUDA device 5: the driver \
+                    shows 2";
+    assert!(said.contains(expected), "{said}");
+    let said = refused(r#"["cuda", "cuda:0"]"#);
+    assert!(said.contains("\"cuda:0\" is named twice; name each device once"), "{said}");
+    let said = refused("[]");
+    assert!(said.contains("needs at least 1 element"), "{said}");
+    let said = refused(r#"["cuda:0", "cpu"]"#);
+    assert!(said.contains("with.device[1]: \"cpu\" is not allowed here; allowed: "), "{said}");
 }
 
 #[test]

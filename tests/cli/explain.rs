@@ -72,6 +72,9 @@ fn parts_that_may_use_a_device_are_named() {
     let expected = "\ndevices\n  similar/verify  auto: a GPU where there is one and it pays\n";
     assert!(auto.contains(expected), "{auto}");
     assert!(explain("cuda:1").contains("\ndevices\n  similar/verify  cuda:1\n"));
+    let both = explain(r#"["cuda:0", "cuda:3"]"#);
+    let expected = "\ndevices\n  similar/verify    cuda\n  similar/verify 2  cuda:3\n";
+    assert!(both.contains(expected), "{both}");
     assert!(!explain("cpu").contains("devices"));
 }
 

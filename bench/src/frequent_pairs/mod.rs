@@ -170,7 +170,8 @@ fn open(device: Device) -> io::Result<Option<Gpu>> {
     let ordinal = match device {
         Device::Cpu => return Ok(None),
         Device::Cuda(ordinal) => ordinal,
-        Device::Auto => 0,
+        // The primitives are measured on one device.
+        Device::Auto | Device::CudaAll | Device::CudaList(_) => 0,
     };
     Gpu::probe(ordinal).map(Some).map_err(io::Error::other)
 }

@@ -139,12 +139,8 @@ impl OperatorSpec for Verify {
         let pairs = parts.iter().map(|part| part.end - part.begin).max().unwrap_or(1);
         let entries = parts.iter().map(|part| part.entries.len()).max().unwrap_or(1);
         let sets = workload.sets();
-        let kernel = Overlap {
-            isa: isa(),
-            session: DeviceSession::new(wave.device),
-            limits: ChunkLimits { entries, pairs, starts: false },
-            sets,
-        };
+        let kernel =
+            Overlap { isa: isa(), limits: ChunkLimits { entries, pairs, starts: false }, sets };
         let producer = Copying { workload, parts, next: None };
         let consumer = Check { workload, arrivals };
         let make = move || Candidates::new(sets);
@@ -194,7 +190,6 @@ impl WaveChunk for Candidates {
 /// Kernel that verifies pairs of one store of sets.
 struct Overlap {
     isa: Isa,
-    session: DeviceSession,
     limits: ChunkLimits,
     sets: &'static SetStore,
 }
@@ -214,9 +209,13 @@ impl Kernel for Overlap {
         chunk.overlaps = overlaps;
     }
 
-    fn open(&mut self, _: Option<&Candidates>) -> Result<PairFlights, NoDevice> {
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        _: Option<&Candidates>,
+    ) -> Result<PairFlights, NoDevice> {
         let sets_bytes = DeviceSets::bytes_of(self.sets.as_sets(), 0);
-        let flights = Flights::open(&self.session.open()?, SLOTS, self.limits, sets_bytes)?;
+        let flights = Flights::open(&device.open()?, SLOTS, self.limits, sets_bytes)?;
         let sets = DeviceSets::upload(flights.memory(), self.sets)?;
         Ok(PairFlights { flights, sets })
     }

@@ -85,9 +85,9 @@ impl<'a> Checker<'a> {
         }
         if let Some(branches) = schema["oneOf"].as_array() {
             let is_name = |branch: &&'a Value| self.choices(self.resolve(branch)).is_some();
-            let (names, objects): (Vec<_>, Vec<_>) = branches.iter().partition(is_name);
-            return match (&names[..], &objects[..]) {
-                ([_, ..], &[object]) => self.name_or_object(node, &names, object, path),
+            let (names, others): (Vec<_>, Vec<_>) = branches.iter().partition(is_name);
+            return match (&names[..], &others[..]) {
+                ([_, ..], &[other]) => self.name_or_other(node, &names, other, path),
                 _ => self.variant(node, branches, path),
             };
         }
@@ -143,16 +143,17 @@ impl<'a> Checker<'a> {
         self.report(&node.place, path, message);
     }
 
-    /// Checks a value that is one of several names, or an object.
-    fn name_or_object(
+    /// Checks a value that is one of several names, or else an object or a list.
+    fn name_or_other(
         &mut self,
         node: &JsonNode,
         names: &[&'a Value],
-        object: &'a Value,
+        other: &'a Value,
         path: &str,
     ) {
-        if matches!(node.kind, JsonKind::Object(_)) {
-            return self.value(node, object, path);
+        let resolved = self.resolve(other);
+        if resolved["type"] == type_name(&node.kind) {
+            return self.value(node, other, path);
         }
         let names = names.iter().filter_map(|name| self.choices(self.resolve(name)));
         let names = names.collect::<Vec<_>>().concat();
@@ -160,14 +161,17 @@ impl<'a> Checker<'a> {
         if text.is_some_and(|text| names.contains(&text)) {
             return;
         }
-        let keys = self.resolve(object)["properties"].as_object();
+        let keys = resolved["properties"].as_object();
         let keys: Vec<_> = keys.into_iter().flatten().map(|(key, _)| format!("`{key}`")).collect();
+        let other = match resolved["type"] == "array" {
+            true => "a list of names".to_owned(),
+            false => format!("an object with {}", keys.join(", ")),
+        };
         let hint = text.and_then(|text| suggestion(text, names.iter().copied()));
         let message = format!(
-            "{} is not allowed here; allowed: {}, or an object with {}{}",
+            "{} is not allowed here; allowed: {}, or {other}{}",
             shown(node),
             list(&names),
-            keys.join(", "),
             said(hint)
         );
         self.report(&node.place, path, message);

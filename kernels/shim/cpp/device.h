@@ -1,5 +1,9 @@
 // device.h - the state of the stand-in driver: settings, memory, streams and events.
 //
+// Each device has its own memory, streams and events. A call that finds them names none: the device
+// is that of the context that is current in the calling thread, and what belongs to another device
+// is unknown there. So a host that does not make the right context current fails.
+//
 // Streams are lazy: work runs no earlier than somebody waits for it, queries it or frees memory,
 // and of several streams only as much as that needs. So a host that forgets to wait for a copy or a
 // kernel gets wrong answers each time, not now and then.
@@ -46,7 +50,6 @@ struct Stream {
 };
 
 struct Device {
-    std::recursive_mutex mutex;
     std::map<std::string, int> calls;
     // The answer of every call after a failure that no context survives.
     int lost = SUCCESS;
@@ -59,13 +62,23 @@ struct Device {
     Stream null_stream;
 };
 
+// Held by each call of the driver: kernels of all devices run on the same machine.
+std::recursive_mutex& mutex();
+
+// The number of devices, and one of them.
+int devices();
+Device& device_of(int number);
+
+// Makes a device the current one of the calling thread; whether the thread has one; that one.
+void set_current(int number);
+bool has_current();
 Device& device();
 
 // A setting from the environment.
 int setting(const char* name, int otherwise);
 
-// Counts a call; the code that it has to fail with, if any.
-int enter(const char* call);
+// Counts a call, of a device or of none; the code that it has to fail with, if any.
+int enter(const char* call, Device* called);
 
 // Whether a range lies within one allocation of device memory.
 bool is_allocated(std::uintptr_t address, std::size_t bytes);

@@ -2,7 +2,7 @@
 //
 // Settings: STAND_IN_DEVICES (1), STAND_IN_CAPABILITY (90), STAND_IN_DRIVER (13000),
 // STAND_IN_MEMORY (bytes, 1 GiB), STAND_IN_ORDER (forward, reverse, random), STAND_IN_SEED,
-// STAND_IN_FAIL (CALL:N:CODE), STAND_IN_DROP_LINE (a barrier left out), STAND_IN_REPORT (a file).
+// STAND_IN_FAIL (CALL:N:CODE or CALL:N:CODE:DEVICE, several with commas), STAND_IN_DROP_LINE (a barrier left out), STAND_IN_REPORT (a file).
 #include <cstdlib>
 #include <cstring>
 
@@ -20,6 +20,8 @@ constexpr unsigned THREADS_MAX = 1024;
 // What a kernel may be allowed to use, and the attribute that allows it.
 constexpr int SHARED_BYTES_MAX = 227 << 10;
 constexpr int MAX_DYNAMIC_SHARED_SIZE = 8;
+// The handle of the context of the first device; the others follow.
+constexpr std::uintptr_t CONTEXTS = 0x1000;
 // The content of device memory before anybody has written to it.
 constexpr unsigned char RUBBISH = 0xcd;
 
@@ -55,48 +57,58 @@ void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); 
 }  // namespace
 
 #define DRIVER(name) extern "C" __attribute__((visibility("default"))) int name
-#define ENTER                                                     \
-    const Lock lock(device().mutex);                              \
-    if (const int code = shim::enter(__func__)) return code
+// Begins a call of the driver, of a device by its number, or of the current device.
+#define ENTER_DRIVER               \
+    const Lock lock(shim::mutex()); \
+    if (const int code = shim::enter(__func__, nullptr)) return code
+#define ENTER_DEVICE(number)                                            \
+    const Lock lock(shim::mutex());                                     \
+    if (number < 0 || number >= shim::devices()) return shim::INVALID_DEVICE; \
+    if (const int code = shim::enter(__func__, &shim::device_of(number))) return code
+#define ENTER_TO_FREE               \
+    const Lock lock(shim::mutex()); \
+    if (!shim::has_current()) return shim::INVALID_CONTEXT
+#define ENTER      \
+    ENTER_TO_FREE; \
+    if (const int code = shim::enter(__func__, &device())) return code
 
 DRIVER(cuInit)(unsigned) {
-    ENTER;
-    return shim::setting("STAND_IN_DEVICES", 1) > 0 ? shim::SUCCESS : shim::NO_DEVICE;
+    ENTER_DRIVER;
+    return shim::devices() > 0 ? shim::SUCCESS : shim::NO_DEVICE;
 }
 
 DRIVER(cuDriverGetVersion)(int* version) {
-    ENTER;
+    ENTER_DRIVER;
     *version = shim::setting("STAND_IN_DRIVER", 13000);
     return shim::SUCCESS;
 }
 
 DRIVER(cuDeviceGetCount)(int* count) {
-    ENTER;
-    *count = shim::setting("STAND_IN_DEVICES", 1);
+    ENTER_DRIVER;
+    *count = shim::devices();
     return shim::SUCCESS;
 }
 
 DRIVER(cuDeviceGet)(int* number, int ordinal) {
-    ENTER;
-    if (ordinal >= shim::setting("STAND_IN_DEVICES", 1)) return shim::INVALID_DEVICE;
+    ENTER_DEVICE(ordinal);
     *number = ordinal;
     return shim::SUCCESS;
 }
 
-DRIVER(cuDeviceGetName)(char* name, int bytes, int) {
-    ENTER;
+DRIVER(cuDeviceGetName)(char* name, int bytes, int number) {
+    ENTER_DEVICE(number);
     std::strncpy(name, "stand-in on the CPU", bytes);
     return shim::SUCCESS;
 }
 
-DRIVER(cuDeviceTotalMem_v2)(std::size_t* bytes, int) {
-    ENTER;
+DRIVER(cuDeviceTotalMem_v2)(std::size_t* bytes, int number) {
+    ENTER_DEVICE(number);
     *bytes = memory_bytes();
     return shim::SUCCESS;
 }
 
-DRIVER(cuDeviceGetAttribute)(int* value, int attribute, int) {
-    ENTER;
+DRIVER(cuDeviceGetAttribute)(int* value, int attribute, int number) {
+    ENTER_DEVICE(number);
     const int capability = shim::setting("STAND_IN_CAPABILITY", 90);
     switch (attribute) {
         case 13: *value = 1'000'000; break;        // clock in kHz
@@ -111,21 +123,26 @@ DRIVER(cuDeviceGetAttribute)(int* value, int attribute, int) {
 }
 
 DRIVER(cuDevicePrimaryCtxRetain)(void** context, int number) {
-    ENTER;
-    ++device().contexts;
-    *context = pointer(0x1000 + number);
+    ENTER_DEVICE(number);
+    ++shim::device_of(number).contexts;
+    *context = pointer(CONTEXTS + number);
     return shim::SUCCESS;
 }
 
-DRIVER(cuDevicePrimaryCtxRelease_v2)(int) {
-    const Lock lock(device().mutex);
-    --device().contexts;
-    return shim::enter(__func__);
+DRIVER(cuDevicePrimaryCtxRelease_v2)(int number) {
+    const Lock lock(shim::mutex());
+    --shim::device_of(number).contexts;
+    return shim::enter(__func__, &shim::device_of(number));
 }
 
 DRIVER(cuCtxSetCurrent)(void* context) {
-    ENTER;
-    return context ? shim::SUCCESS : shim::INVALID_CONTEXT;
+    const auto handle = reinterpret_cast<std::uintptr_t>(context);
+    if (handle < CONTEXTS || handle >= CONTEXTS + shim::devices()) return shim::INVALID_CONTEXT;
+    const int number = static_cast<int>(handle - CONTEXTS);
+    // The context of a lost device becomes current, too: what it has can be freed.
+    shim::set_current(number);
+    ENTER_DEVICE(number);
+    return shim::SUCCESS;
 }
 
 DRIVER(cuMemGetInfo_v2)(std::size_t* free, std::size_t* total) {
@@ -150,14 +167,14 @@ DRIVER(cuMemAlloc_v2)(std::uint64_t* address, std::size_t bytes) {
 }
 
 DRIVER(cuMemFree_v2)(std::uint64_t address) {
-    const Lock lock(device().mutex);
+    ENTER_TO_FREE;
     shim::run_everything();
     const auto found = device().memory.find(address);
     if (found == device().memory.end()) return shim::INVALID_VALUE;
     device().used_bytes -= found->second;
     device().memory.erase(found);
     std::free(pointer(address));
-    return shim::enter(__func__);
+    return shim::enter(__func__, &device());
 }
 
 DRIVER(cuMemHostAlloc)(void** memory, std::size_t bytes, unsigned) {
@@ -171,10 +188,10 @@ DRIVER(cuMemHostAlloc)(void** memory, std::size_t bytes, unsigned) {
 
 // Work in flight is not waited for: it would read or write free memory.
 DRIVER(cuMemFreeHost)(void* memory) {
-    const Lock lock(device().mutex);
+    ENTER_TO_FREE;
     if (!device().pinned.erase(memory)) return shim::INVALID_VALUE;
     std::free(memory);
-    return shim::enter(__func__);
+    return shim::enter(__func__, &device());
 }
 
 // The host's memory may be used again at once; the device has the bytes when the null stream has
@@ -228,12 +245,12 @@ DRIVER(cuStreamCreate)(void** stream, unsigned) {
 }
 
 DRIVER(cuStreamDestroy_v2)(void* stream) {
-    const Lock lock(device().mutex);
+    ENTER_TO_FREE;
     if (!stream || !is_alive(stream)) return shim::INVALID_HANDLE;
     shim::run_all(stream_of(stream));
     device().streams.erase(static_cast<Stream*>(stream));
     delete static_cast<Stream*>(stream);
-    return shim::enter(__func__);
+    return shim::enter(__func__, &device());
 }
 
 DRIVER(cuStreamSynchronize)(void* stream) {
@@ -259,13 +276,13 @@ DRIVER(cuEventCreate)(void** event, unsigned) {
 }
 
 DRIVER(cuEventDestroy_v2)(void* event) {
-    const Lock lock(device().mutex);
+    ENTER_TO_FREE;
     auto* gone = static_cast<Event*>(event);
     if (!device().events.count(gone)) return shim::INVALID_HANDLE;
     if (gone->stream) shim::run_until(*gone, gone->recorded);
     device().events.erase(gone);
     delete gone;
-    return shim::enter(__func__);
+    return shim::enter(__func__, &device());
 }
 
 DRIVER(cuEventRecord)(void* event, void* stream) {
@@ -322,9 +339,9 @@ DRIVER(cuModuleLoadData)(void** module, const void* image) {
 }
 
 DRIVER(cuModuleUnload)(void*) {
-    const Lock lock(device().mutex);
+    ENTER_TO_FREE;
     --device().modules;
-    return shim::enter(__func__);
+    return shim::enter(__func__, &device());
 }
 
 DRIVER(cuModuleGetFunction)(void** function, void*, const char* name) {

@@ -57,6 +57,9 @@ pub enum Order {
     Random(u32),
 }
 
+/// The setting of failures, separated by commas.
+const FAIL: &str = "STAND_IN_FAIL";
+
 /// A stand-in driver with its settings.
 #[derive(Clone, Debug)]
 pub struct StandIn {
@@ -152,7 +155,22 @@ impl StandIn {
     /// Codes that no context survives are the answer to every later call, too.
     #[must_use]
     pub fn failure(self, call: &str, nth: u32, code: u32) -> Self {
-        self.with("STAND_IN_FAIL", format!("{call}:{nth}:{code}"))
+        self.failing(format!("{call}:{nth}:{code}"))
+    }
+
+    /// As [`failure`](Self::failure), for a call of one device, whose calls are counted alone. The
+    /// other devices go on. Several failures can be set.
+    #[must_use]
+    pub fn failure_on(self, device: u32, call: &str, nth: u32, code: u32) -> Self {
+        self.failing(format!("{call}:{nth}:{code}:{device}"))
+    }
+
+    fn failing(mut self, failure: String) -> Self {
+        match self.settings.iter_mut().find(|(name, _)| *name == FAIL) {
+            Some((_, failures)) => *failures = format!("{failures},{failure}"),
+            None => self.settings.push((FAIL, failure)),
+        }
+        self
     }
 
     /// Leaves out the barriers and warp synchronizations on a line of a kernel's source.

@@ -63,6 +63,17 @@ fn kernels_without_machine_code_for_the_device_are_loaded_as_ptx() {
     }
 }
 
+#[test]
+fn each_device_has_its_own_context() {
+    let stand_in = StandIn::new(Form::Address).devices(2);
+    let output = tests(&stand_in, "suite::chunk_sum").output().unwrap();
+    let said = said(&output);
+    assert!(output.status.success() && !said.contains("SKIPPED"), "{said}");
+    let losing = StandIn::new(Form::Plain).devices(2).failure_on(1, "kernel", 3, 719);
+    let lost = self::said(&tests(&losing, "suite::chunk_sum::devices").output().unwrap());
+    assert!(lost.contains("code: 719"), "{lost}");
+}
+
 /// Runs a kernel of `bugs.cu`; the message if it was caught.
 fn caught(stand_in: &StandIn, kernel: &str) -> Option<String> {
     let output = tests(stand_in, "bugs::").env(KERNEL_VARIABLE, kernel).output().unwrap();

@@ -269,9 +269,10 @@ impl QueryProducer {
         None
     }
 
-    /// Whether a kernel, or the device that has answered the last batch, has nothing to do.
+    /// Whether a kernel has nothing to do, or a device if a device has answered the last batch.
     fn is_idle(&self) -> bool {
-        self.in_flight < if self.is_on_device { IN_FLIGHT } else { self.rules.kernels }
+        let on_devices = IN_FLIGHT * self.device.devices();
+        self.in_flight < if self.is_on_device { on_devices } else { self.rules.kernels }
     }
 }
 
@@ -349,9 +350,6 @@ impl Producer for QueryProducer {
     }
 
     fn landed(&mut self, chunk: &mut QueryChunk) {
-        if chunk.fell_back {
-            self.device.fell_back();
-        }
         // An unfinished chunk is sent again, with its index.
         if chunk.is_unfinished() {
             return;

@@ -239,9 +239,9 @@ impl EpsilonProducer {
         match &mut self.phase {
             // Blocks under way return first; `leave_device` then continues on the CPU.
             JoinPhase::OnDevice { is_lost: true, .. } => None,
-            // One block more than the device can hold waits in the wave, so that the device never
-            // waits for a block.
-            JoinPhase::OnDevice { .. } if self.joining > BLOCKS => None,
+            // One block more than the devices can hold waits in the wave, so that no device waits
+            // for a block.
+            JoinPhase::OnDevice { .. } if self.joining > BLOCKS * self.device.devices() => None,
             JoinPhase::OnDevice { sides, partners, blocks, plan, .. } => {
                 let block = blocks.next()?;
                 Some(Task::Device(Box::new(DeviceJob {

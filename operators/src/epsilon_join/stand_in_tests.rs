@@ -139,7 +139,15 @@ fn waves(device: Device) -> Result<Counters, String> {
     let (found, ended) = run(join(0.4, device), &[&rows], 2, how);
     let metrics = ended?;
     assert_eq!(pairs_of(&found), expected);
-    let names = ["waves", "waves_on_device", "device_full", "device_lost", "device_refused"];
+    let names = [
+        "waves",
+        "waves_on_device",
+        "devices",
+        "devices_lost",
+        "device_full",
+        "device_lost",
+        "device_refused",
+    ];
     let both = |name| counted(&first, name) + counted(&metrics, name);
     Ok(names.map(|name| (name, both(name))).into_iter().collect())
 }
@@ -171,6 +179,21 @@ fn a_device_finds_the_pairs_at_the_border() {
 #[test]
 fn blocks_of_a_join_find_each_pair_once() {
     CHILD.on(&StandIn::new(Form::Plain), "cuda", "blocks");
+}
+
+#[test]
+fn several_devices_find_the_pairs_of_one() {
+    for devices in 1..=3 {
+        let stand_in = StandIn::new(Form::Plain).devices(devices);
+        CHILD.on(&stand_in, "cuda:all", "blocks");
+    }
+    CHILD.check_devices("waves");
+    CHILD.on(&StandIn::new(Form::Plain).devices(2), "cuda:0,cuda:1", "borders");
+}
+
+#[test]
+fn a_lost_device_leaves_its_blocks_to_the_others() {
+    CHILD.check_losses("waves", &[1, 2, 15]);
 }
 
 #[test]

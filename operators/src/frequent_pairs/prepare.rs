@@ -398,9 +398,6 @@ impl Producer for PairProducer {
     }
 
     fn landed(&mut self, chunk: &mut PairChunk) {
-        if chunk.fell_back {
-            self.device.leave();
-        }
         if self.rules.itemset == 3 && matches!(chunk.work, PairWork::Count(..)) {
             self.found.extend_from_slice(chunk.found.pairs());
         }

@@ -169,7 +169,15 @@ fn tasks(device: Device) -> Result<Counters, String> {
     let (rows, ended): (Vec<RecordBatch>, _) = run(&transactions, spec, 7, 3);
     let metrics = ended?;
     assert!(pairs_of(&rows) == by_hand(&transactions, 2), "{device}");
-    let names = ["tasks", "waves_on_device", "device_full", "device_lost", "device_refused"];
+    let names = [
+        "tasks",
+        "waves_on_device",
+        "devices",
+        "devices_lost",
+        "device_full",
+        "device_lost",
+        "device_refused",
+    ];
     let mut counters: Counters =
         names.map(|name| (name, counted(&metrics, name))).into_iter().collect();
     // Kernels that have answered chunks on the CPU.
@@ -214,6 +222,22 @@ fn a_device_counts_windows_items_and_shares() {
         CHILD.on(&stand_in, "cuda", case);
         CHILD.on(&stand_in, "auto", case);
     }
+}
+
+#[test]
+fn several_devices_count_the_pairs_of_one() {
+    for devices in 1..=3 {
+        let stand_in = StandIn::new(Form::Plain).devices(devices);
+        CHILD.on(&stand_in, "cuda:all", "windows");
+    }
+    let outcomes = CHILD.check_devices("tasks");
+    assert!(outcomes.iter().all(|outcome| has(outcome, "tasks", 5)), "{outcomes:?}");
+    CHILD.on(&StandIn::new(Form::Plain).devices(2), "cuda:0,cuda:1", "sizes");
+}
+
+#[test]
+fn a_lost_device_leaves_its_tasks_to_the_others() {
+    CHILD.check_losses("tasks", &[1, 2]);
 }
 
 #[test]

@@ -376,12 +376,15 @@ impl Producer for CollectionProducer {
     fn expected(&self) -> Option<Estimate> {
         let Some(CollectionPhase::Joining(join)) = &self.phase else { return None };
         let tiler = join.tiler()?;
-        let data = verification::of_data(join.sets());
+        let (pairs, words) = (tiler.pairs(), tiler.sets().words());
+        let data = Estimate {
+            device_ns: verification::of_tiles_on_device(pairs, words),
+            ..verification::of_data(join.sets())
+        };
         Some(match self.question.algorithm {
             // The plan of `auto` has tiles only if a device pays.
             JoinAlgorithm::Auto => Estimate { cpu_ns: f64::INFINITY, ..data },
             _ => {
-                let (pairs, words) = (tiler.pairs(), tiler.sets().words());
                 let cpu_ns = verification::of_tiles(pairs, words, self.question.isa);
                 Estimate { cpu_ns, ..data }
             }

@@ -7,7 +7,7 @@ use std::{env, io};
 
 use trommel_engine::metrics::Metrics;
 use trommel_kernels::cuda::{Device as Gpu, NoDevice};
-use trommel_shim::StandIn;
+use trommel_shim::{Form, StandIn};
 
 use crate::wave::Device;
 
@@ -43,6 +43,13 @@ pub(crate) fn tell_end<T: Debug, E: Display>(ended: Result<T, E>) {
 /// Whether `outcome` has a counter `name` of `count`.
 pub(crate) fn has(outcome: &str, name: &str, count: u64) -> bool {
     outcome.contains(&format!("({name:?}, {count})"))
+}
+
+/// The counter `name` of an outcome.
+#[track_caller]
+pub(crate) fn count_of(outcome: &str, name: &str) -> u64 {
+    let (_, rest) = outcome.split_once(&format!("({name:?}, ")).expect("it is counted");
+    rest.split_once(')').and_then(|(count, _)| count.parse().ok()).expect("a number")
 }
 
 /// Sum of a counter over the parts of `stage`.
@@ -85,6 +92,45 @@ impl Child {
         }
         let error = outcome("gpu", "auto");
         assert!(error.contains("allowed are \"auto\" and \"cpu\""), "{error}");
+    }
+
+    /// Checks a case that tells its counters on one to three devices: all are used. The case
+    /// checks the answers. Returns the outcomes of two devices with `cuda:all` and with `auto`.
+    #[track_caller]
+    pub(crate) fn check_devices(&self, case: &str) -> [String; 2] {
+        let outcomes = |devices| {
+            let stand_in = StandIn::new(Form::Plain).devices(devices);
+            ["cuda:all", "auto"].map(|device| self.on(&stand_in, device, case))
+        };
+        let [one, two, three] = [1, 2, 3].map(outcomes);
+        let used = [&one, &two, &three].map(|outcomes| count_of(&outcomes[0], "devices"));
+        // A device whose thread gets no turn leaves its chunks to the others.
+        assert!(used[1] > used[0] || used[2] > used[0], "{used:?} {two:?} {three:?}");
+        two
+    }
+
+    /// Checks a case that tells its counters on two devices, of which one is lost, or both one
+    /// after the other, when they run their kernels `nth`. The case checks the answers.
+    #[track_caller]
+    pub(crate) fn check_losses(&self, case: &str, nth: &[u32]) {
+        let two = StandIn::new(Form::Plain).devices(2);
+        let mut losses = 0;
+        for (&nth, lost) in nth.iter().flat_map(|nth| [(nth, 0), (nth, 1)]) {
+            let losing = two.clone().failure_on(lost, "kernel", nth, 719);
+            let outcome = self.on(&losing, "cuda:0,cuda:1", case);
+            assert!(outcome.starts_with('['), "{case}: device {lost} at kernel {nth}: {outcome}");
+            losses += usize::from(count_of(&outcome, "devices_lost") > 0);
+            let losing = losing.failure_on(1 - lost, "kernel", nth + 1, 719);
+            let outcome = self.on(&losing, "cuda:all", case);
+            let shown = format!("{case}: both at kernel {nth}: {outcome}");
+            let is_named = outcome.contains("`device` is \"cuda:all\", ");
+            assert!(is_named && outcome.ends_with("(719)"), "{shown}");
+            let outcome = self.on(&losing, "auto", case);
+            let shown = format!("{case}: both at kernel {nth}: {outcome}");
+            assert!(outcome.starts_with('[') && !has(&outcome, "devices_lost", 0), "{shown}");
+        }
+        // A device whose thread gets no turn may not come to its kernel.
+        assert!(losses >= nth.len(), "{case}: {losses} losses");
     }
 
     #[track_caller]

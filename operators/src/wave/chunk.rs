@@ -78,20 +78,30 @@ pub(super) struct InWave<C> {
     pub(super) is_awaited: bool,
     /// Number of the kernel that answers the chunk.
     pub(super) worker: usize,
-    /// The chunk's share of the modelled work of that kernel, until the CPU has answered the chunk;
-    /// none on a device.
+    /// The chunk's share of the modelled work of that kernel or of its device, until the chunk has
+    /// been answered.
     pub(super) work: Option<Assignment>,
     /// Place in the order in which collect reads chunks, from 0; none if the chunk has no rows.
     pub(super) place: Option<u64>,
     /// Whether the CPU has handled the chunk in place of a device that is lost.
     pub(super) has_lost_device: bool,
+    /// Whether the device of the chunk was lost before it answered, and another device is to answer
+    /// the chunk. The chunk keeps its place.
+    pub(super) is_undone: bool,
 }
 
 impl<C> InWave<C> {
     pub(super) fn new(chunk: C) -> Self {
-        let (device_pays, is_awaited, has_lost_device) = (false, false, false);
-        let (worker, work, place) = (0, None, None);
-        Self { chunk, device_pays, is_awaited, worker, work, place, has_lost_device }
+        Self {
+            chunk,
+            device_pays: false,
+            is_awaited: false,
+            worker: 0,
+            work: None,
+            place: None,
+            has_lost_device: false,
+            is_undone: false,
+        }
     }
 
     /// Moves the chunk to the kernel `worker`, which takes the chunk from another kernel.

@@ -93,6 +93,8 @@ impl<C: Consumer> Operator for CollectPart<C> {
         let origin = input.origin();
         let chunk: Box<InWave<C::Chunk>> = input.into_chunk().into_box();
         match chunk.place {
+            // Another device is to answer the chunk, and later chunks wait for that answer.
+            _ if chunk.is_undone => out.send_reply(into_message(chunk)),
             Some(place) => self.hold(place, (chunk, origin)),
             None => give_back(chunk, out),
         }

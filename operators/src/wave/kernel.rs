@@ -8,6 +8,7 @@ pub use trommel_kernels::cuda::Landed;
 use trommel_kernels::cuda::{DeviceError, NoDevice};
 
 use super::chunk::WaveChunk;
+use super::device::session::DeviceSession;
 
 /// Answers chunks. The answer must be the same on the CPU and on a device: a chunk whose device
 /// fails is answered again on the CPU.
@@ -37,12 +38,17 @@ pub trait Kernel: Send + 'static {
         false
     }
 
-    /// Opens the device and allocates buffers for chunks like `first`. Called at most once,
-    /// before the first chunk is submitted. `first` is `None` if the stream has no chunk.
+    /// Opens `device`, which belongs to this kernel, and allocates buffers for chunks like `first`.
+    /// Called at most once, before the first chunk is submitted. `first` is `None` if no chunk for
+    /// the device has come yet.
     ///
     /// # Errors
     /// If there is no such device, or if the memory of the device does not suffice.
-    fn open(&mut self, first: Option<&Self::Chunk>) -> Result<Self::OnDevice, NoDevice>;
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        first: Option<&Self::Chunk>,
+    ) -> Result<Self::OnDevice, NoDevice>;
 }
 
 /// Chunks in flight on a device, first in, first out. Dropping this value waits for the device.

@@ -3,9 +3,10 @@
 use trommel_engine::placement::parallelism;
 
 use super::device::choice::DevicePrice;
-use super::device::parameter::Device;
+use super::device::parameter::{DEVICES_MAX, Device};
+use super::device::session::DeviceSession;
 
-/// Device and limits of a wave.
+/// Devices and limits of a wave.
 ///
 /// # Examples
 /// ```
@@ -15,11 +16,11 @@ use super::device::parameter::Device;
 /// let wave = Wave::new(Device::Auto, 5, 1 << 18);
 /// assert_eq!((wave.chunks, wave.chunk_bytes.on_device), (5, 1 << 18));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Wave {
-    /// Device of the kernel.
-    pub device: Device,
-    /// Price of the device, for the choice of [`Device::Auto`].
+    /// Devices of the kernels: the first device belongs to the first kernel, and so on.
+    pub session: DeviceSession,
+    /// Price of a device, for the choice of [`Device::Auto`].
     pub device_price: DevicePrice,
     /// Number of chunks, 1 to [`CHUNKS_MAX`]: the chunks in flight, one that is filled and one
     /// that is read.
@@ -52,17 +53,21 @@ const ENDS: usize = 2;
 /// kernels at work.
 const CHUNKS_OF_KERNEL: usize = 4;
 
+const _: () = assert!(DEVICES_MAX <= KERNELS_MAX);
+
 impl Wave {
     /// The number of kernels of a stage that names `cores` cores, at most [`KERNELS_MAX`]: one for
-    /// each of them, or for each core of the machine if the stage names none.
+    /// each of them, or for each core of the machine if the stage names none, and at least one for
+    /// each GPU that `device` asks for.
     #[must_use]
-    pub fn kernels(cores: usize) -> usize {
+    pub fn kernels(device: Device, cores: usize) -> usize {
         let kernels = if cores == 0 { parallelism() } else { cores };
-        kernels.min(KERNELS_MAX)
+        let devices = if device.is_required() { device.ordinals().len() } else { 1 };
+        kernels.max(devices).min(KERNELS_MAX)
     }
 
-    /// The number of chunks that keeps `kernels` kernels busy. The first kernel may have
-    /// `in_flight` chunks on a device.
+    /// The number of chunks that keeps `kernels` kernels busy. Each kernel may have `in_flight`
+    /// chunks on a device, at most four if there are several kernels.
     ///
     /// # Panics
     /// If there are more than [`KERNELS_MAX`].
@@ -73,11 +78,12 @@ impl Wave {
         ENDS + on_cpu.max(in_flight.min(CHUNKS_MAX - ENDS))
     }
 
-    /// A wave of `chunks` chunks of about `chunk_bytes` bytes each.
+    /// A wave of `chunks` chunks of about `chunk_bytes` bytes each, on a [`Device`] or on the
+    /// devices of a session that the operator shares.
     #[must_use]
-    pub fn new(device: Device, chunks: usize, chunk_bytes: usize) -> Self {
+    pub fn new(session: impl Into<DeviceSession>, chunks: usize, chunk_bytes: usize) -> Self {
         Self {
-            device,
+            session: session.into(),
             device_price: DevicePrice::MEASURED,
             chunks,
             chunk_bytes: ChunkBytes { on_cpu: chunk_bytes, on_device: chunk_bytes },

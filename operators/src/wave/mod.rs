@@ -41,8 +41,14 @@
 //! in the order in which prepare has sent them, so rows do not depend on the number of kernels;
 //! chunks [without rows](WaveChunk::has_rows) hold up no other chunk. A kernel works in the
 //! [background](Flow::Background) of its thread: prepare and collect may share that thread, and run
-//! first because the other kernels wait for their chunks. A device belongs to the first kernel.
-//! Meanwhile all kernels answer the chunks for the [CPU](Target::Cpu).
+//! first because the other kernels wait for their chunks. Meanwhile all kernels answer the chunks
+//! for the [CPU](Target::Cpu).
+//!
+//! **Several devices.** The first device belongs to the first kernel, the second device to the
+//! second kernel, and so on. Prepare sends a chunk for a device to the kernel whose device has the
+//! least modelled work left, and a device that is about to have nothing to do takes chunks that
+//! wait for another device. So a chunk goes to the device that is free first. Each device has its
+//! own copy of shared data.
 //!
 //! **Waiting.** The kernel part does not wait for a device: the part returns [`Flow::InFlight`] and
 //! the time of its next look at the device, and the thread does other work or sleeps. The first
@@ -52,13 +58,16 @@
 //!
 //! **Choice.** With [`Device::Auto`], the CPU answers chunks until a device would have saved as
 //! much time as the device costs, by the [estimates](WaveChunk::estimate) of the chunks. The next
-//! chunk opens the device.
+//! chunk opens the device. A further device is taken when the device would have saved as much time
+//! as its opening and its data cost.
 //!
 //! **Failures.** With [`Device::Auto`], a device that cannot be opened, is lost or is full is not
 //! used again. The chunks in flight still have their input, so the CPU answers these chunks and all
 //! later chunks, in the same order; several kernels share this work. A kernel may [return such a
 //! chunk](Kernel::give_back) without an answer, so that prepare makes another plan. Counters of the
-//! report show the failure. With [`Device::Cuda`], the failure is an error.
+//! report show the failure. If one of several devices fails, its chunks return to prepare without
+//! an answer, keep their places, and go to another device. If `device` names GPUs, the failure of
+//! the last device is an error.
 //!
 //! # Examples
 //!
@@ -77,7 +86,8 @@
 //! # use trommel_engine::runtime::RunOptions;
 //! # use trommel_kernels::cuda::NoDevice;
 //! use trommel_operators::wave::{
-//!     self, Consumer, Device, Filled, Kernel, NoFlights, Producer, Taken, Wave, WaveChunk,
+//!     self, Consumer, Device, DeviceSession, Filled, Kernel, NoFlights, Producer, Taken, Wave,
+//!     WaveChunk,
 //! };
 //! use trommel_operators::{Collect, Memory};
 //!
@@ -128,7 +138,11 @@
 //!         chunk.0.iter_mut().for_each(|number| *number *= *number);
 //!     }
 //!
-//!     fn open(&mut self, _first: Option<&Numbers>) -> Result<NoFlights<Numbers>, NoDevice> {
+//!     fn open(
+//!         &mut self,
+//!         _device: &DeviceSession,
+//!         _first: Option<&Numbers>,
+//!     ) -> Result<NoFlights<Numbers>, NoDevice> {
 //!         Err(NoDevice::NoDriver)
 //!     }
 //! }
@@ -203,7 +217,7 @@ pub use self::consumer::{Consumer, Taken};
 pub(crate) use self::device::choice::{Access, DeviceChoice, OPENING_NS, SEND_NS_PER_BYTE, whole};
 pub use self::device::choice::{DevicePrice, Estimate};
 pub use self::device::error::WaveError;
-pub use self::device::parameter::{DEVICES_MAX, Device, UnknownDevice};
+pub use self::device::parameter::{DEVICES_MAX, Device, DeviceList, InvalidDevice};
 pub(crate) use self::device::resident::{Resident, Wanted};
 pub use self::device::session::DeviceSession;
 pub use self::kernel::{Kernel, Landed, NoFlights, OnDevice};

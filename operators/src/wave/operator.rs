@@ -6,7 +6,6 @@ use arrow_schema::SchemaRef;
 use trommel_engine::operator::{Body, Fragment, Load, Operator, Part};
 
 use super::consumer::{CollectPart, Consumer};
-use super::device::parameter::Device;
 use super::kernel::Kernel;
 use super::limits::{CHUNKS_MAX, Wave};
 use super::parts::feeder::Feeder;
@@ -41,8 +40,9 @@ where
 }
 
 /// As [`operator`], with a part for each of `kernels`: on the CPU, each kernel answers a share of
-/// the chunks. A device belongs to the first kernel; meanwhile the other kernels answer the chunks
-/// that are not for the device.
+/// the chunks. The first device belongs to the first kernel, and so on: an operator uses at most as
+/// many devices as it has kernels. Meanwhile the other kernels answer the chunks that are not for a
+/// device.
 ///
 /// # Panics
 /// If [`Wave::chunks`] is out of range, or there is no kernel.
@@ -65,20 +65,20 @@ where
         (1..=CHUNKS_MAX).contains(&chunks),
         "invalid number of chunks {chunks}: expected 1 to {CHUNKS_MAX}"
     );
-    let prepare = PreparePart::new(producer, Feeder::new(wave, kernels.len(), make));
+    wave.session.share_among(kernels.len());
+    let prepare = PreparePart::new(producer, Feeder::new(wave.clone(), kernels.len(), make));
     // With several kernels, prepare has little to do and shares the thread of the part before it.
     let load = if kernels.len() > 1 { Load::Light } else { Load::Heavy };
     let mut parts = vec![part("prepare".into(), load, prepare)];
-    let queues = Queues::of(kernels.len(), chunks);
+    let queues = || Queues::of(kernels.len(), chunks);
+    let queues = queues().zip(queues());
     for (worker, (kernel, queues)) in kernels.into_iter().zip(queues).enumerate() {
-        let (name, wave) = match worker {
-            0 => (K::NAME.into(), wave),
-            later => {
-                (format!("{} {}", K::NAME, later + 1).into(), Wave { device: Device::Cpu, ..wave })
-            }
+        let name = match worker {
+            0 => K::NAME.into(),
+            later => format!("{} {}", K::NAME, later + 1).into(),
         };
-        let load = kernel.load();
-        parts.push(part(name, load, KernelPart::new(kernel, wave, queues)));
+        let (load, device) = (kernel.load(), wave.session.at(worker));
+        parts.push(part(name, load, KernelPart::new(kernel, device, chunks, queues)));
     }
     parts.push(part("collect".into(), Load::Light, CollectPart::new(consumer)));
     Fragment::with_workers(parts, outputs)

@@ -248,6 +248,10 @@ impl<P: Producer> Operator for PreparePart<P> {
 
     fn reply(&mut self, reply: Chunk, out: &mut Output) -> Result<Flow, OperatorError> {
         let mut chunk: Box<InWave<P::Chunk>> = reply.into_box();
+        if chunk.is_undone {
+            self.feeder.send_again(chunk, out);
+            return Ok(Flow::HaveOutput);
+        }
         self.producer.landed(&mut chunk.chunk);
         if chunk.chunk.retain_unfinished() {
             self.feeder.resubmit(chunk, out);

@@ -109,10 +109,9 @@ fn rows(sums: Vec<u64>) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_from_iter([("sum", sums)])
 }
 
-/// KERNEL: adds up. Each core has one; the first one also has the device.
+/// KERNEL: adds up. Each core has one; the first ones also have a device each.
 #[derive(Clone)]
 struct Adding {
-    session: DeviceSession,
     wave: Wave,
 }
 
@@ -125,9 +124,9 @@ impl Kernel for Adding {
         let groups = chunk.values.chunks(chunk.len);
         chunk.sums.extend(groups.map(|group| group.iter().map(|&n| u64::from(n)).sum::<u64>()));
     }
-    fn open(&mut self, _first: Option<&SumChunk>) -> Result<OnGpu, NoDevice> {
+    fn open(&mut self, device: &DeviceSession, _: Option<&SumChunk>) -> Result<OnGpu, NoDevice> {
         let values = self.wave.chunk_bytes.on_device / size_of::<u32>();
-        Ok(OnGpu(Flights::open(&self.session.open()?, IN_FLIGHT, values, 0)?))
+        Ok(OnGpu(Flights::open(&device.open()?, IN_FLIGHT, values, 0)?))
     }
 }
 
@@ -168,10 +167,10 @@ impl OperatorSpec for ChunkSums {
 
     fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
         let Self { len, device } = *self;
-        let kernels = Wave::kernels(context.cores);
+        let kernels = Wave::kernels(device, context.cores);
         let wave = Wave::new(device, Wave::chunks_of(kernels, IN_FLIGHT), 1 << 20);
         let schema = Arc::new(Schema::new(vec![Field::new("sum", DataType::UInt64, false)]));
-        let kernels = vec![Adding { session: DeviceSession::new(device), wave }; kernels];
+        let kernels = vec![Adding { wave: wave.clone() }; kernels];
         let make = move || SumChunk { len: len as usize, ..SumChunk::default() };
         Ok(wave::parallel(Numbers::default(), kernels, Sums, make, wave, vec![schema]))
     }

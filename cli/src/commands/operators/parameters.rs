@@ -94,8 +94,10 @@ impl<'a> Parameter<'a> {
             return if is_list { "list of the words below" } else { "one of the words below" }
                 .into();
         }
-        let types = self.allowed["type"].as_array();
-        if types.is_some_and(|types| types.iter().any(|kind| kind == "array")) {
+        let types = self.allowed["type"].as_array().into_iter().flatten();
+        let branches = self.allowed["oneOf"].as_array().into_iter().flatten();
+        let mut kinds = types.chain(branches.map(|branch| &branch["type"]));
+        if kinds.any(|kind| kind == "array") {
             return "text or list of texts".to_owned();
         }
         match type_of(self.allowed) {

@@ -1,7 +1,7 @@
 //! The device layer under a primitive that can hardly be wrong.
 
 use trommel_kernels::cuda::chunk_sum::{ChunkSum, Job};
-use trommel_kernels::cuda::{FailureKind, Flights, Slot};
+use trommel_kernels::cuda::{Device, FailureKind, Flights, Slot};
 
 use super::super::device;
 
@@ -52,6 +52,29 @@ fn flights_land_in_order_and_give_their_slots_back() {
     }
     assert_eq!(sums, by_hand(&values, 7));
     assert_eq!(flights.memory().used_bytes(), used, "buffers were made on the way");
+}
+
+/// Two devices, whose flights start and land in turns on one thread.
+#[test]
+fn devices_do_not_disturb_each_other() {
+    let (Some(first), Ok(second)) = (device(), Device::probe(1)) else {
+        println!("SKIPPED, no second device");
+        return;
+    };
+    let mut both =
+        [&first, &second].map(|device| Flights::<ChunkSum>::open(device, 2, 100, 0).unwrap());
+    let values = numbers(100);
+    let mut sums = [Vec::new(), Vec::new()];
+    for part in values.chunks(10) {
+        both.iter_mut().for_each(|one| one.submit(&Job { values: part, len: 10 }, 0).unwrap());
+        for (one, sums) in both.iter_mut().rev().zip(sums.iter_mut().rev()) {
+            one.collect(|slot| sums.extend_from_slice(slot.sums())).unwrap();
+        }
+    }
+    assert_eq!(sums, [(); 2].map(|()| by_hand(&values, 10)));
+    let [one, other] = both;
+    drop(one);
+    assert!(other.is_idle());
 }
 
 #[test]

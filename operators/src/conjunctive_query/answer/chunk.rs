@@ -46,8 +46,6 @@ pub(crate) struct QueryChunk {
     pub(crate) answered: Option<Instant>,
     /// Whether a device is to answer the queries.
     pub(crate) is_for_device: bool,
-    /// Whether a CPU has done the work of a chunk that is for a device.
-    pub(crate) fell_back: bool,
 }
 
 impl QueryChunk {
@@ -88,7 +86,6 @@ impl WaveChunk for QueryChunk {
         self.finished = 0;
         self.answered = None;
         self.is_for_device = false;
-        self.fell_back = false;
     }
 
     fn estimate(&self) -> Estimate {

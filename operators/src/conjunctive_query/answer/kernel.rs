@@ -11,7 +11,7 @@ use crate::conjunctive_query::data::index::Answerer;
 use crate::conjunctive_query::data::segments::{SegmentFactory, merge_segments};
 use crate::conjunctive_query::device::flights::{OpenFlights, QueryFlights};
 use crate::conjunctive_query::parameters::options::QueryOutput;
-use crate::wave::Kernel;
+use crate::wave::{DeviceSession, Kernel};
 
 /// Does the work of chunks on the CPU, and opens the device.
 pub(crate) struct QueryKernel {
@@ -35,7 +35,6 @@ impl Kernel for QueryKernel {
     type OnDevice = QueryFlights;
 
     fn run(&mut self, chunk: &mut QueryChunk) {
-        chunk.fell_back |= chunk.is_for_device;
         let QueryChunk { work, queries, found, counts, .. } = chunk;
         match work {
             QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => {}
@@ -59,7 +58,11 @@ impl Kernel for QueryKernel {
         }
     }
 
-    fn open(&mut self, _: Option<&QueryChunk>) -> Result<QueryFlights, NoDevice> {
-        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        _: Option<&QueryChunk>,
+    ) -> Result<QueryFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), |open| open.open(device))
     }
 }

@@ -67,9 +67,9 @@ impl BatchChoice {
         self.opening = Opening::Done;
     }
 
-    /// Notes that the CPU has answered a batch that was for the device.
-    pub(crate) fn fell_back(&mut self) {
-        self.choice.leave();
+    /// Number of devices that the operator uses.
+    pub(crate) fn devices(&self) -> usize {
+        self.choice.devices()
     }
 
     /// Whether the device is to answer `queries` over `index`.
@@ -229,7 +229,7 @@ mod tests {
         assert!(!cuda.takes(&index, &queries(0)));
         cuda = choice(Device::Cuda(0), 0, 80);
         assert!(cuda.takes(&index, &queries(0)), "without a comparison");
-        cuda.fell_back();
+        cuda.room.first().leave();
         assert!(!cuda.takes(&index, &queries(0)));
         assert!(!choice(Device::Cpu, 1 << 20, 80).takes(&index, &queries(1 << 30)));
     }

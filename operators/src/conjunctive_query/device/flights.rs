@@ -28,13 +28,13 @@ use crate::conjunctive_query::answer::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::conjunctive_query::plan::limits::{ChunkLimits, DeviceRoom, IN_FLIGHT};
-use crate::wave::{Landed, OnDevice};
+use crate::wave::{DeviceSession, Landed, OnDevice};
 
 /// Batches in flight, whose answers are counts or documents.
 pub(crate) type QueryFlights = Box<dyn OnDevice<Chunk = QueryChunk>>;
 
-/// Opens a device for queries, for the kernel to which the device belongs. Clones share the device:
-/// another kernel may open the device ahead.
+/// Opens a device for queries, for the kernel to which the device belongs. Clones share the first
+/// device: another kernel may open that device ahead.
 #[derive(Clone)]
 pub(crate) struct OpenFlights {
     output: QueryOutput,
@@ -50,11 +50,11 @@ impl OpenFlights {
         Self { output, limits, room, ahead: Arc::default() }
     }
 
-    /// Opens the device for a later call of [`open`](Self::open), and sends the segments of `index`
-    /// that stay on the device.
+    /// Opens the first device for a later call of [`open`](Self::open), and sends the segments of
+    /// `index` that stay on the device.
     pub(crate) fn open_ahead(&self, index: &Index) {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        *ahead = Some(self.open_with(index));
+        *ahead = Some(self.open_with(self.room.first(), index));
     }
 
     /// Opens the device, and allocates the buffers of batches. Waits while another kernel opens the
@@ -62,29 +62,35 @@ impl OpenFlights {
     ///
     /// # Errors
     /// If there is no such device, or if the memory of the device does not suffice.
-    pub(crate) fn open(&self) -> Result<QueryFlights, NoDevice> {
-        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        ahead.unwrap_or_else(|| self.open_with(&Index::default()))
+    pub(crate) fn open(&self, device: &DeviceSession) -> Result<QueryFlights, NoDevice> {
+        let ahead = match device.place() {
+            0 => self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            _ => None,
+        };
+        ahead.unwrap_or_else(|| self.open_with(device, &Index::default()))
     }
 
-    fn open_with(&self, index: &Index) -> Result<QueryFlights, NoDevice> {
+    fn open_with(&self, device: &DeviceSession, index: &Index) -> Result<QueryFlights, NoDevice> {
         let Self { output, limits, .. } = self;
         Ok(match output {
-            QueryOutput::Count => Box::new(self.flights::<QueryCounts>(limits.queries(), index)?),
+            QueryOutput::Count => {
+                Box::new(self.flights::<QueryCounts>(device, limits.queries(), index)?)
+            }
             QueryOutput::Documents => {
-                Box::new(self.flights::<QueryDocuments>(limits.documents(), index)?)
+                Box::new(self.flights::<QueryDocuments>(device, limits.documents(), index)?)
             }
         })
     }
 
     fn flights<P: Answers>(
         &self,
+        device: &DeviceSession,
         batch: P::Limits,
         index: &Index,
     ) -> Result<SegmentFlights<P>, NoDevice> {
         // The room is asked for before the slots are allocated, because the slots are not a part of
         // the room.
-        let (device, room) = (self.room.device()?, self.room.room()?);
+        let (device, room) = (device.open()?, self.room.room()?);
         let limits = StreamedLimits { batch, words: room.list_words };
         let resident = Flights::open(&device, IN_FLIGHT, batch, 0)?;
         let mut residents = ResidentSegments::new(&device, room.index_bytes);

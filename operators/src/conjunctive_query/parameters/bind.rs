@@ -68,11 +68,12 @@ impl OperatorSpec for ConjunctiveQuery {
         let CheckedQueries { columns, names, memory, begin, destinations, claims } =
             self.checked(inputs, &context)?;
         let is_reused = begin.is_some() && self.restore.is_none();
-        let kernels = Wave::kernels(context.cores);
+        let kernels = Wave::kernels(self.device, context.cores);
         let isa = selected_isa()?;
         let rules = self.rules(kernels, isa, is_reused, memory);
         let rows = self.rows(queries, &columns);
-        let (choice, open) = self.choice(kernels);
+        let session = DeviceSession::new(self.device);
+        let (choice, open) = self.choice(&session, kernels);
         let mut producer = QueryProducer::new(rules, columns, names, choice, destinations);
         if let Some(OpenedIndex { names, segment, .. }) = begin {
             let begun = producer.begin_with(names, segment);
@@ -81,7 +82,7 @@ impl OperatorSpec for ConjunctiveQuery {
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let in_flight = if self.device == Device::Cpu { 0 } else { IN_FLIGHT };
         let chunks = Wave::chunks_of(kernels, in_flight);
-        let wave = Wave::new(self.device, chunks, 0);
+        let wave = Wave::new(session, chunks, 0);
         let (output, tuning) = (self.output, self.tuning);
         let kernel = |_| QueryKernel::new(isa, output, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
@@ -152,6 +153,7 @@ impl ConjunctiveQuery {
         };
         BindError::collect([
             self.check_ranges(),
+            self.device.check(),
             reuse(self.index_path.is_none(), "name the file as `index_path`"),
             reuse(self.restore.is_some(), "omit `restore`"),
         ])
@@ -242,13 +244,16 @@ impl ConjunctiveQuery {
     }
 
     /// The choice between the device and the CPU, and the values that open the device.
-    pub(crate) fn choice(&self, kernels: usize) -> (BatchChoice, Option<OpenFlights>) {
+    pub(crate) fn choice(
+        &self,
+        session: &DeviceSession,
+        kernels: usize,
+    ) -> (BatchChoice, Option<OpenFlights>) {
         let Self { device, output, tuning, batch_queries, .. } = *self;
         let limits = ChunkLimits::new(output, batch_queries, &tuning);
         let most = self.device_memory_max.unwrap_or(usize::MAX);
-        let session = DeviceSession::new(device);
         let choice = DeviceChoice::new(session.clone(), tuning.device_price);
-        let room = DeviceRoom::new(session, &limits, most, tuning.device_list_words);
+        let room = DeviceRoom::new(session.clone(), &limits, most, tuning.device_list_words);
         let open = (device != Device::Cpu).then(|| OpenFlights::new(output, limits, room.clone()));
         (BatchChoice::new(choice, BatchRules { output, limits, kernels }, room), open)
     }

@@ -71,8 +71,9 @@ use crate::wave::Device;
 /// bytes. Lists of the other segments go there with the batches that name them, each list once a
 /// batch and up to 64 MiB: queries without room for their lists or documents are asked again. Three
 /// batches are in flight. They take up to 64 MiB of lists, 16 MiB of documents and 12 bytes a term
-/// each, in the memory of the GPU and in pinned memory, beside `memory_max`. A GPU that is missing,
-/// full or lost is left with `auto`; the CPU gives the same answers.
+/// each, in the memory of the GPU and in pinned memory, beside `memory_max`. Of several GPUs, each
+/// one has the segments and three batches in flight. A GPU that is missing, full or lost is left
+/// with `auto`; the other GPUs, or else the CPU, give the same answers.
 ///
 /// # Queries
 /// `documents` and `count` with `terms`, an array of numbers or texts: the documents in the index
@@ -139,8 +140,11 @@ pub struct ConjunctiveQuery {
     #[default(5.0)]
     #[range(0.0..=60_000.0)]
     pub(crate) deadline_ms: f64,
-    /// Device that answers queries: `auto` (the first GPU, if there is one and it pays), `cpu`,
-    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
+    /// Device that answers queries: `auto` (the first GPU, if there is one and it pays, and further
+    /// GPUs where these pay), `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or
+    /// fails), `cuda:all` (all GPUs), or several GPUs, such as ["cuda:0", "cuda:1"]. With several
+    /// GPUs, the others take over the work of one that fails, and the failure of the last one is an
+    /// error.
     #[default]
     pub(crate) device: Device,
     /// Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.

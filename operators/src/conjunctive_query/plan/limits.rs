@@ -3,8 +3,8 @@
 //! The memory is known when the device is open. Prepare and the kernel need the same number, and
 //! each of the two may be the first to ask.
 
+use trommel_kernels::cuda::NoDevice;
 use trommel_kernels::cuda::queries::{DocumentLimits, QueryLimits};
-use trommel_kernels::cuda::{Device, NoDevice};
 
 use super::queries::QueryBlock;
 use crate::conjunctive_query::parameters::options::QueryOutput;
@@ -121,15 +121,12 @@ impl DeviceRoom {
         self.most
     }
 
-    /// The device.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub(crate) fn device(&self) -> Result<Device, NoDevice> {
-        self.session.open()
+    /// The first device.
+    pub(crate) fn first(&self) -> &DeviceSession {
+        &self.session
     }
 
-    /// The room for the index; opens the device.
+    /// The room for the index, the same for all devices; opens a device.
     ///
     /// # Errors
     /// If there is none.

@@ -19,7 +19,7 @@ use crate::shared::budget::Allowance;
 use crate::shared::names::ItemNames;
 use crate::shared::rejected::BadRows;
 use crate::shared::sets::SetInput;
-use crate::wave::{Consumer, Device, Filled, Kernel, Producer, Taken, WaveChunk};
+use crate::wave::{Consumer, Device, DeviceSession, Filled, Kernel, Producer, Taken, WaveChunk};
 
 /// No test takes an hour, so queries become due only when a test says so.
 const DEADLINE: Duration = Duration::from_secs(3600);
@@ -28,6 +28,7 @@ const DEADLINE: Duration = Duration::from_secs(3600);
 pub(super) struct Parts {
     producer: QueryProducer,
     kernel: QueryKernel,
+    session: DeviceSession,
     device: Option<QueryFlights>,
     consumer: AnswerConsumer,
     pub(super) flying: Vec<QueryChunk>,
@@ -68,13 +69,15 @@ impl Parts {
         let bad = BadRows::new(None, 2);
         let columns = Columns { documents, queries, carry: Vec::new(), bad };
         let names = ItemNames::new(&DataType::UInt32).unwrap();
-        let (choice, open) = spec.choice(kernels);
+        let session = DeviceSession::new(spec.device);
+        let (choice, open) = spec.choice(&session, kernels);
         let mut kernel = QueryKernel::new(isa, output, open);
         let rows = AnswerRows::new(output, &arrow_schema::Schema::empty(), false, false);
         Self {
             producer: QueryProducer::new(rules, columns, names, choice, Destinations::default()),
-            device: kernel.open(None).ok(),
+            device: kernel.open(&session, None).ok(),
             kernel,
+            session,
             consumer: AnswerConsumer::new(rows, tuning),
             flying: Vec::new(),
             rows: Vec::new(),
@@ -115,7 +118,7 @@ impl Parts {
         } else {
             self.kernel.run(&mut chunk);
             if matches!(chunk.work, QueryWork::Open(_)) {
-                self.device = self.kernel.open(None).ok();
+                self.device = self.kernel.open(&self.session, None).ok();
             }
             self.landed(chunk);
         }

@@ -215,7 +215,14 @@ fn batches_of(device: Device) -> Result<Counters, String> {
     let (rows, ended) = run(Some(&documents), &queries, spec, Run { kernels: 3, ..RUN });
     let metrics = ended?;
     assert_eq!(documents_of(&rows, queries.len()), by_hand(&documents, &queries));
-    let names = ["waves_on_device", "device_full", "device_lost", "device_refused"];
+    let names = [
+        "waves_on_device",
+        "devices",
+        "devices_lost",
+        "device_full",
+        "device_lost",
+        "device_refused",
+    ];
     Ok(names.map(|name| (name, counted(&metrics, name))).into())
 }
 
@@ -241,6 +248,21 @@ fn a_device_answers_as_sets() {
     for (device, case) in [("cuda", "answers"), ("auto", "names"), ("cuda", "room")] {
         CHILD.on(&stand_in, device, case);
     }
+}
+
+#[test]
+fn several_devices_answer_as_one() {
+    for devices in 1..=3 {
+        let stand_in = StandIn::new(Form::Plain).devices(devices);
+        CHILD.on(&stand_in, "cuda:all", "answers");
+    }
+    CHILD.check_devices("batches");
+    CHILD.on(&StandIn::new(Form::Plain).devices(2), "cuda:0,cuda:1", "streamed");
+}
+
+#[test]
+fn a_lost_device_leaves_its_batches_to_the_others() {
+    CHILD.check_losses("batches", &[1, 2, 8]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use trommel_kernels::cuda::NoDevice;
 
 use super::chunk::EpsilonChunk;
 use crate::epsilon_join::device::flights::{JoinFlights, OpenFlights};
-use crate::wave::Kernel;
+use crate::wave::{DeviceSession, Kernel};
 
 /// Answers chunks on the CPU, and blocks of a join on a device.
 pub(crate) struct EpsilonKernel {
@@ -31,7 +31,11 @@ impl Kernel for EpsilonKernel {
         chunk.run(self.isa, self.number);
     }
 
-    fn open(&mut self, _: Option<&EpsilonChunk>) -> Result<JoinFlights, NoDevice> {
-        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        _: Option<&EpsilonChunk>,
+    ) -> Result<JoinFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), |open| open.open(device))
     }
 }

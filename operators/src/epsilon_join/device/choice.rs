@@ -71,29 +71,39 @@ pub(crate) fn choose(
         Access::Open(gpu, free) => {
             let is_there = |method: &&Method| method.is_available(gpu.properties());
             let method = *methods.iter().find(is_there)?;
-            let plan = match plan_within(free, method, rules, shape) {
-                Err(smallest) if choice.is_required() => smallest,
-                plan => plan.ok()?,
+            let is_required = choice.is_required();
+            let plan = |devices| match plan_within(free, method, rules, (shape, devices)) {
+                Err(smallest) if is_required => Some(smallest),
+                plan => plan.ok(),
             };
-            choice.pays(&work(method)).then_some(plan)
+            // If no plan fits, nothing is paid.
+            plan(choice.devices())?;
+            if !choice.pays(&work(method)) {
+                return None;
+            }
+            plan(choice.devices())
         }
     }
 }
 
-/// The plan with the largest blocks that the `free` bytes of a device allow; if no plan fits, the
+/// The plan with the largest blocks that the `free` bytes of each of `devices` devices allow, and
+/// that give all devices work; if no plan fits, the
 /// smallest plan as an error: with `cuda`, the failure of that plan tells the missing memory.
 fn plan_within(
     free: usize,
     method: Method,
     rules: &Rules,
-    shape: &Shape,
+    (shape, devices): (&Shape, usize),
 ) -> Result<DevicePlan, DevicePlan> {
     // Some of the memory is left to the driver.
     let free = free / 10 * 9;
     let longest = shape.left.max(shape.right.unwrap_or(0));
     // Smaller blocks would exceed the maximum number of blocks.
     let least = longest.div_ceil(SIDE_BLOCKS_MAX).next_power_of_two().trailing_zeros();
-    let most = longest.next_power_of_two().trailing_zeros().min(rules.tuning.block_shift_max);
+    // Of several devices, each one gets several blocks, so that all end at about the same time.
+    let parts = if devices > 1 { (2 * devices).next_power_of_two().trailing_zeros() } else { 0 };
+    let whole = longest.next_power_of_two().trailing_zeros();
+    let most = whole.saturating_sub(parts).min(rules.tuning.block_shift_max);
     let mut plans = (least..=most.max(least)).rev().map(|shift| plan(method, shape, shift));
     let fits = |plan: &DevicePlan| {
         let (stores, slots) = bytes(plan, shape.dims, rules.output, &rules.tuning);

@@ -42,7 +42,6 @@ const PART_NS: f64 = 1e8;
 /// Opens a device for blocks of a join.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenFlights {
-    pub(crate) session: DeviceSession,
     pub(crate) epsilon: f64,
     pub(crate) output: EpsilonOutput,
     pub(crate) tuning: Tuning,
@@ -53,8 +52,9 @@ impl OpenFlights {
     ///
     /// # Errors
     /// If there is no such device.
-    pub(crate) fn open(&self) -> Result<JoinFlights, NoDevice> {
-        Ok(JoinFlights { device: self.session.open()?, open: self.clone(), running: None })
+    pub(crate) fn open(&self, device: &DeviceSession) -> Result<JoinFlights, NoDevice> {
+        let (kernel, open) = (device.place(), self.clone());
+        Ok(JoinFlights { device: device.open()?, kernel, open, running: None })
     }
 }
 
@@ -84,6 +84,8 @@ fn job_of(chunk: &EpsilonChunk) -> &DeviceJob {
 #[derive(Debug)]
 pub(crate) struct JoinFlights {
     device: Device,
+    /// Number of the kernel to which the device belongs.
+    kernel: usize,
     open: OpenFlights,
     /// `None` until the first block.
     running: Option<Running>,
@@ -349,8 +351,7 @@ impl OnDevice for JoinFlights {
         if let (Outcome::Partners([left, right]), Some(partners)) = (&found.outcome, &job.partners)
         {
             let [first_left, first_right] = found.first;
-            // The device belongs to the first kernel.
-            partners.add(0, |counts| {
+            partners.add(self.kernel, |counts| {
                 counts.add(Side::Left, first_left, left);
                 counts.add(Side::Right, first_right, right);
             });

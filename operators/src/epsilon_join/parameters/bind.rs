@@ -63,9 +63,9 @@ impl OperatorSpec for EpsilonJoin {
         context: BindContext,
     ) -> Result<Fragment, BindError> {
         let isa = selected_isa()?;
-        let kernels = Wave::kernels(context.cores);
         let CheckedVectors { epsilon, sources, device, file, state, memory, window } =
             self.checked(inputs, &context)?;
+        let kernels = Wave::kernels(device, context.cores);
         let session = DeviceSession::new(device);
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let Self { output, algorithm, tuning, on_error, .. } = *self;
@@ -80,10 +80,11 @@ impl OperatorSpec for EpsilonJoin {
             (0..).zip(sources).map(|(input, source)| Side::new(source, input)).collect();
         let consumer = EpsilonConsumer::new(rows, &tuning);
         let in_flight = if device == Device::Cpu { 0 } else { BLOCKS };
-        let wave = Wave::new(device, Wave::chunks_of(kernels, in_flight), 0);
-        let open = (device != Device::Cpu).then(|| {
-            let (session, epsilon) = (session.clone(), epsilon.value());
-            OpenFlights { session, epsilon, output, tuning }
+        let wave = Wave::new(&session, Wave::chunks_of(kernels, in_flight), 0);
+        let open = (device != Device::Cpu).then(|| OpenFlights {
+            epsilon: epsilon.value(),
+            output,
+            tuning,
         });
         let kernel = |number| EpsilonKernel::new(isa, number, open.clone());
         let kernels = (0..kernels).map(kernel).collect();
@@ -247,7 +248,8 @@ impl EpsilonJoin {
     fn place(&self, sources: Option<&[VectorSource]>) -> Result<Device, BindError> {
         let dims = sources.and_then(|sources| sources[0].vectors.dims());
         let device = self.device;
-        let is_wanted = matches!(device, Device::Cuda(_));
+        device.check()?;
+        let is_wanted = device.is_required();
         if self.window.is_some() && is_wanted {
             let allowed = "a streaming join runs on the CPU: `device` must be \"auto\" or \"cpu\"";
             return Err(refuse("device", format!("\"{device}\" with a window"), allowed));

@@ -72,8 +72,9 @@ use crate::wave::Device;
 /// GPU, or `device_memory_max`, are joined in blocks, each pair of blocks once; besides, the GPU
 /// needs about 30 MB for pairs. The pairs of a block are collected, up to half of the bytes of the
 /// vectors or 16 MB; this holds for each of up to three blocks, and does not count as `memory_max`.
-/// A block of more pairs is put into four. A GPU that is missing, full or lost is left; the CPU
-/// finds the pairs that are missing.
+/// A block of more pairs is put into four. Several GPUs share the blocks, of which there are
+/// several for each GPU. A GPU that is missing, full or lost is left; the other GPUs, or else the
+/// CPU, find the pairs that are missing.
 ///
 /// # Examples
 /// ```
@@ -103,9 +104,11 @@ pub struct EpsilonJoin {
     /// Algorithm that finds the pairs.
     #[default]
     pub(crate) algorithm: EpsilonAlgorithm,
-    /// Device that finds the pairs: `auto` (the first GPU, if there is one and it pays), `cpu`,
-    /// `cuda` or `cuda:1` (that GPU; an error if it is missing or fails). A streaming join runs on
-    /// the CPU.
+    /// Device that finds the pairs: `auto` (the first GPU, if there is one and it pays, and further
+    /// GPUs where these pay), `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or
+    /// fails), `cuda:all` (all GPUs), or several GPUs, such as ["cuda:0", "cuda:1"]. With several
+    /// GPUs, the others take over the work of one that fails, and the failure of the last one is an
+    /// error. A streaming join runs on the CPU.
     #[default]
     pub(crate) device: Device,
     /// Maximum bytes of vectors in the memory of a GPU; by default, all memory that is free. More

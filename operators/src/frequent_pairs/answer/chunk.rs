@@ -36,14 +36,12 @@ pub(crate) enum PairWork {
 pub(crate) struct PairChunk {
     pub(crate) work: PairWork,
     pub(crate) found: FoundPairs,
-    /// Whether a CPU has answered a task for a device.
-    pub(crate) fell_back: bool,
 }
 
 impl PairChunk {
     /// A chunk that is answered when it holds `pairs` pairs.
     pub(crate) fn new(pairs: usize) -> Self {
-        Self { work: PairWork::Nothing, found: FoundPairs::new(1, pairs), fell_back: false }
+        Self { work: PairWork::Nothing, found: FoundPairs::new(1, pairs) }
     }
 }
 
@@ -74,7 +72,6 @@ impl WaveChunk for PairChunk {
     fn clear(&mut self, _: usize) {
         self.work = PairWork::Nothing;
         self.found.clear(1);
-        self.fell_back = false;
     }
 
     fn estimate(&self) -> Estimate {

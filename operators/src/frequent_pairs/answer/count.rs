@@ -16,7 +16,7 @@ use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::device::flights::{OpenFlights, PairFlights};
 use crate::frequent_pairs::plan::form::ColumnForm;
 use crate::frequent_pairs::plan::tasks::Task;
-use crate::wave::Kernel;
+use crate::wave::{DeviceSession, Kernel};
 
 /// The columns that were counted last; the next task may have the same columns.
 struct Present {
@@ -98,7 +98,6 @@ impl Kernel for PairKernel {
             PairWork::Join(task) => task.run(JoinedRanks::join),
             PairWork::Count(data, task) => {
                 chunk.found.clear(data.least());
-                chunk.fell_back |= task.is_for_device();
                 while !chunk.found.is_full() && task.has_rows(data.len()) {
                     self.count(data, task, &mut chunk.found);
                 }
@@ -110,7 +109,11 @@ impl Kernel for PairKernel {
         }
     }
 
-    fn open(&mut self, _: Option<&PairChunk>) -> Result<PairFlights, NoDevice> {
-        self.device.as_ref().map_or(Err(NoDevice::NoDriver), OpenFlights::open)
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        _: Option<&PairChunk>,
+    ) -> Result<PairFlights, NoDevice> {
+        self.device.as_ref().map_or(Err(NoDevice::NoDriver), |open| open.open(device))
     }
 }

@@ -129,8 +129,9 @@ mod tests {
         assert_eq!(chosen(Device::Cuda(0), &[]), None);
         assert_eq!(chosen(Device::Cpu, forms), None);
         assert_eq!(chosen(Device::Auto, forms), None, "it saves nothing");
-        let mut left = choice(Device::Cuda(0), 0);
-        left.leave();
+        let session = DeviceSession::with_free_bytes(Device::Cuda(0), 0);
+        let mut left = DeviceChoice::new(session.clone(), DevicePrice::MEASURED);
+        session.leave();
         assert_eq!(choose(&mut left, forms, &data, &tasks, 1).unwrap(), None);
         assert_eq!(choose(&mut choice(Device::Cuda(0), 0), forms, &data, &[], 1).unwrap(), None);
     }

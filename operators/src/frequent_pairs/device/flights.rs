@@ -58,7 +58,6 @@ pub(crate) fn data_bytes(data: &VerticalData, form: DeviceForm) -> u64 {
 /// Opens a device for tasks.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenFlights {
-    pub(crate) session: DeviceSession,
     /// Form of the data of the first tasks.
     pub(crate) form: DeviceForm,
     pub(crate) isa: Isa,
@@ -72,8 +71,8 @@ impl OpenFlights {
     ///
     /// # Errors
     /// If there is no such device, or if the memory of the device does not suffice.
-    pub(crate) fn open(&self) -> Result<PairFlights, NoDevice> {
-        let (device, form) = (self.session.open()?, self.form);
+    pub(crate) fn open(&self, device: &DeviceSession) -> Result<PairFlights, NoDevice> {
+        let (device, form) = (device.open()?, self.form);
         let flights = FormFlights::open(&device, self, form)?;
         Ok(PairFlights { open: self.clone(), device, form, flights: Some(flights) })
     }

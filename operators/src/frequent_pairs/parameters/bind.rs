@@ -50,7 +50,7 @@ impl OperatorSpec for FrequentPairs {
             self.checked(inputs, &context)?;
         let names = ItemNames::new(set.item_type()).expect("items of sets have names");
         let isa = selected_isa()?;
-        let kernels = Wave::kernels(context.cores);
+        let kernels = Wave::kernels(device, context.cores);
         let Self { support, itemset, layout, tuning, .. } = *self;
         let rules =
             Rules { support, itemset, layout, kernels, slides, memory: memory.clone(), tuning };
@@ -64,7 +64,7 @@ impl OperatorSpec for FrequentPairs {
         let choice = DeviceChoice::new(session.clone(), tuning.device_price);
         let open = forms.first().map(|&form| {
             let lists_max = memory.bytes();
-            OpenFlights { session, form, isa, lists_max, tuning }
+            OpenFlights { form, isa, lists_max, tuning }
         });
         let claim = file.as_ref().and_then(SnapshotFile::claim);
         let (bad, rejected) = (BadRows::new(self.on_error, 1), OnError::rejected(self.on_error));
@@ -78,7 +78,7 @@ impl OperatorSpec for FrequentPairs {
         let chunk_bytes = tuning.chunk_pairs * size_of::<Pair>();
         let in_flight = if forms.is_empty() { 0 } else { IN_FLIGHT };
         let chunks = Wave::chunks_of(kernels, in_flight);
-        let wave = Wave::new(device, chunks, chunk_bytes);
+        let wave = Wave::new(session, chunks, chunk_bytes);
         let kernels = (0..kernels).map(|_| PairKernel::new(isa, open.clone())).collect();
         let consumer = PairConsumer::new(rows, tuning.batch_rows);
         let make = move || PairChunk::new(tuning.chunk_pairs);
@@ -133,13 +133,14 @@ impl FrequentPairs {
 
     /// The device, and the forms of the data on that device; no forms for the CPU.
     fn places(&self) -> Result<(Device, &'static [DeviceForm]), BindError> {
+        self.device.check()?;
         let layout = || format!("{:?} with `device` \"{}\"", self.layout.name(), self.device);
         match (self.device, DeviceForm::of(self.layout)) {
             (Device::Cpu, _) if self.layout == Layout::Tensor => {
                 let allowed = "it needs a GPU: `device` must be \"auto\" or \"cuda\"";
                 Err(refuse("layout", layout(), allowed))
             }
-            (Device::Cuda(_), []) => {
+            (device, []) if device.is_required() => {
                 let allowed = "expected \"auto\", \"batmap\", \"bitmap\", \"sparse\" or \"tensor\" \
                                on a GPU";
                 Err(refuse("layout", layout(), allowed))

@@ -60,8 +60,9 @@ use crate::wave::Device;
 /// `auto` compares the modelled cost of a window, or of the stream, on all cores and on a GPU. The
 /// GPU is opened when it would have saved the 0.4 s that this takes, and counts the windows that
 /// cost less there and whose data fits its memory. Transactions are read, numbered and transposed
-/// on the CPU meanwhile. A GPU that is missing, full or lost is left; the CPU counts the same
-/// pairs.
+/// on the CPU meanwhile. Of several GPUs, each one has the data of the window, and counts the tiles
+/// that it is free for. A GPU that is missing, full or lost is left; the other GPUs, or else the
+/// CPU, count the same pairs.
 ///
 /// # Examples
 /// ```
@@ -105,9 +106,11 @@ pub struct FrequentPairs {
     /// Layout in which pairs are counted; all give the same pairs.
     #[default]
     pub(crate) layout: Layout,
-    /// Device that counts pairs: `auto` (the first GPU, if there is one and it pays), `cpu`, `cuda`
-    /// or `cuda:1` (that GPU; an error if it is missing or fails). Layouts for a GPU are `auto`,
-    /// `batmap`, `bitmap`, `sparse` and `tensor`.
+    /// Device that counts pairs: `auto` (the first GPU, if there is one and it pays, and further
+    /// GPUs where these pay), `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or
+    /// fails), `cuda:all` (all GPUs), or several GPUs, such as ["cuda:0", "cuda:1"]. With several
+    /// GPUs, the others take over the work of one that fails, and the failure of the last one is an
+    /// error. Layouts for a GPU are `auto`, `batmap`, `bitmap`, `sparse` and `tensor`.
     #[default]
     pub(crate) device: Device,
     /// Measures of association, as more columns.

@@ -21,7 +21,6 @@ use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
 pub(crate) struct JoinKernel {
     isa: Isa,
     load: Load,
-    session: DeviceSession,
     /// Kernel for candidate pairs on a device.
     pair_kernel: PairKernel,
     pairs: ChunkLimits,
@@ -34,7 +33,6 @@ impl JoinKernel {
     /// flight, and up to `sets_bytes_max` bytes of sets are cached.
     pub(crate) fn new(
         isa: Isa,
-        session: DeviceSession,
         pair_kernel: PairKernel,
         chunk_bytes: usize,
         slots: usize,
@@ -44,7 +42,6 @@ impl JoinKernel {
         Self {
             isa,
             load: Load::Heavy,
-            session,
             pair_kernel,
             pairs: ChunkLimits { entries: pairs, pairs, starts: true },
             tiles: TileList::limits(chunk_bytes),
@@ -83,8 +80,12 @@ impl Kernel for JoinKernel {
         chunk.give_back()
     }
 
-    fn open(&mut self, first: Option<&JoinChunk>) -> Result<JoinFlights, NoDevice> {
-        let device = self.session.open()?;
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        first: Option<&JoinChunk>,
+    ) -> Result<JoinFlights, NoDevice> {
+        let device = device.open()?;
         let kernel = self.clone();
         let mut flights =
             JoinFlights { kernel, device, pairs: None, tiles: None, order: VecDeque::new() };

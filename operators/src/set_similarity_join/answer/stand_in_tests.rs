@@ -20,9 +20,9 @@ use crate::set_similarity_join::plan::verify_plan::PairKernel;
 use crate::shared::sets::SetBlock;
 use crate::testing::children::{self, Child, has};
 use crate::wave::tests::{
-    AnswerConsumer, Cores, NumberProducer, Waves, answers, batch, counters, end, pipeline, start,
+    AnswerConsumer, Cores, NumberProducer, Waves, answers, batch, end, pipeline, start,
 };
-use crate::wave::{Device, DevicePrice, DeviceSession, Wave};
+use crate::wave::{Device, DevicePrice, Wave};
 
 const CHILD: Child = Child { module: module_path!() };
 
@@ -85,10 +85,8 @@ fn expected() -> Vec<u32> {
 fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counters, Box<RunError>> {
     let panes = Panes { panes: (0..panes).map(|_| Arc::new(pane())).collect(), size };
     let slots = chunks.saturating_sub(2).clamp(1, 3);
-    let session = DeviceSession::new(device);
     let kernel = JoinKernel::new(
         Isa::Scalar,
-        session,
         PairKernel::BySize,
         CandidateChunk::bytes_of(size),
         slots,
@@ -96,7 +94,7 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
     );
     let spec = Waves {
         producer: NumberProducer::new(move |chunk, numbers| panes.fill(chunk, numbers)),
-        kernels: vec![kernel],
+        kernels: vec![kernel; Wave::kernels(device, 1)],
         consumer: AnswerConsumer::new(|chunk: &JoinChunk| chunk.pairs_answer.overlaps.clone()),
         make: || JoinChunk::new(JoinOutput::Pairs),
         wave: Wave { device_price: DevicePrice::FREE, ..Wave::new(device, chunks, usize::MAX) },
@@ -105,7 +103,19 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
     let (graph, collected) = pipeline(batches, spec, Cores::ByLoad);
     let metrics = end(start(graph))?;
     assert!(answers(&collected) == expected(), "{device}, {chunks} chunks of {size} pairs");
-    Ok(counters(&metrics))
+    let names = [
+        "waves",
+        "waves_on_device",
+        "bytes_to_device",
+        "bytes_from_device",
+        "overlap_ppm",
+        "devices",
+        "devices_lost",
+        "device_full",
+        "device_lost",
+        "device_refused",
+    ];
+    Ok(names.map(|name| (name, children::counted(&metrics, "waves", name))).into())
 }
 
 /// The case is the shape: chunks, pairs a chunk, panes and panes that the device has room for,
@@ -150,9 +160,42 @@ fn sets_are_sent_once_while_there_is_room_and_again_when_there_was_none() {
     assert!(has(&outcome, "device_full", 1) && has(&outcome, "waves_on_device", 1), "{outcome}");
 }
 
+#[test]
+fn several_devices_verify_as_one() {
+    for devices in 1..=3 {
+        let stand_in = StandIn::new(Form::Plain).devices(devices);
+        for (shape, waves) in [("1 400", 4), ("8 37", 4 * 11), ("9 10 3 3", 160)] {
+            let outcome = CHILD.on(&stand_in, "cuda:all", shape);
+            let shown = format!("{devices} {shape}: {outcome}");
+            let is_right = has(&outcome, "waves", waves) && has(&outcome, "waves_on_device", waves);
+            assert!(is_right, "{shown}");
+        }
+    }
+    // Each device that is used has the sets.
+    let one = bytes_to_device(&CHILD.on(&StandIn::new(Form::Plain), "cuda", "9 10"));
+    let [two, _] = CHILD.check_devices("9 10");
+    let others = usize::try_from(children::count_of(&two, "devices")).unwrap() - 1;
+    assert_eq!(bytes_to_device(&two), one + others * PANE_BYTES);
+}
+
+#[test]
+fn a_lost_device_leaves_its_chunks_to_the_others() {
+    CHILD.check_losses("8 40", &[1, 2, 11]);
+    let two = StandIn::new(Form::Plain).devices(2);
+    for (nth, lost) in [1, 2, 11, 20].into_iter().flat_map(|nth| [(nth, 0), (nth, 1)]) {
+        let losing = two.clone().failure_on(lost, "kernel", nth, 719);
+        let outcome = CHILD.on(&losing, "cuda:0,cuda:1", "8 40");
+        let is_right = has(&outcome, "waves", 40) && has(&outcome, "waves_on_device", 40);
+        assert!(is_right, "{nth} {lost}: {outcome}");
+        let losing = losing.failure_on(1 - lost, "kernel", 3, 719);
+        let outcome = CHILD.on(&losing, "cuda:0,cuda:1", "8 40");
+        let named = "`device` is \"cuda:0,cuda:1\", and the last device failed: cu";
+        assert!(outcome.contains(named) && outcome.ends_with("(719)"), "{nth} {lost}: {outcome}");
+    }
+}
+
 fn bytes_to_device(outcome: &str) -> usize {
-    let (_, behind) = outcome.split_once("(\"bytes_to_device\", ").expect("it is counted");
-    behind.split_once(')').and_then(|(bytes, _)| bytes.parse().ok()).expect("a number")
+    usize::try_from(children::count_of(outcome, "bytes_to_device")).expect("few bytes")
 }
 
 #[test]

@@ -260,35 +260,36 @@ impl SetSimilarityJoin {
         }
     }
 
-    /// The parts of the operator, with a kernel for each core.
+    /// The parts of the operator, with a kernel for each core and for each device.
     fn in_waves(
         &self,
         producer: impl Producer<Chunk = JoinChunk>,
         rows: ResultRows,
         Means { isa, plan, session, cores, memory }: Means,
     ) -> Fragment {
+        let kernels = Wave::kernels(plan.device, cores);
         let same = |bytes| ChunkBytes { on_cpu: bytes, on_device: bytes };
         let chunk_bytes = self.chunk_bytes.map_or(CHUNK_BYTES, same);
         let wave = Wave {
-            device: plan.device,
+            session,
             device_price: plan.device_price(),
-            chunks: Wave::chunks_of(cores, IN_FLIGHT),
+            chunks: Wave::chunks_of(kernels, IN_FLIGHT),
             chunk_bytes,
         };
         let bytes_max = chunk_bytes.on_cpu.max(chunk_bytes.on_device);
         let sets_max = memory.bytes();
-        let kernel = JoinKernel::new(isa, session, plan.kernel, bytes_max, IN_FLIGHT, sets_max);
+        let kernel = JoinKernel::new(isa, plan.kernel, bytes_max, IN_FLIGHT, sets_max);
         // `auto` leaves few candidates to verify, so on two cores the reading part needs a core of
         // its own more than the kernel does.
         let kernel = kernel.load(match self.algorithm {
-            _ if cores > 1 => Load::Worker,
+            _ if kernels > 1 => Load::Worker,
             JoinAlgorithm::Auto => Load::Moderate,
             _ => Load::Heavy,
         });
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let output = self.output;
         let consumer = PairConsumer::new(rows);
-        let kernels = vec![kernel; cores];
+        let kernels = vec![kernel; kernels];
         let make = move || JoinChunk::new(output);
         wave::parallel(producer, kernels, consumer, make, wave, outputs)
     }
@@ -297,6 +298,7 @@ impl SetSimilarityJoin {
     fn plan(&self) -> Result<VerifyPlan, BindError> {
         let refuse =
             |allowed: String| refuse("verify", format!("{:?}", self.verify.name()), allowed);
+        self.device.check()?;
         let plan = self.verify.plan(self.device).map_err(|error| refuse(error.to_string()))?;
         let has_tiles_only = self.algorithm == JoinAlgorithm::GpuSignatures;
         if has_tiles_only && plan.kernel != PairKernel::BySize {

@@ -60,7 +60,8 @@ use crate::wave::Device;
 /// `device` says whether candidates are verified on a GPU. `auto` uses one from the moment when
 /// the CPU has spent as much time on candidates as opening the GPU takes, and as much on the
 /// present sets as sending them takes. So a small join never pays for a GPU. In a stream, the
-/// present sets are those of a batch and a pane. The results are the same.
+/// present sets are those of a batch and a pane. The results are the same. Of several GPUs, each
+/// one has the sets, and a chunk goes to the GPU that is free first.
 ///
 /// With `gpu_signatures`, the GPU tests all pairs whose sizes fit by signatures and verifies
 /// those that pass; there is no index. With `auto`, it does so for the sizes for which it costs
@@ -140,8 +141,11 @@ pub struct SetSimilarityJoin {
     #[default(1)]
     #[range(1..)]
     pub(crate) size_min: usize,
-    /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays),
-    /// `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is missing or fails).
+    /// Device that verifies candidates: `auto` (the first GPU, if there is one and it pays, and
+    /// further GPUs where these pay), `cpu`, `cuda` or `cuda:1` (that GPU; an error if it is
+    /// missing or fails), `cuda:all` (all GPUs), or several GPUs, such as ["cuda:0", "cuda:1"].
+    /// With several GPUs, the others take over the work of one that fails, and the failure of the
+    /// last one is an error.
     #[default]
     pub(crate) device: Device,
     /// Kernel that verifies candidates. With `gpu_signatures` only `auto` and `cpu`.

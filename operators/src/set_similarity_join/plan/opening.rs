@@ -21,9 +21,9 @@ impl Opening {
     /// for a device that the join may not use.
     pub(crate) fn new(plan: VerifyPlan, session: &DeviceSession, cores: usize) -> Self {
         let tokens_min = match plan.device {
-            Device::Cuda(_) => 0.0,
+            device if device.is_required() => 0.0,
             Device::Auto if cores > 1 => OPENING_NS / JOINED_TOKEN * cores as f64,
-            Device::Auto | Device::Cpu => return Self::default(),
+            _ => return Self::default(),
         };
         Self { session: Some(session.clone()), tokens_min }
     }

@@ -6,7 +6,7 @@
 
 use trommel_kernels::Isa;
 
-use super::costs::{tile_test, verified_pair};
+use super::costs::{DEVICE_PAIR, tile_test, verified_pair};
 use crate::set_similarity_join::candidates::joined_sets::JoinedSets;
 use crate::shared::sets::SetBlock;
 use crate::wave::Estimate;
@@ -21,6 +21,11 @@ pub(crate) fn of_pairs(sets: &JoinedSets, pairs: usize) -> Estimate {
 /// the level `isa`.
 pub(crate) fn of_tiles(pairs: u64, words: usize, isa: Isa) -> f64 {
     pairs as f64 * tile_test(words, isa)
+}
+
+/// Nanoseconds of a device for `pairs` pairs in tiles, tested by signatures of `words` words.
+pub(crate) fn of_tiles_on_device(pairs: u64, words: usize) -> f64 {
+    pairs as f64 * words as f64 * DEVICE_PAIR
 }
 
 /// Cost to send the sets to a device, without any verification.

@@ -18,11 +18,8 @@ pub(crate) struct VerifyPlan {
 impl VerifyPlan {
     /// Whether a device is used from the first candidate on, at any cost.
     pub(crate) fn is_device_asked_for(self) -> bool {
-        match self.device {
-            Device::Cpu => false,
-            Device::Auto => self.device_price() == DevicePrice::FREE,
-            Device::Cuda(_) => true,
-        }
+        let is_auto = self.device == Device::Auto;
+        self.device.is_required() || is_auto && self.device_price() == DevicePrice::FREE
     }
 
     /// The price of the device. A parameter that names a kernel of a device asks for the device at
@@ -106,7 +103,9 @@ impl VerifyMode {
         let kernel = self.kernel();
         let refuse = |allowed| Err(IncompatibleDevice { device, allowed });
         match (self, device) {
-            (Self::Cpu, Device::Cuda(_)) => refuse("\"auto\", \"a\", \"b\", \"c\" and \"warp\""),
+            (Self::Cpu, device) if device.is_required() => {
+                refuse("\"auto\", \"a\", \"b\", \"c\" and \"warp\"")
+            }
             (Self::Cpu, _) => Ok(VerifyPlan { device: Device::Cpu, kernel }),
             (_, Device::Cpu) if kernel != PairKernel::BySize => refuse("\"auto\" and \"cpu\""),
             _ => Ok(VerifyPlan { device, kernel }),

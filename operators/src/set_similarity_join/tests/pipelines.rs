@@ -13,7 +13,7 @@ use trommel_engine::channel::QueueLimits;
 use trommel_engine::graph::Graph;
 use trommel_engine::metrics::{Metrics, StageMetrics};
 use trommel_engine::operator::{Counters, OperatorSpec};
-use trommel_engine::placement::{available_cores, parallelism};
+use trommel_engine::placement::available_cores;
 use trommel_engine::runtime::{RunOptions, Running};
 use trommel_shim::{Form, Order, StandIn};
 
@@ -28,8 +28,8 @@ use crate::set_similarity_join::similarity::Bounds;
 use crate::testing::children::{self, Child};
 use crate::testing::sets;
 use crate::wave::{
-    Device, DeviceChoice, DevicePrice, DeviceSession, Filled, KERNELS_MAX, Kernel, OnDevice,
-    Producer, Wave, WaveChunk,
+    Device, DeviceChoice, DevicePrice, DeviceSession, Filled, Kernel, OnDevice, Producer, Wave,
+    WaveChunk,
 };
 use crate::{Collect, ForEach, Memory};
 
@@ -40,8 +40,8 @@ const WATCHDOG: Duration = Duration::from_secs(120);
 const CHUNKS: u64 = 5;
 
 /// Number of chunk buffers of an operator with a kernel for each core.
-fn chunks_max() -> u64 {
-    Wave::chunks_of(parallelism().min(KERNELS_MAX), 3) as u64
+fn chunks_max(device: Device) -> u64 {
+    Wave::chunks_of(Wave::kernels(device, 0), 3) as u64
 }
 
 /// Number of chunks of candidates: chunks that are not tasks.
@@ -173,7 +173,7 @@ impl Case<'_> {
         assert_eq!(rows(&collected.batches(), self.output), expected, "{self:?}");
         let counters = counters(metrics.stage("join").unwrap());
         assert_eq!(counter(&counters, "waves"), counter(&counters, "chunks"));
-        assert!(counter(&counters, "chunk_buffers") <= chunks_max(), "{counters:?}");
+        assert!(counter(&counters, "chunk_buffers") <= chunks_max(self.device), "{counters:?}");
         Ok(counters)
     }
 }
@@ -260,7 +260,7 @@ fn run_tiles(device: Device) {
                 }
                 let verified = counter(&counters, "verified");
                 assert!(verified >= results && verified == counter(&counters, "candidates"));
-                let on_device = if matches!(device, Device::Cuda(_)) { chunks } else { 0 };
+                let on_device = if device.is_required() { chunks } else { 0 };
                 assert_eq!(counter(&counters, "waves_on_device"), on_device, "{case:?}");
             }
         }
@@ -358,6 +358,29 @@ fn every_mode_gives_the_pairs_of_counting_by_hand_on_a_device() {
 }
 
 #[test]
+fn several_devices_give_the_pairs_of_counting_by_hand() {
+    for (devices, device) in [(1, "cuda:all"), (2, "cuda:0,cuda:1"), (3, "cuda:all")] {
+        let stand_in = StandIn::new(Form::Plain).devices(devices);
+        assert_eq!(CHILD.on(&stand_in, device, "all"), "fine");
+    }
+}
+
+#[test]
+fn a_lost_device_leaves_its_tiles_and_pairs_to_the_others() {
+    for (nth, lost, which) in [1, 2, 5].into_iter().flat_map(|nth| {
+        [(nth, 0, "tiles"), (nth, 1, "tiles"), (nth, 0, "pairs"), (nth, 1, "pairs")]
+    }) {
+        let losing = StandIn::new(Form::Plain).devices(2).failure_on(lost, "kernel", nth, 719);
+        let outcome = CHILD.on(&losing, "cuda:all", which);
+        assert!(outcome.starts_with('['), "{nth} {lost} {which}: {outcome}");
+        let losing = losing.failure_on(1 - lost, "kernel", 2, 719);
+        let outcome = CHILD.on(&losing, "cuda:all", which);
+        let is_named = outcome.contains("`device` is \"cuda:all\", ");
+        assert!(is_named && outcome.ends_with("(719)"), "{nth} {lost} {which}: {outcome}");
+    }
+}
+
+#[test]
 fn a_device_that_fails_is_left_if_it_may_and_named_if_not() {
     for (call, nth, code, name, which) in [
         ("kernel", 3, 719, "device_lost", "pairs"),
@@ -440,7 +463,7 @@ fn run_tiles_until_it_fails() {
     let mut join =
         SetJoin::in_waves(&collection, question, &Tiling::never(), Planned::default()).unwrap();
     let session = DeviceSession::new(Device::Auto);
-    let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1, 1, 1 << 20);
+    let mut kernel = JoinKernel::new(isa, PairKernel::BySize, 1, 1, 1 << 20);
     let mut pairs = Pairs::new();
     let mut failures = 0;
     let mut chunk = JoinChunk::new(JoinOutput::Pairs);
@@ -459,7 +482,7 @@ fn run_tiles_until_it_fails() {
             while !device.is_done()? {}
             device.collect(chunk)
         };
-        let device = device.get_or_insert_with(|| kernel.open(Some(&chunk)).ok());
+        let device = device.get_or_insert_with(|| kernel.open(&session, Some(&chunk)).ok());
         let answered = device.as_mut().map(|device| answer(device, &mut chunk));
         if !matches!(answered, Some(Ok(_))) {
             failures += u64::from(device.take().is_some());
@@ -498,8 +521,7 @@ fn pairs_without_a_device(answered: usize) -> Pairs {
     )
     .unwrap();
     let mut producer = CollectionProducer::of_join(join, question);
-    let session = DeviceSession::new(Device::Auto);
-    let mut kernel = JoinKernel::new(isa, session, PairKernel::BySize, 1 << 9, 1, 1 << 20);
+    let mut kernel = JoinKernel::new(isa, PairKernel::BySize, 1 << 9, 1, 1 << 20);
     let mut pairs = Pairs::new();
     let (mut begun, mut in_wave) = (0, VecDeque::new());
     loop {

@@ -1,4 +1,4 @@
-//! The choice between a device and the CPU: the rule of `device: "auto"`.
+//! The choice between devices and the CPU: the rule of `device: "auto"`.
 //!
 //! A device answers work faster than a CPU, but the device has to be opened and needs data that the
 //! host has to send. The amount of work is not known before the end of the stream. So the CPU
@@ -8,6 +8,9 @@
 //! at most twice as much as the better of the two choices (the *ski rental* rule: Karlin, Manasse,
 //! Rudolph, Sleator, *Competitive Snoopy Caching*, Algorithmica 3, 1988). Costs are modelled, not
 //! timed, so equal runs make equal decisions.
+//!
+//! A further device is taken by the same rule: `n + 1` devices save a share of `1 / (n + 1)` of the
+//! time that `n` devices need, and the further device has to be opened and needs the same data.
 //!
 //! An operator whose chunks are small pieces of unknown work gives their [`Estimate`]s, and the
 //! wave decides chunk by chunk. An operator that knows its work before it cuts chunks, such as the
@@ -113,7 +116,9 @@ pub(crate) struct DeviceChoice {
     is_paid: bool,
     /// Versions of the data that was paid last.
     data: Option<[u64; 2]>,
-    /// Whether there is no device, or the device is lost.
+    /// Nanoseconds that one device more would have saved since the last device was taken.
+    further_ns: f64,
+    /// Whether there is no device.
     is_gone: bool,
 }
 
@@ -121,43 +126,47 @@ impl DeviceChoice {
     /// A choice between the CPU and the device of `session`.
     pub(crate) fn new(session: DeviceSession, price: DevicePrice) -> Self {
         Self {
-            is_gone: session.device() == Device::Cpu,
+            is_gone: false,
             session,
             price,
             saved_ns: 0.0,
             spent_ns: 0.0,
             is_paid: false,
             data: None,
+            further_ns: 0.0,
         }
     }
 
     /// Whether the device takes all work that it can do, at any cost.
     pub(crate) fn is_asked_for(&self) -> bool {
-        match self.session.device() {
-            Device::Cpu => false,
-            Device::Auto => self.price == DevicePrice::FREE,
-            Device::Cuda(_) => true,
-        }
+        let is_auto = self.session.device() == Device::Auto;
+        self.is_required() || is_auto && self.price == DevicePrice::FREE
     }
 
-    /// Whether the device is the only allowed place, so that its failures end the run.
+    /// Whether devices are the only allowed place, so that the failure of the last one ends the
+    /// run.
     pub(crate) fn is_required(&self) -> bool {
-        matches!(self.session.device(), Device::Cuda(_))
+        self.session.device().is_required()
     }
 
-    /// Leaves a device that is missing, full or lost. The CPU answers from now on.
-    pub(crate) fn leave(&mut self) {
-        self.is_gone = true;
-    }
-
-    /// Whether the operator may still use a device.
+    /// Whether the operator may still use a device: there is one, and not all are lost.
     pub(crate) fn may_use_device(&self) -> bool {
-        !self.is_gone
+        !self.is_gone && self.session.left().next().is_some()
     }
 
-    /// Adds the time that a device would save if the device did this work.
+    /// Number of devices that the operator uses, with those that are lost.
+    pub(crate) fn devices(&self) -> usize {
+        self.session.in_use()
+    }
+
+    /// Adds the time that a device would save if the device did this work, and the time that one
+    /// device more would save.
     pub(crate) fn charge(&mut self, work: &Estimate) {
-        self.saved_ns += self.gain(work).max(0.0);
+        let gain = self.gain(work);
+        if gain > 0.0 {
+            self.saved_ns += gain;
+            self.further_ns += self.further_gain(work);
+        }
     }
 
     /// Whether the device would do this work if the data were there. An operator asks this before
@@ -165,7 +174,7 @@ impl DeviceChoice {
     pub(crate) fn may_pay(&self, work: &Estimate) -> bool {
         let (gain, due) = (self.gain(work), self.opening_ns());
         let is_faster = gain > 0.0 && self.saved_ns + gain >= self.spent_ns + due;
-        !self.is_gone && (self.is_asked_for() || is_faster)
+        self.may_use_device() && (self.is_asked_for() || is_faster)
     }
 
     /// Whether the device is to do this work. Charges the work. If the device does the work, the
@@ -181,23 +190,33 @@ impl DeviceChoice {
             self.spent_ns += due_ns;
             self.is_paid = true;
             self.data = work.data;
+            self.pay_further(work);
         }
         pays
+    }
+
+    /// Takes further devices while the time that one device more would have saved pays for the
+    /// device and the data.
+    fn pay_further(&mut self, work: &Estimate) {
+        let sending_ns = self.price.factor * work.bytes as f64 * SEND_NS_PER_BYTE;
+        while self.further_ns >= self.price.opening_ns + sending_ns && self.session.take_further() {
+            self.further_ns = self.further_gain(work);
+        }
     }
 
     /// Whether the device does the next work, as far as the choice can tell before the work is
     /// known.
     pub(crate) fn is_next(&self) -> bool {
         let is_paid = self.saved_ns >= self.spent_ns + self.opening_ns();
-        !self.is_gone && (self.is_asked_for() || is_paid)
+        self.may_use_device() && (self.is_asked_for() || is_paid)
     }
 
-    /// Opens the device, unless that has been done or tried.
+    /// Opens the first device that can be opened, unless that has been done or tried.
     pub(crate) fn open(&mut self) -> Access {
-        if self.is_gone {
+        if !self.may_use_device() {
             return Access::Missing;
         }
-        let opened = self.session.open().and_then(|gpu| Ok((gpu, self.session.free_bytes()?)));
+        let opened = self.session.open_any().and_then(|gpu| Ok((gpu, self.session.free_bytes()?)));
         match opened {
             Ok((gpu, free)) => Access::Open(gpu, free),
             Err(reason) => self.refused(&reason),
@@ -210,13 +229,19 @@ impl DeviceChoice {
         if is_told || self.is_required() {
             return Access::Refused;
         }
-        self.leave();
+        self.is_gone = true;
         Access::Missing
     }
 
     /// Nanoseconds that the device saves in this work; negative if the CPU is faster.
     fn gain(&self, work: &Estimate) -> f64 {
         work.cpu_ns - self.price.factor * work.device_ns
+    }
+
+    /// Nanoseconds that one device more saves in this work.
+    fn further_gain(&self, work: &Estimate) -> f64 {
+        let devices = self.devices() as f64;
+        self.price.factor * work.device_ns / (devices * (devices + 1.0))
     }
 
     /// Nanoseconds to open the device that have not been paid yet.
@@ -251,8 +276,45 @@ mod tests {
         assert!(choice.pays(&data(0.5, 1)), "the data is there");
         assert!(!choice.pays(&data(99.0, 2)), "other data is to be sent");
         assert!(choice.pays(&data(0.5, 2)));
-        choice.leave();
+        choice.session.leave();
         assert!(!choice.pays(&data(1e12, 2)) && !choice.is_next());
+    }
+
+    #[test]
+    fn a_further_device_pays_when_it_would_have_saved_as_much_as_it_costs() {
+        let session = DeviceSession::with_shown(Device::Auto, 3);
+        let mut choice = DeviceChoice::new(session.clone(), DevicePrice::MEASURED);
+        let work = |device_ns| Estimate { device_ns, ..Estimate::on_cpu(1e18) };
+        assert!(choice.pays(&work(OPENING_NS)) && session.in_use() == 1, "half of the opening");
+        assert!(choice.pays(&work(OPENING_NS - 2.0)) && session.in_use() == 1);
+        assert!(choice.pays(&work(2.0)) && session.in_use() == 2);
+        // The third device saves a sixth.
+        assert!(choice.pays(&work(6.0 * OPENING_NS - 12.0)) && session.in_use() == 2);
+        let data = Estimate { bytes: 60, data: Some([1, 1]), ..work(12.0) };
+        assert!(choice.pays(&data) && session.in_use() == 2, "the data costs 10 ns");
+        assert!(choice.pays(&Estimate { device_ns: 60.0, ..data }) && session.in_use() == 3);
+        assert!(choice.pays(&work(1e15)) && session.in_use() == 3, "there is no other device");
+        for place in [1, 0] {
+            session.at(place).unwrap().leave();
+            assert!(choice.may_use_device());
+        }
+        session.at(2).unwrap().leave();
+        assert!(!choice.may_use_device() && !choice.pays(&work(1.0)));
+    }
+
+    #[test]
+    fn one_large_work_takes_all_devices_that_pay() {
+        for (device_ns, price, devices) in [
+            (2.0 * OPENING_NS - 1.0, DevicePrice::MEASURED, 1),
+            (2.0 * OPENING_NS, DevicePrice::MEASURED, 2),
+            (6.0 * OPENING_NS, DevicePrice::MEASURED, 3),
+            (12.0 * OPENING_NS, DevicePrice::MEASURED, 4),
+            (0.0, DevicePrice::FREE, 5),
+        ] {
+            let mut choice = DeviceChoice::new(DeviceSession::with_shown(Device::Auto, 5), price);
+            assert!(choice.pays(&Estimate { device_ns, ..Estimate::on_cpu(1e12) }));
+            assert_eq!(choice.devices(), devices);
+        }
     }
 
     #[test]
@@ -276,7 +338,7 @@ mod tests {
         for (device, price) in [(Device::Cuda(0), measured), (Device::Auto, free)] {
             let mut choice = choice(device, price);
             assert!(choice.is_next() && choice.pays(&cost), "{device}");
-            choice.leave();
+            choice.session.leave();
             assert!(!choice.pays(&cost), "{device}");
         }
         assert!(!choice(Device::Cpu, free).pays(&cost));

@@ -3,8 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `parameter` | The `device` parameter of operators |
-//! | `session` | The device of one operator, opened once, by the part that needs it first |
-//! | `choice` | The choice between a device and the CPU: the rule of `device: "auto"` |
+//! | `session` | The devices of one operator, each opened once, by the part that needs it first |
+//! | `choice` | The choice between devices and the CPU: the rule of `device: "auto"` |
 //! | `resident` | Data that stays in the memory of a device |
 //! | `error` | Failures of a device that end a run |
 

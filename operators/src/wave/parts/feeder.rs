@@ -9,7 +9,6 @@ use trommel_engine::operator::{Counters, Output};
 use super::workers::Workers;
 use crate::wave::chunk::{InWave, Target, WaveChunk};
 use crate::wave::device::choice::{DeviceChoice, Estimate};
-use crate::wave::device::session::DeviceSession;
 use crate::wave::limits::Wave;
 
 /// A fixed number of chunks. A chunk is made when it is first needed, and then used again and
@@ -26,6 +25,8 @@ pub(crate) struct Feeder<C> {
     /// Number of kernels, which share the work of the CPU.
     kernels: usize,
     workers: Workers,
+    /// Work of the devices, each by the number of its kernel.
+    devices: Workers,
     /// Number of chunks that were sent; a resubmitted chunk counts each time.
     sent: u64,
     /// Number of sent chunks that have rows.
@@ -39,18 +40,18 @@ impl<C: WaveChunk> Feeder<C> {
         workers: usize,
         make: impl FnMut() -> C + Send + 'static,
     ) -> Self {
-        let free = Vec::with_capacity(wave.chunks);
         Self {
-            wave,
             make: Box::new(make),
-            free,
+            free: Vec::with_capacity(wave.chunks),
             made: 0,
             awaited: 0,
-            choice: DeviceChoice::new(DeviceSession::new(wave.device), wave.device_price),
+            choice: DeviceChoice::new(wave.session.clone(), wave.device_price),
             kernels: workers,
             workers: Workers::new(workers),
+            devices: Workers::new(workers),
             sent: 0,
             sent_with_rows: 0,
+            wave,
         }
     }
 
@@ -73,7 +74,7 @@ impl<C: WaveChunk> Feeder<C> {
 
     /// Takes a chunk back.
     pub(crate) fn keep(&mut self, mut chunk: Box<InWave<C>>) {
-        self.note_loss(&mut chunk);
+        chunk.has_lost_device = false;
         self.awaited -= usize::from(mem::take(&mut chunk.is_awaited));
         self.free.push(chunk);
     }
@@ -88,46 +89,63 @@ impl<C: WaveChunk> Feeder<C> {
         Estimate { cpu_ns: work.cpu_ns / self.kernels as f64, ..work }
     }
 
-    /// Leaves the device if the device was lost before it answered `chunk`; true if so.
-    fn note_loss(&mut self, chunk: &mut InWave<C>) -> bool {
-        let is_lost = mem::take(&mut chunk.has_lost_device);
-        if is_lost {
-            self.choice.leave();
-        }
-        is_lost
-    }
-
     /// Sends a chunk that has been filled.
     pub(crate) fn send(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let work = chunk.chunk.estimate();
-        chunk.device_pays = match chunk.chunk.target() {
+        let device_pays = match chunk.chunk.target() {
             Target::Cpu => false,
             Target::Device => self.choice.may_use_device(),
             Target::Cheaper => self.choice.pays(&self.shared(work)),
         };
-        if chunk.device_pays {
-            // A device belongs to the first kernel.
-            chunk.worker = 0;
-        } else {
-            self.assign(&mut chunk, self.workers.least_busy(), &work);
+        let device = if device_pays { self.free_device() } else { None };
+        chunk.device_pays = device.is_some();
+        match device {
+            Some(device) => self.assign_to_device(&mut chunk, device, &work),
+            None => self.assign(&mut chunk, self.workers.least_busy(), &work),
         }
-        chunk.is_awaited = chunk.chunk.may_be_unfinished();
+        // If one of several devices is lost, its chunks return for another device.
+        let can_return = chunk.device_pays && self.choice.devices() > 1;
+        chunk.is_awaited = can_return || chunk.chunk.may_be_unfinished();
         self.awaited += usize::from(chunk.is_awaited);
         self.dispatch(chunk, out);
     }
 
-    /// Sends a chunk that has returned unfinished to the same kernel, or to the least busy kernel
-    /// if the chunk was meant for a device that is lost.
+    /// Sends a chunk that has returned unfinished to the same kernel, to the least busy kernel if
+    /// the chunk was meant for a device that is lost, or to a free device.
     pub(crate) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let work = chunk.chunk.estimate();
-        if self.note_loss(&mut chunk) {
-            chunk.worker = self.workers.least_busy();
-        }
-        if !chunk.device_pays {
-            let worker = chunk.worker;
+        if chunk.device_pays {
+            let device = self.free_device().unwrap_or(chunk.worker);
+            self.assign_to_device(&mut chunk, device, &work);
+        } else {
+            let is_lost = mem::take(&mut chunk.has_lost_device);
+            let worker = if is_lost { self.workers.least_busy() } else { chunk.worker };
             self.assign(&mut chunk, worker, &work);
         }
         self.dispatch(chunk, out);
+    }
+
+    /// Sends a chunk whose device was lost to another device. If no device is left, the kernel of
+    /// the lost device gets the chunk again, and the CPU answers.
+    pub(crate) fn send_again(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
+        chunk.is_undone = false;
+        let device = self.free_device().unwrap_or(chunk.worker);
+        let work = chunk.chunk.estimate();
+        self.assign_to_device(&mut chunk, device, &work);
+        out.send_chunk_to(chunk.worker, into_message(chunk));
+    }
+
+    /// The device that has the least work left, by the number of its kernel; `None` if all devices
+    /// are lost.
+    fn free_device(&self) -> Option<usize> {
+        self.devices.least_busy_of(self.wave.session.left())
+    }
+
+    /// Assigns a chunk to the device of a kernel.
+    fn assign_to_device(&self, chunk: &mut InWave<C>, device: usize, work: &Estimate) {
+        chunk.worker = device;
+        // A device needs a share of the time of the CPU, which is about the same for all chunks.
+        chunk.work = Some(self.devices.assign(device, work.cpu_ns));
     }
 
     /// Assigns a chunk to the kernel `worker` on the CPU.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::{Counters, Flow, Operator, OperatorError, Output};
-use trommel_kernels::cuda::{self, DeviceError, NoDevice, Times};
+use trommel_kernels::cuda::{self, DeviceError, FailureKind, NoDevice, Times};
 
 use super::feeder::into_message;
 use super::ledger::Ledger;
@@ -14,8 +14,8 @@ use super::queues::{Held, Queues};
 use crate::wave::chunk::{InWave, WaveChunk};
 use crate::wave::device::error::WaveError;
 use crate::wave::device::parameter::Device;
+use crate::wave::device::session::DeviceSession;
 use crate::wave::kernel::{Kernel, OnDevice};
-use crate::wave::limits::Wave;
 
 /// Looks at a late chunk: the next look comes after 1 / `LATE_LOOKS` of the time since the chunk's
 /// start.
@@ -42,12 +42,17 @@ enum AnswerPlace<D> {
 /// takes chunks that wait for this kernel.
 pub(crate) struct KernelPart<K: Kernel> {
     kernel: K,
-    wave: Wave,
+    /// The device of this kernel, if there may be one.
+    device: Option<DeviceSession>,
     place: AnswerPlace<K::OnDevice>,
+    /// Number of chunks of the wave.
+    chunks: usize,
     /// Chunks for the CPU.
     on_cpu: Queues<K::Chunk>,
-    /// Chunks for which the device has no room yet.
-    waiting: VecDeque<Held<K::Chunk>>,
+    /// Chunks for devices.
+    for_devices: Queues<K::Chunk>,
+    /// The next chunk for the device, which has no room for the chunk yet.
+    next: Option<Held<K::Chunk>>,
     /// Chunks on the device.
     flying: VecDeque<Held<K::Chunk>>,
     /// Time at which the device began the first chunk in flight.
@@ -61,19 +66,26 @@ pub(crate) struct KernelPart<K: Kernel> {
 }
 
 impl<K: Kernel> KernelPart<K> {
-    /// A part around `kernel` that answers the chunks of `on_cpu`. With `auto`, the device is
-    /// opened for the first chunk for which the device pays; with `cuda`, for the first chunk, or
-    /// at the end of a stream without chunks.
-    pub(crate) fn new(kernel: K, wave: Wave, on_cpu: Queues<K::Chunk>) -> Self {
+    /// A part around `kernel` that answers chunks on the CPU and on `device`, out of the `chunks`
+    /// chunks of a wave. With `auto`, the device is opened for the first chunk for
+    /// which the device pays; with `cuda`, for the first chunk, and the first device also at the
+    /// end of a stream without chunks.
+    pub(crate) fn new(
+        kernel: K,
+        device: Option<DeviceSession>,
+        chunks: usize,
+        (on_cpu, for_devices): (Queues<K::Chunk>, Queues<K::Chunk>),
+    ) -> Self {
         let now = Instant::now();
-        let is_on_cpu = wave.device == Device::Cpu;
         Self {
             kernel,
-            wave,
-            place: if is_on_cpu { AnswerPlace::Cpu } else { AnswerPlace::Unopened },
+            place: if device.is_some() { AnswerPlace::Unopened } else { AnswerPlace::Cpu },
+            device,
+            chunks,
             on_cpu,
-            waiting: VecDeque::with_capacity(wave.chunks),
-            flying: VecDeque::with_capacity(wave.chunks),
+            for_devices,
+            next: None,
+            flying: VecDeque::with_capacity(chunks),
             first_since: now,
             expected: Duration::ZERO,
             next_look: now,
@@ -82,58 +94,78 @@ impl<K: Kernel> KernelPart<K> {
         }
     }
 
-    /// Whether the device is to be used for the next chunk and is not open yet.
-    fn is_to_be_opened(&self) -> bool {
-        let is_wanted = match self.wave.device {
-            Device::Auto => !self.waiting.is_empty(),
-            Device::Cpu | Device::Cuda(_) => true,
-        };
-        is_wanted && matches!(self.place, AnswerPlace::Unopened)
+    /// The device, if it is to be used for the next chunk and is not open yet.
+    fn to_be_opened(&self) -> Option<DeviceSession> {
+        let device = self.device.as_ref()?;
+        // The first device tells why no device is to be had, also in a stream without chunks.
+        let is_asked_for =
+            device.device().is_required() && (device.place() == 0 || !self.is_finishing);
+        let is_wanted = is_asked_for || self.waiting() > 0;
+        (is_wanted && matches!(self.place, AnswerPlace::Unopened)).then(|| device.clone())
     }
 
     /// Opens the device if it is to be opened.
-    fn open(&mut self) -> Result<(), WaveError> {
-        if !self.is_to_be_opened() {
-            return Ok(());
-        }
+    fn open(&mut self, out: &mut Output) -> Result<(), WaveError> {
+        let Some(device) = self.to_be_opened() else { return Ok(()) };
         let begin = Instant::now();
-        let first = self.waiting.front().map(|held| &held.chunk.chunk);
-        let opened = self.kernel.open(first).map(|device| self.place = AnswerPlace::Device(device));
+        self.next = self.next.take().or_else(|| self.for_devices.pop_own());
+        let first = self.next.as_ref().map(|held| &held.chunk.chunk);
+        let opened = self.kernel.open(&device, first);
         self.ledger.opened(begin.elapsed());
-        opened.or_else(|reason| self.continue_without(reason))
+        match opened {
+            Ok(opened) => self.place = AnswerPlace::Device(opened),
+            Err(reason) => self.continue_without(&device, reason, out)?,
+        }
+        Ok(())
     }
 
-    /// Switches to the CPU because the device cannot be opened.
+    /// Leaves the device because it cannot be opened.
     ///
     /// # Errors
-    /// Unless `device` is `auto`.
-    fn continue_without(&mut self, reason: NoDevice) -> Result<(), WaveError> {
-        let device = self.wave.device;
+    /// If `device` names GPUs and no other is left, or if the reason holds for all devices.
+    fn continue_without(
+        &mut self,
+        device: &DeviceSession,
+        reason: NoDevice,
+        out: &mut Output,
+    ) -> Result<(), WaveError> {
+        let has_other = device.leave();
         // A misspelt setting must not be taken for "no device".
         let is_mistaken = matches!(reason, NoDevice::UnknownSetting { .. });
-        if is_mistaken || device != Device::Auto {
-            return Err(WaveError::NoDevice { device, reason });
+        let is_of_one = matches!(
+            reason,
+            NoDevice::Failed(_) | NoDevice::TooOld { .. } | NoDevice::NoSuchDevice { .. }
+        );
+        let ends_run = device.device().is_required() && !(has_other && is_of_one);
+        if is_mistaken || ends_run {
+            return Err(WaveError::NoDevice { device: device.device(), reason });
         }
-        if let NoDevice::Failed(reason) = reason {
-            self.note_failure(&reason);
+        match reason {
+            NoDevice::Failed(reason) => self.note_failure(device, has_other, &reason),
+            // `auto` finds no device on most machines.
+            reason if has_other => {
+                tracing::warn!(%reason, "a GPU cannot be used; the other GPUs do its work");
+                self.ledger.failed(FailureKind::Refused);
+            }
+            _ => {}
         }
-        self.switch_to_cpu();
+        self.hand_over(has_other, out);
         Ok(())
     }
 
     /// Does all work that needs no waiting; on the CPU, at most one chunk if `runs_on_cpu`.
     fn advance(&mut self, out: &mut Output, runs_on_cpu: bool) -> Result<Flow, WaveError> {
-        self.open()?;
+        self.open(out)?;
         let now = Instant::now();
         if let Err(error) = self.fly(now, out) {
-            self.leave_device(error)?;
+            self.leave_device(error, out)?;
         }
         if runs_on_cpu && let Some(held) = self.on_cpu.pop() {
             self.run(held, out);
         }
-        let on_device = self.waiting.len() + self.flying.len();
+        let on_device = self.waiting() + self.flying.len();
         // Prepare has no chunk to fill when the stream has ended or all chunks are in this part.
-        let is_exposed = self.is_finishing || self.on_cpu.len() + on_device == self.wave.chunks;
+        let is_exposed = self.is_finishing || self.on_cpu.len() + on_device == self.chunks;
         self.ledger.flying(Instant::now(), !self.flying.is_empty(), is_exposed);
         self.plan_look(now);
         // A second read could differ from the first: other kernels take chunks at any time.
@@ -145,6 +177,11 @@ impl<K: Kernel> KernelPart<K> {
         } else {
             Flow::NeedInput
         })
+    }
+
+    /// Whether a device of another kernel is left.
+    fn has_other_device(&self) -> bool {
+        self.device.as_ref().is_some_and(|device| device.left().next().is_some())
     }
 
     /// Answers a chunk on the CPU, or returns the chunk without an answer.
@@ -173,10 +210,14 @@ impl<K: Kernel> KernelPart<K> {
             && device.is_done()?
         {
             let landed = device.collect(&mut held.chunk.chunk)?;
+            if self.ledger.is_unanswered() {
+                self.device.iter().for_each(DeviceSession::note_answer);
+            }
             self.ledger.landed(landed);
             let Times { copy_in, kernel, copy_out } = landed.times;
             self.expected = copy_in.max(kernel).max(copy_out);
             self.first_since = now;
+            held.chunk.work = None;
             self.flying.pop_front().into_iter().for_each(|held| send(held, out));
         }
         Ok(())
@@ -184,45 +225,75 @@ impl<K: Kernel> KernelPart<K> {
 
     fn submit(&mut self, now: Instant) -> Result<(), DeviceError> {
         let AnswerPlace::Device(device) = &mut self.place else { return Ok(()) };
-        while let Some(held) = self.waiting.front()
-            && device.has_room(&held.chunk.chunk)
-        {
+        loop {
+            let own = self.next.take().or_else(|| self.for_devices.pop_own());
+            // A device that is about to have nothing to do takes a chunk of another device.
+            let is_nearly_idle = self.flying.len() < 2;
+            let others = || if is_nearly_idle { self.for_devices.pop() } else { None };
+            let Some(held) = own.or_else(others) else { return Ok(()) };
+            if !device.has_room(&held.chunk.chunk) {
+                self.next = Some(held);
+                return Ok(());
+            }
             if self.flying.is_empty() {
                 self.first_since = now;
             }
+            // If the device fails, the chunk is one of those in flight.
+            self.flying.push_back(held);
+            let held = self.flying.back().expect("it has just come");
             device.submit(&held.chunk.chunk)?;
-            self.flying.extend(self.waiting.pop_front());
         }
-        Ok(())
     }
 
-    /// Counts and logs the failure that makes the CPU take over. The part calls this once, because
-    /// no device is tried again.
-    fn note_failure(&mut self, reason: &DeviceError) {
-        tracing::warn!(%reason, "the GPU failed; the CPU takes over");
+    /// Number of chunks that wait for the device.
+    fn waiting(&self) -> usize {
+        usize::from(self.next.is_some()) + self.for_devices.len()
+    }
+
+    /// Counts and logs the failure that makes others take over. The part calls this once, because
+    /// the device is not tried again.
+    fn note_failure(&mut self, device: &DeviceSession, has_other: bool, reason: &DeviceError) {
+        if has_other {
+            let device = device.name();
+            tracing::warn!(%device, %reason, "a GPU failed; the other GPUs take over");
+        } else {
+            tracing::warn!(%reason, "the GPU failed; the CPU takes over");
+        }
         self.ledger.failed(reason.kind());
     }
 
-    /// Switches to the CPU because the device has failed.
+    /// Leaves the device because it has failed.
     ///
     /// # Errors
-    /// Unless `device` is `auto`.
-    fn leave_device(&mut self, reason: DeviceError) -> Result<(), WaveError> {
-        let device = self.wave.device;
-        if device != Device::Auto {
-            return Err(WaveError::Failed { device, reason });
+    /// If `device` names GPUs, and no other is left.
+    fn leave_device(&mut self, reason: DeviceError, out: &mut Output) -> Result<(), WaveError> {
+        let Some(device) = self.device.clone() else { unreachable!("no device has failed") };
+        let has_other = device.leave();
+        if device.device().is_required() && !has_other {
+            return Err(WaveError::Failed { device: device.device(), reason });
         }
-        self.note_failure(&reason);
-        self.switch_to_cpu();
+        self.note_failure(&device, has_other, &reason);
+        self.hand_over(has_other, out);
         Ok(())
     }
 
-    /// Switches to the CPU. Chunks that were in flight come first.
-    fn switch_to_cpu(&mut self) {
+    /// Gives the chunks of a device that is left to another device or to the CPU. Chunks that were
+    /// in flight come first.
+    fn hand_over(&mut self, has_other: bool, out: &mut Output) {
         // The drop of the device waits until the device uses no buffer of a chunk any more.
         self.place = AnswerPlace::Cpu;
-        let lost = self.flying.drain(..).chain(self.waiting.drain(..));
-        self.on_cpu.push_first(lost);
+        let mut lost: Vec<Held<K::Chunk>> = mem::take(&mut self.flying).into();
+        lost.extend(self.next.take());
+        lost.extend(std::iter::from_fn(|| self.for_devices.pop_own()));
+        // Prepare does not wait for a chunk that it sent when this device was the only one.
+        let is_again = |held: &Held<K::Chunk>| has_other && held.chunk.is_awaited;
+        let (again, on_cpu): (Vec<_>, Vec<_>) = lost.into_iter().partition(is_again);
+        again.into_iter().for_each(|held| return_undone(held, out));
+        let on_cpu = on_cpu.into_iter().map(|mut held| {
+            held.chunk.work = None;
+            held
+        });
+        self.on_cpu.push_first(on_cpu);
     }
 
     /// Sets the time of the next look at the device. The time is now if the kernel is alone and
@@ -245,6 +316,13 @@ fn send<C: WaveChunk>(held: Held<C>, out: &mut Output) {
     out.send_chunk(into_message(held.chunk).with_origin(held.origin));
 }
 
+/// Returns a chunk whose device was lost to prepare, which sends the chunk to another device.
+fn return_undone<C: WaveChunk>(mut held: Held<C>, out: &mut Output) {
+    held.chunk.is_undone = true;
+    held.chunk.work = None;
+    send(held, out);
+}
+
 impl<K: Kernel> Operator for KernelPart<K> {
     fn process(
         &mut self,
@@ -254,14 +332,17 @@ impl<K: Kernel> Operator for KernelPart<K> {
     ) -> Result<Flow, OperatorError> {
         let origin = input.origin();
         let chunk: Box<InWave<K::Chunk>> = input.into_chunk().into_box();
-        // Prepare still sends chunks for a device after the device is lost, until the first lost
-        // chunk returns.
-        let is_on_cpu = !chunk.device_pays || matches!(self.place, AnswerPlace::Cpu);
-        let held = Held { chunk, origin };
-        if is_on_cpu {
+        let mut held = Held { chunk, origin };
+        if !held.chunk.device_pays {
             self.on_cpu.push(held);
+        } else if !matches!(self.place, AnswerPlace::Cpu) {
+            self.for_devices.push(held);
+        } else if held.chunk.is_awaited && self.has_other_device() {
+            // The device was lost while the chunk was on its way.
+            return_undone(held, out);
         } else {
-            self.waiting.push_back(held);
+            held.chunk.work = None;
+            self.on_cpu.push(held);
         }
         Ok(self.advance(out, self.on_cpu.is_alone())?)
     }
@@ -281,17 +362,19 @@ impl<K: Kernel> Operator for KernelPart<K> {
     }
 
     fn device(&self) -> Option<String> {
-        match self.wave.device {
-            Device::Cpu => None,
-            Device::Auto if !cuda::Device::HAS_KERNELS => {
+        let device = self.device.as_ref()?;
+        match (device.device(), device.place()) {
+            (Device::Auto, 1..) => None,
+            (Device::Auto, 0) if !cuda::Device::HAS_KERNELS => {
                 Some(format!("auto: the CPU; {}", NoDevice::NoKernels))
             }
-            Device::Auto => Some("auto: a GPU where there is one and it pays".to_owned()),
-            device @ Device::Cuda(_) => Some(device.to_string()),
+            (Device::Auto, 0) => Some("auto: a GPU where there is one and it pays".to_owned()),
+            _ => Some(device.name().to_string()),
         }
     }
 
     fn counters(&self) -> Counters {
-        self.ledger.counters()
+        let devices = self.device.as_ref().map_or(1, DeviceSession::answering);
+        self.ledger.counters(devices)
     }
 }

@@ -85,7 +85,14 @@ impl Ledger {
         *count += 1;
     }
 
-    pub(crate) fn counters(&self) -> Counters {
+    /// Whether the device has answered no chunk.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.waves_on_device == 0
+    }
+
+    /// The counters, of one of `devices` devices that answer chunks. The counters of all kernels
+    /// are added up.
+    pub(crate) fn counters(&self, devices: usize) -> Counters {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let mut counters = vec![
             ("waves", self.waves),
@@ -95,14 +102,19 @@ impl Ledger {
             ("bytes_from_device", self.bytes_from_device),
         ];
         if self.waves_on_device > 0 {
+            counters.push(("devices", 1));
             let hidden = self.in_flight - self.exposed;
             let share = hidden.as_nanos() * 1_000_000 / self.in_flight.as_nanos().max(1);
+            // The sum is the mean of the shares of all devices.
+            let share = share / devices.max(1) as u128;
             counters.push(("overlap_ppm", u64::try_from(share).unwrap_or(u64::MAX)));
             counters.push(("opening_ns", ns(self.opening)));
         }
         let Failures { full, lost, refused } = self.failures;
         let failures = [("device_full", full), ("device_lost", lost), ("device_refused", refused)];
-        counters.extend(failures.into_iter().filter(|(_, times)| *times > 0));
+        let lost = failures.iter().map(|(_, times)| times).sum();
+        let failures = [("devices_lost", lost)].into_iter().chain(failures);
+        counters.extend(failures.filter(|(_, times)| *times > 0));
         counters
     }
 }

@@ -3,8 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `feeder` | The chunks of an operator: the next one to be filled, its size, and whether a device pays for it |
-//! | `workers` | The choice of the kernel that answers a chunk on the CPU |
-//! | `queues` | Chunks that the CPU is to answer and that no kernel has begun |
+//! | `workers` | The choice of the kernel, or of the device, that answers a chunk |
+//! | `queues` | Chunks that no kernel has begun, for the CPU or for devices |
 //! | `kernel_part` | KERNEL: the part between prepare and collect |
 //! | `ledger` | Counters of the kernel part |
 

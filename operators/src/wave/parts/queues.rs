@@ -1,4 +1,4 @@
-//! Chunks that the CPU is to answer and that no kernel has begun.
+//! Chunks that no kernel has begun, for the CPU or for devices.
 
 use std::sync::Arc;
 
@@ -60,6 +60,11 @@ impl<C> Queues<C> {
     pub(crate) fn push_first(&self, first: impl Iterator<Item = Held<C>>) {
         let later: Vec<Held<C>> = self.all[self.own].1.try_iter().collect();
         first.chain(later).for_each(|held| self.push(held));
+    }
+
+    /// Takes the first chunk of the kernel `own`.
+    pub(crate) fn pop_own(&self) -> Option<Held<C>> {
+        self.all[self.own].1.try_recv().ok()
     }
 
     /// Takes the first chunk of the kernel `own`, or else the first chunk of the next kernel that

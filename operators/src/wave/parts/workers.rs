@@ -1,11 +1,12 @@
-//! The choice of the kernel that answers a chunk on the CPU.
+//! The choice of the kernel, or of the device, that answers a chunk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::wave::whole;
 
-/// Modelled work of the chunks that each kernel has and has not done.
+/// Modelled work of the chunks that each kernel, or the device of each kernel, has and has not
+/// done.
 #[derive(Debug)]
 pub(crate) struct Workers {
     /// Nanoseconds per kernel. A kernel subtracts the work of a chunk that it has answered, so no
@@ -34,9 +35,13 @@ impl Workers {
     pub(crate) fn least_busy(&self) -> usize {
         let count = self.left_ns.len();
         let order = (1..=count).map(|place| place % count);
+        self.least_busy_of(order).expect("there is a kernel")
+    }
+
+    /// The one of `workers` with the least work left; among equal workers, the first.
+    pub(crate) fn least_busy_of(&self, workers: impl Iterator<Item = usize>) -> Option<usize> {
         // Relaxed: only the choice of a kernel depends on the value, and no other data.
-        let least = order.min_by_key(|&worker| self.left_ns[worker].load(Ordering::Relaxed));
-        least.expect("there is a kernel")
+        workers.min_by_key(|&worker| self.left_ns[worker].load(Ordering::Relaxed))
     }
 
     /// Assigns a chunk to the kernel `worker`.

@@ -18,7 +18,7 @@ use crate::wave::parts::queues::Queues;
 
 /// Numbers, and their doubles.
 #[derive(Default)]
-struct Doubles {
+pub(super) struct Doubles {
     size: usize,
     /// Chunks that begin with a number in this range do not pay.
     dear: Range<u32>,
@@ -69,10 +69,10 @@ fn double(chunk: &mut Doubles) {
 
 /// The step that fails, at which call of the step, and with which code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Failure(Step, usize, u32);
+pub(super) struct Failure(pub(super) Step, pub(super) usize, pub(super) u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Submit,
     IsDone,
     Collect,
@@ -80,27 +80,27 @@ enum Step {
 
 const FULL: u32 = 2;
 const REFUSED: u32 = 1;
-const LOST: u32 = 719;
+pub(super) const LOST: u32 = 719;
 
 /// Behaviour of the device.
 #[derive(Clone, Default)]
-struct Script {
+pub(super) struct Script {
     /// The reason why the device cannot be opened.
-    absent: Option<NoDevice>,
-    failure: Option<Failure>,
-    slots: usize,
-    flight: Duration,
+    pub(super) absent: Option<NoDevice>,
+    pub(super) failure: Option<Failure>,
+    pub(super) slots: usize,
+    pub(super) flight: Duration,
     /// Chunks that begin with a number in this range do not pay.
-    dear: Range<u32>,
+    pub(super) dear: Range<u32>,
     /// Chunks that begin with a number in this range are not for the device.
-    on_cpu: Range<u32>,
+    pub(super) on_cpu: Range<u32>,
     /// Nothing lands while this is set.
-    is_held: Arc<AtomicBool>,
+    pub(super) is_held: Arc<AtomicBool>,
 }
 
-struct DoubleKernel {
-    script: Script,
-    device: Device,
+pub(super) struct DoubleKernel {
+    /// Behaviour of each device.
+    scripts: Vec<Script>,
 }
 
 impl Kernel for DoubleKernel {
@@ -112,19 +112,23 @@ impl Kernel for DoubleKernel {
         double(chunk);
     }
 
-    fn open(&mut self, first: Option<&Doubles>) -> Result<Runway, NoDevice> {
+    fn open(
+        &mut self,
+        device: &DeviceSession,
+        first: Option<&Doubles>,
+    ) -> Result<Runway, NoDevice> {
         assert!(first.is_none_or(|first| !first.numbers.is_empty()), "it sees the first chunk");
-        if let Device::Cuda(ordinal @ 1..) = self.device {
-            return Err(NoDevice::NoSuchDevice { ordinal, count: 1 });
+        if let Device::Cuda(ordinal @ 7..) = device.name() {
+            return Err(NoDevice::NoSuchDevice { ordinal, count: 7 });
         }
-        let script = self.script.clone();
+        let script = self.scripts[device.place()].clone();
         script.absent.clone().map_or(Ok(()), Err)?;
         Ok(Runway { script, calls: [0; 3], flying: VecDeque::new() })
     }
 }
 
 /// A device that doubles the submitted numbers when a chunk lands.
-struct Runway {
+pub(super) struct Runway {
     script: Script,
     calls: [usize; 3],
     flying: VecDeque<(Vec<u32>, Instant)>,
@@ -175,38 +179,45 @@ impl OnDevice for Runway {
     }
 }
 
-/// A device of two slots.
-fn script() -> Script {
-    Script { slots: 2, flight: Duration::from_micros(200), ..Script::default() }
-}
-
-const END: u32 = 3_000;
-
-fn batches(size: u32) -> impl Iterator<Item = RecordBatch> + Send {
-    (0..END).step_by(size as usize).map(move |begin| batch(begin..END.min(begin + size)))
-}
-
-fn waves(
-    script: Script,
-    device: Device,
-    [chunks, size]: [usize; 2],
-) -> Waves<
+pub(super) type DoubleWaves = Waves<
     NumberProducer<Doubles>,
     DoubleKernel,
     AnswerConsumer<Doubles>,
-    impl FnMut() -> Doubles + Send + 'static,
-> {
+    Box<dyn FnMut() -> Doubles + Send>,
+>;
+
+/// A device of two slots.
+pub(super) fn script() -> Script {
+    Script { slots: 2, flight: Duration::from_micros(200), ..Script::default() }
+}
+
+pub(super) const END: u32 = 3_000;
+
+pub(super) fn batches(size: u32) -> impl Iterator<Item = RecordBatch> + Send {
+    (0..END).step_by(size as usize).map(move |begin| batch(begin..END.min(begin + size)))
+}
+
+fn waves(script: Script, device: Device, shape: [usize; 2]) -> DoubleWaves {
+    waves_on(vec![script], device.into(), shape)
+}
+
+/// A kernel for each of the devices with these scripts.
+pub(super) fn waves_on(
+    scripts: Vec<Script>,
+    session: DeviceSession,
+    [chunks, size]: [usize; 2],
+) -> DoubleWaves {
     let mut made = 0;
-    let (dear, on_cpu) = (script.dear.clone(), script.on_cpu.clone());
+    let (dear, on_cpu) = (scripts[0].dear.clone(), scripts[0].on_cpu.clone());
     let make = move || {
         made += 1;
         assert!(made <= chunks, "chunks are used again");
         let (dear, on_cpu) = (dear.clone(), on_cpu.clone());
         Doubles { size, dear, on_cpu, ..Doubles::default() }
     };
-    let wave = Wave { device_price: DevicePrice::FREE, ..Wave::new(device, chunks, 1) };
-    let kernels = vec![DoubleKernel { script, device }];
-    Waves { producer: producer(), kernels, consumer: consumer(), make, wave }
+    let wave = Wave { device_price: DevicePrice::FREE, ..Wave::new(session, chunks, 1) };
+    let kernels = scripts.iter().map(|_| DoubleKernel { scripts: scripts.clone() }).collect();
+    Waves { producer: producer(), kernels, consumer: consumer(), make: Box::new(make), wave }
 }
 
 /// Runs all numbers through; every answer must be there, in order.
@@ -303,7 +314,7 @@ fn a_device_that_is_not_there_is_an_error_only_if_it_was_asked_for() {
     let shown = error(script(), Device::Cuda(7));
     assert!(
         shown
-            .ends_with("`device` is \"cuda:7\", but there is no CUDA device 7: the driver shows 1")
+            .ends_with("`device` is \"cuda:7\", but there is no CUDA device 7: the driver shows 7")
     );
     let full = DeviceError::Driver {
         call: "cuTest",
@@ -370,9 +381,9 @@ fn chunks_that_are_not_for_a_device_keep_their_order_between_those_that_are() {
 fn chunks_for_the_cpu_do_not_wait_for_a_flight() {
     let script = Script { flight: Duration::from_millis(3), ..script() };
     let device = Device::Auto;
-    let (kernel, wave) = (DoubleKernel { script, device }, Wave::new(device, 4, 1));
-    let queues = Queues::of(1, wave.chunks).next().unwrap();
-    let mut part = KernelPart::new(kernel, wave, queues);
+    let kernel = DoubleKernel { scripts: vec![script] };
+    let queues = [(); 2].map(|()| Queues::of(1, 4).next().unwrap()).into();
+    let mut part = KernelPart::new(kernel, DeviceSession::new(device).at(0), 4, queues);
     for number in 0..4 {
         let chunk = Doubles { size: 1, numbers: vec![number], ..Doubles::default() };
         let mut chunk = InWave::new(chunk);

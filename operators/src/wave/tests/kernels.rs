@@ -77,7 +77,7 @@ impl Kernel for SquareKernel {
         busy.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn open(&mut self, _: Option<&Squares>) -> Result<Nowhere, NoDevice> {
+    fn open(&mut self, _: &DeviceSession, _: Option<&Squares>) -> Result<Nowhere, NoDevice> {
         Err(NoDevice::NoDriver)
     }
 }
@@ -114,6 +114,7 @@ fn run(pauses: &[u64], wave: Wave, cores: Cores) -> (usize, Vec<u64>) {
     let fill = |chunk: &mut Squares, rest: &mut vec::IntoIter<u32>| {
         chunk.numbers.extend(rest.take(SIZE));
     };
+    let shown = format!("{wave:?} {cores:?}");
     let spec = Waves {
         producer: NumberProducer::new(fill),
         kernels: pauses.iter().map(kernel).collect(),
@@ -124,7 +125,7 @@ fn run(pauses: &[u64], wave: Wave, cores: Cores) -> (usize, Vec<u64>) {
     let batches = (0..END).step_by(500).map(|begin| batch(begin..begin + 500));
     let (graph, collected) = pipeline(batches, spec, cores);
     let metrics = end(start(graph)).unwrap();
-    assert!(answers(&collected).into_iter().eq((0..END).map(|n| n * n)), "{wave:?} {cores:?}");
+    assert!(answers(&collected).into_iter().eq((0..END).map(|n| n * n)), "{shown}");
     let parts = &metrics.stage("waves").unwrap().parts;
     let waves = parts[1..=pauses.len()].iter().map(|part| counter(&part.counters, "waves"));
     (busy[1].load(Ordering::SeqCst), waves.collect())
@@ -161,11 +162,10 @@ fn kernels_share_the_chunks_of_a_device_that_is_missing() {
 
 /// Two kernels, which see each other's queues.
 fn two_kernels() -> [KernelPart<SquareKernel>; 2] {
-    let wave = Wave::new(Device::Cpu, 4, 1);
-    let mut queues = Queues::of(2, wave.chunks);
+    let mut queues = Queues::of(2, 4).zip(Queues::of(2, 4));
     [(); 2].map(|()| {
         let kernel = SquareKernel { pause: Duration::ZERO, busy: Arc::default() };
-        KernelPart::new(kernel, wave, queues.next().unwrap())
+        KernelPart::new(kernel, None, 4, queues.next().unwrap())
     })
 }
 

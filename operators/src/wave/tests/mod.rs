@@ -3,6 +3,7 @@
 
 mod flights;
 mod kernels;
+mod several;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,9 @@ use trommel_engine::placement::{Placement, available_cores};
 use trommel_engine::query::{QueryError, Request, Response};
 use trommel_engine::runtime::{RunOptions, Running};
 
-use super::{Consumer, Device, Estimate, Filled, Kernel, Producer, Taken, Wave, WaveChunk};
+use super::{
+    Consumer, Device, DeviceSession, Estimate, Filled, Kernel, Producer, Taken, Wave, WaveChunk,
+};
 use crate::{Collect, Collected, Memory};
 
 fn schema() -> SchemaRef {
@@ -215,6 +218,7 @@ fn devices_are_named_as_they_are_read() {
         ("cpu", Device::Cpu),
         ("cuda", Device::Cuda(0)),
         ("cuda:3", Device::Cuda(3)),
+        ("cuda:all", Device::CudaAll),
     ] {
         assert_eq!(name.parse(), Ok(device));
         let json = serde_json::to_string(&device).unwrap();
@@ -224,11 +228,56 @@ fn devices_are_named_as_they_are_read() {
     assert_eq!("cuda:0".parse(), Ok(Device::Cuda(0)));
     for name in ["", "gpu", "cuda:", "cuda:16", "cuda:-1", "cuda:+1", "cuda:01", "CPU"] {
         let error = name.parse::<Device>().unwrap_err().to_string();
-        let allowed = "expected \"auto\", \"cpu\", \"cuda\", \"cuda:0\" to \"cuda:15\"";
+        let allowed =
+            "expected \"auto\", \"cpu\", \"cuda\", \"cuda:all\", \"cuda:0\" to \"cuda:15\"";
         assert_eq!(error, format!("invalid device {name:?}: {allowed}"));
     }
     let schema = schemars::schema_for!(Device);
-    let names = schema.get("enum").unwrap().as_array().unwrap();
-    assert!(names.iter().all(|name| name.as_str().unwrap().parse::<Device>().is_ok()));
-    assert_eq!(names.len(), 3 + super::DEVICES_MAX);
+    let [one, list] = &schema.get("oneOf").unwrap().as_array().unwrap()[..] else { panic!() };
+    for (names, others) in [(&one["enum"], 4), (&list["items"]["enum"], 1)] {
+        let names = names.as_array().unwrap();
+        assert!(names.iter().all(|name| name.as_str().unwrap().parse::<Device>().is_ok()));
+        assert_eq!(names.len(), others + super::DEVICES_MAX);
+    }
+}
+
+#[test]
+fn lists_of_devices_name_each_device_once() {
+    let list = Device::list(&[1, 0, 15]).unwrap();
+    for (name, json) in [
+        ("cuda:0,cuda:1,cuda:15", r#"["cuda:0","cuda:1","cuda:15"]"#),
+        ("cuda:15,cuda,cuda:1", r#"["cuda:15","cuda","cuda:1"]"#),
+    ] {
+        assert_eq!(name.parse(), Ok(list));
+        assert_eq!(serde_json::from_str::<Device>(json).unwrap(), list);
+    }
+    assert_eq!(list.to_string(), "cuda:0,cuda:1,cuda:15");
+    assert_eq!(serde_json::to_string(&list).unwrap(), r#"["cuda:0","cuda:1","cuda:15"]"#);
+    assert_eq!(serde_json::from_str::<Device>(r#"["cuda:3"]"#).unwrap(), Device::Cuda(3));
+    for (json, said) in [
+        ("[]", "invalid list of devices: it is empty; name a device, such as \"cuda:0\""),
+        (
+            r#"["cuda:1", "cuda:1"]"#,
+            "invalid list of devices: \"cuda:1\" is named twice; name each device once",
+        ),
+        (
+            r#"["cuda", "cuda:0"]"#,
+            "invalid list of devices: \"cuda:0\" is named twice; name each device once",
+        ),
+        (
+            r#"["cuda:0", "cpu"]"#,
+            "invalid device \"cpu\" in a list: expected \"cuda:0\" to \"cuda:15\"",
+        ),
+        (
+            r#"["cuda:all"]"#,
+            "invalid device \"cuda:all\" in a list: expected \"cuda:0\" to \"cuda:15\"",
+        ),
+        (
+            r#"["cuda:0", "cuda:16"]"#,
+            "invalid device \"cuda:16\" in a list: expected \"cuda:0\" to \"cuda:15\"",
+        ),
+    ] {
+        assert_eq!(serde_json::from_str::<Device>(json).unwrap_err().to_string(), said);
+    }
+    assert!(Device::list(&[16]).is_err());
 }

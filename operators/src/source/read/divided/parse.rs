@@ -15,7 +15,7 @@ use super::fed::FedChunk;
 use crate::shared::parameters::BATCH_BYTES;
 use crate::shared::rejected::{OnError, PORT};
 use crate::source::read::files::input::{Inputs, Refused};
-use crate::wave::{Consumer, Estimate, Kernel, NoFlights, Taken, Target, WaveChunk};
+use crate::wave::{Consumer, DeviceSession, Estimate, Kernel, NoFlights, Taken, Target, WaveChunk};
 
 /// Approximate time to parse a byte, in nanoseconds.
 const NS_PER_BYTE: f64 = 2.0;
@@ -198,7 +198,11 @@ impl<F: Divided + 'static> Kernel for Parse<F> {
         }
     }
 
-    fn open(&mut self, _first: Option<&ParseChunk>) -> Result<Self::OnDevice, NoDevice> {
+    fn open(
+        &mut self,
+        _device: &DeviceSession,
+        _first: Option<&ParseChunk>,
+    ) -> Result<Self::OnDevice, NoDevice> {
         Err(NoDevice::NoDriver)
     }
 }

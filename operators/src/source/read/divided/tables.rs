@@ -31,7 +31,8 @@ use crate::source::read::tables::source::{
     Cutter, Cutting, Decoder, Opening, Table, TablePart, TableSource,
 };
 use crate::wave::{
-    self, Consumer, Device, Estimate, Kernel, NoFlights, Taken, Target, Wave, WaveChunk,
+    self, Consumer, Device, DeviceSession, Estimate, Kernel, NoFlights, Taken, Target, Wave,
+    WaveChunk,
 };
 
 /// Minimum bytes of files at which workers pay.
@@ -266,7 +267,11 @@ impl Kernel for Decode {
         }
     }
 
-    fn open(&mut self, _first: Option<&PartChunk>) -> Result<Self::OnDevice, NoDevice> {
+    fn open(
+        &mut self,
+        _device: &DeviceSession,
+        _first: Option<&PartChunk>,
+    ) -> Result<Self::OnDevice, NoDevice> {
         Err(NoDevice::NoDriver)
     }
 }
