@@ -15,10 +15,11 @@ FilePath = Union[str, "os.PathLike[str]"]
 Exact = Union[str, SupportsFloat]
 Algorithm = Literal["auto", "space_saving", "filter", "parallel_filter", "sieve"]
 AnswerOver = Literal["all", "arrived"]
-Device = Literal[
-    "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6",
-    "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15"
-]
+Device = Union[Literal[
+    "auto", "cpu", "cuda", "cuda:all", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5",
+    "cuda:6", "cuda:7", "cuda:8", "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14",
+    "cuda:15"
+], list[str]]
 DictionaryFull = Literal["forget", "fail"]
 Emit = Literal["end", "every"]
 EpsilonAlgorithm = Literal["auto", "nested_loop", "directory"]
@@ -242,9 +243,11 @@ class Stages(Builder):
             Milliseconds within which a query is answered, unless all kernels are busy. Range: 0 to
             60,000. Default: ``5.0``.
         device
-            Device that answers queries: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Default:
-            ``"auto"``.
+            Device that answers queries: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Default: ``"auto"``.
         device_memory_max
             Maximum bytes of the index in the memory of a GPU; by default, all memory that is free.
             Lists of a larger index go there with the queries that name them. At least 1.
@@ -360,9 +363,12 @@ class Stages(Builder):
             Columns of the input to carry into the rows, or ``*`` for all: column ``x`` becomes
             ``left_x`` and ``right_x`` of a pair.
         device
-            Device that finds the pairs: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). A
-            streaming join runs on the CPU. Default: ``"auto"``.
+            Device that finds the pairs: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. A streaming join runs on the CPU. Default:
+            ``"auto"``.
         device_memory_max
             Maximum bytes of vectors in the memory of a GPU; by default, all memory that is free.
             More vectors are joined in blocks, one pair of blocks after the other. At least 1.
@@ -640,10 +646,12 @@ class Stages(Builder):
             Transactions that hold both items, at least: a number such as 10, or a share of all
             transactions such as 0.01 or "1/300".
         device
-            Device that counts pairs: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Layouts
-            for a GPU are ``auto``, ``batmap``, ``bitmap``, ``sparse`` and ``tensor``. Default:
-            ``"auto"``.
+            Device that counts pairs: ``auto`` (the first GPU, if there is one and it pays, and
+            further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it
+            is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Layouts for a GPU are ``auto``, ``batmap``,
+            ``bitmap``, ``sparse`` and ``tensor``. Default: ``"auto"``.
         itemset
             Items of a result: 2 for pairs, 3 for triples. Range: 2 to 3. Default: ``2``.
         layout
@@ -1069,9 +1077,11 @@ class Stages(Builder):
             Bytes of a chunk of candidates. Default: 262144 on the CPU, 5242880 on a device. Range:
             1 to 1,073,741,824.
         device
-            Device that verifies candidates: ``auto`` (the first GPU, if there is one and it pays),
-            ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error if it is missing or fails). Default:
-            ``"auto"``.
+            Device that verifies candidates: ``auto`` (the first GPU, if there is one and it pays,
+            and further GPUs where these pay), ``cpu``, ``cuda`` or ``cuda:1`` (that GPU; an error
+            if it is missing or fails), ``cuda:all`` (all GPUs), or several GPUs, such as ["cuda:0",
+            "cuda:1"]. With several GPUs, the others take over the work of one that fails, and the
+            failure of the last one is an error. Default: ``"auto"``.
         id_
             Ids of the rows, of any type: a column or an expression. When left out, the column
             ``id``, or else the position of the row in its input, from 0.
