@@ -328,17 +328,20 @@ fn queries_at_the_end_of_a_run_do_not_hold_it() {
             graph.add_after(sum, "sums", sink);
             let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
             let queries = running.queries().clone();
-            let asker = thread::spawn(move || {
-                loop {
-                    match queries.query("sum", &Request::new("sum")) {
-                        Ok(answer) => assert_eq!(values(&answer)[0], values(&answer)[1]),
-                        Err(QueryError::Finished { .. }) => return,
-                        Err(error) => panic!("{error}"),
+            let end = thread::scope(|scope| {
+                let asker = scope.spawn(|| {
+                    loop {
+                        match queries.query("sum", &Request::new("sum")) {
+                            Ok(answer) => assert_eq!(values(&answer)[0], values(&answer)[1]),
+                            Err(QueryError::Finished { .. }) => return,
+                            Err(error) => panic!("{error}"),
+                        }
                     }
-                }
+                });
+                let end = running.join().unwrap().stage("in").unwrap().items_out();
+                asker.join().unwrap();
+                end
             });
-            let end = running.join().unwrap().stage("in").unwrap().items_out();
-            asker.join().unwrap();
             assert_eq!(*lock(&rows), [end * end.saturating_sub(1) / 2]);
         });
     }
