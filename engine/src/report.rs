@@ -41,6 +41,10 @@ pub struct Report<'a> {
     error: Option<String>,
 }
 
+/// Maximum inputs or rows that were left out and that the report names; each worker of a stage has
+/// some.
+const LEFT_OUT_MAX: usize = 20;
+
 #[derive(Debug, Serialize)]
 struct StageReport<'a> {
     id: &'a str,
@@ -171,7 +175,11 @@ impl<'a> StageReport<'a> {
             items_per_second: rate(stage, metrics.wall),
             latency_ms: LatencyReport::new(stage.latency()),
             counters: counters.into_iter().map(|(name, count)| shown(name, count)).collect(),
-            left_out: inputs().flat_map(|inputs| &inputs.left_out).map(AsRef::as_ref).collect(),
+            left_out: inputs()
+                .flat_map(|inputs| &inputs.left_out)
+                .map(AsRef::as_ref)
+                .take(LEFT_OUT_MAX)
+                .collect(),
             positions: inputs()
                 .flat_map(|inputs| &inputs.positions)
                 .map(|(path, bytes)| InputPosition { path, bytes: *bytes })

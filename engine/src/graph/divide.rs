@@ -148,7 +148,7 @@ impl BoundStage {
     /// Whether the stage can run in several copies, given its inputs.
     pub(super) fn can_be_copied(&self) -> bool {
         let Some(copies) = self.copies() else { return false };
-        if self.workers == Some(1) || copies.most < 2 {
+        if self.asked() == Some(1) || copies.most < 2 {
             return false;
         }
         // Pieces of different streams have no common order. A stage whose rows leave in the order

@@ -22,6 +22,7 @@ class Builder(ABC):
         inputs: str | Iterable[str] = (),
         *,
         cores: Iterable[int] | None = None,
+        workers: int | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> str:
         """Add a stage, and return its id."""

@@ -113,9 +113,8 @@ impl RunningGroup {
     /// Answers a forwarded query now, or keeps the query until its position is reached.
     fn accept(&mut self, index: usize, ticket: Ticket) {
         let node = &mut self.nodes[index];
-        if let (AnswerTo::Join(join, copy), Some(_)) = (&ticket.answer_to, &ticket.payload) {
-            let (join, copy) = (Arc::clone(join), *copy);
-            return self.accept_of_copy(index, &join, copy, ticket);
+        if ticket.payload.is_some() && matches!(ticket.answer_to, AnswerTo::Join(_)) {
+            return self.accept_of_copy(index, ticket);
         }
         if node.can_answer(&ticket) {
             self.answer(index, ticket);
@@ -126,14 +125,16 @@ impl RunningGroup {
 
     /// Takes the data of one copy for a query, and lets no message of the copy pass before the
     /// data of all copies are there.
-    fn accept_of_copy(&mut self, index: usize, join: &Arc<Join>, copy: usize, ticket: Ticket) {
+    fn accept_of_copy(&mut self, index: usize, ticket: Ticket) {
+        let Ticket { payload: Some(payload), after: Some(position), answer_to, .. } = ticket else {
+            unreachable!("a copy sends its data and its position")
+        };
+        let AnswerTo::Join(share) = answer_to else { unreachable!("a copy answers a join") };
+        let (join, copy) = share.give(payload, &self.bell);
         let node = &mut self.nodes[index];
-        join.rings(&self.bell);
-        join.put(copy, ticket.payload.expect("a copy sends its data"));
         let lanes = node.inputs.copies_mut().expect("copies send to a part with lanes");
-        let position = ticket.after.expect("a copy sends its position");
         lanes.stop_at(copy, position);
-        node.tickets.join(join, (copy, position));
+        node.tickets.join(&join, (copy, position));
         self.serve_joins(index);
     }
 
@@ -239,7 +240,7 @@ impl RunningGroup {
             let next = self.nodes[index].outputs.next_copies();
             let NextCopies(mut next) = next.expect("the next part has copies");
             let onward = |sent| {
-                let answer_to = AnswerTo::Join(Arc::clone(&join), copy);
+                let answer_to = AnswerTo::Join(join.share(copy));
                 let (request, after) = (request.clone(), Some(sent));
                 Ticket { request, payload: None, after, answer_to, pass: None }
             };

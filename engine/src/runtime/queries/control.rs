@@ -41,7 +41,7 @@ impl Ticket {
         match &self.answer_to {
             AnswerTo::Caller(caller) => caller.is_wanted(),
             // The copies must agree on the queries that they answer, so none drops one.
-            AnswerTo::Watch(_) | AnswerTo::Join(..) => true,
+            AnswerTo::Watch(_) | AnswerTo::Join(_) => true,
         }
     }
 }
@@ -51,6 +51,37 @@ pub(crate) struct Join {
     waiting: Mutex<JoinWaiting>,
     /// The bell of the part that joins the data, which a failure rings.
     bell: OnceLock<Arc<Doorbell>>,
+}
+
+/// The part of one copy in a query that several copies forward. If the share is dropped before it is
+/// given, such as in the mailbox of a thread that ends, the query fails: the part behind the copies
+/// would wait for ever.
+pub(crate) struct JoinShare {
+    join: Arc<Join>,
+    copy: usize,
+    is_given: bool,
+}
+
+impl JoinShare {
+    /// Gives the data of the copy to the part behind the copies, which waits on `bell`.
+    pub(crate) fn give(
+        mut self,
+        payload: QueryPayload,
+        bell: &Arc<Doorbell>,
+    ) -> (Arc<Join>, usize) {
+        self.is_given = true;
+        self.join.bell.get_or_init(|| Arc::clone(bell));
+        self.join.put(self.copy, payload);
+        (Arc::clone(&self.join), self.copy)
+    }
+}
+
+impl Drop for JoinShare {
+    fn drop(&mut self) {
+        if !self.is_given {
+            self.join.fail(None);
+        }
+    }
 }
 
 struct JoinWaiting {
@@ -69,22 +100,23 @@ impl Join {
         Arc::new(Self { waiting, bell: OnceLock::new() })
     }
 
+    /// The share of each copy, which is to be given.
+    pub(crate) fn share(self: &Arc<Self>, copy: usize) -> JoinShare {
+        JoinShare { join: Arc::clone(self), copy, is_given: false }
+    }
+
     /// Notes the data of a copy.
-    pub(crate) fn put(&self, copy: usize, payload: QueryPayload) {
+    fn put(&self, copy: usize, payload: QueryPayload) {
         let mut waiting = lock(&self.waiting);
         waiting.left -= usize::from(waiting.copies[copy].replace(payload).is_none());
     }
 
-    /// Sets the bell of the part that joins the data.
-    pub(crate) fn rings(&self, bell: &Arc<Doorbell>) {
-        self.bell.get_or_init(|| Arc::clone(bell));
-    }
-
-    /// Answers with the reason why a copy has no data.
-    fn fail(&self, error: QueryError) {
+    /// Answers with the reason why a copy has no data; without a reason, since the copy has ended,
+    /// the caller gets no answer.
+    fn fail(&self, reason: Option<QueryError>) {
         let ticket = lock(&self.waiting).ticket.take();
-        if let Some(ticket) = ticket {
-            ticket.answer_to.give(Err(error));
+        if let (Some(ticket), Some(reason)) = (ticket, reason) {
+            ticket.answer_to.give(Err(reason));
         }
         if let Some(bell) = self.bell.get() {
             bell.ring();
@@ -150,7 +182,7 @@ pub(crate) enum AnswerTo {
     Caller(oneshot::Sender<QueryAnswer>),
     Watch(Arc<WatchSlot>),
     /// The part behind the copies of a part, one of which answers.
-    Join(Arc<Join>, usize),
+    Join(JoinShare),
 }
 
 impl AnswerTo {
@@ -158,8 +190,8 @@ impl AnswerTo {
         match self {
             Self::Caller(caller) => caller.send(answer),
             Self::Watch(slot) => slot.publish(answer),
-            Self::Join(join, _) => match answer {
-                Err(error) => join.fail(error),
+            Self::Join(share) => match answer {
+                Err(error) => share.join.fail(Some(error)),
                 Ok(_) => unreachable!("a copy forwards its data to the part behind the copies"),
             },
         }
@@ -315,5 +347,46 @@ impl Address {
             Refused::Full(_) => QueryError::Busy { stage, limit: MAILBOX_QUERIES_MAX },
             Refused::Closed(_) => QueryError::Finished { stage },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::oneshot::RecvError;
+
+    fn asked(copies: usize) -> (Arc<Join>, oneshot::Receiver<QueryAnswer>) {
+        let (caller, answer) = oneshot::channel();
+        let (request, answer_to) = (Request::new("sum"), AnswerTo::Caller(caller));
+        let payload: Option<QueryPayload> = Some(Box::new(()));
+        let ticket = Ticket { request, payload, after: None, answer_to, pass: None };
+        (Join::new(ticket, copies), answer)
+    }
+
+    #[test]
+    fn a_query_that_a_copy_drops_has_failed() {
+        let bell = Arc::new(Doorbell::new());
+        let (join, answer) = asked(2);
+        join.share(0).give(Box::new(1_u64), &bell);
+        assert!(!join.has_failed() && !join.is_complete());
+        drop(join.share(1));
+        assert!(join.has_failed() && join.take().is_none());
+        let limit = std::time::Duration::MAX;
+        assert!(matches!(answer.recv(limit, true), Err(RecvError::Closed)));
+    }
+
+    #[test]
+    fn the_data_of_copies_are_in_their_order() {
+        let bell = Arc::new(Doorbell::new());
+        let (join, _answer) = asked(3);
+        for copy in [2, 0, 1] {
+            assert!(!join.is_complete());
+            join.share(copy).give(Box::new(copy), &bell);
+        }
+        assert!(join.is_complete());
+        let payload = join.take().unwrap().payload.unwrap().downcast::<CopyPayloads>().unwrap();
+        let copies: Vec<usize> =
+            payload.copies.into_iter().map(|copy| *copy.downcast::<usize>().unwrap()).collect();
+        assert_eq!(copies, [0, 1, 2]);
     }
 }

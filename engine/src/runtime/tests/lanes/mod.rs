@@ -316,6 +316,37 @@ fn a_query_through_a_part_in_front_of_copies_sees_one_cut() {
     }
 }
 
+#[test]
+fn queries_at_the_end_of_a_run_do_not_hold_it() {
+    for run in 0..300 {
+        watched(move || {
+            let mut graph = Graph::new();
+            let numbers = graph.add("in", source(Numbers::to(100 * (run % 40))));
+            let sum = graph.add_after(numbers, "sum", moving_sum());
+            graph.workers(sum, 3);
+            let (sink, rows) = kept();
+            graph.add_after(sum, "sums", sink);
+            let running = graph.build().unwrap().start(RunOptions::new()).unwrap();
+            let queries = running.queries().clone();
+            let end = thread::scope(|scope| {
+                let asker = scope.spawn(|| {
+                    loop {
+                        match queries.query("sum", &Request::new("sum")) {
+                            Ok(answer) => assert_eq!(values(&answer)[0], values(&answer)[1]),
+                            Err(QueryError::Finished { .. }) => return,
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                });
+                let end = running.join().unwrap().stage("in").unwrap().items_out();
+                asker.join().unwrap();
+                end
+            });
+            assert_eq!(*lock(&rows), [end * end.saturating_sub(1) / 2]);
+        });
+    }
+}
+
 /// A sink that keeps all numbers in the order in which they came.
 fn kept() -> (impl OperatorSpec, Arc<Mutex<Vec<u64>>>) {
     let rows = Arc::new(Mutex::new(Vec::new()));
@@ -604,6 +635,20 @@ fn stages_are_divided_where_that_pays() {
     assert_eq!(divided(Load::Light, Some(3)), 3);
     assert_eq!(divided(Load::Heavy, Some(1)), 1);
     assert_eq!(divided(Load::Heavy, None), crate::placement::parallelism());
+}
+
+#[test]
+fn a_stage_on_one_core_leaves_the_stages_before_it_divided() {
+    let mut graph = Graph::new();
+    let numbers = graph.add("in", Pieces::to(10, 10, 10).spec());
+    let sum = graph.add_after(numbers, "sum", PartialSum::spec());
+    graph.workers(numbers, 3).cores(sum, [available_cores()[0]]);
+    let (sink, rows) = kept();
+    graph.add_after(sum, "sums", sink);
+    let topology = graph.build().unwrap();
+    assert_eq!([0, 1].map(|stage| topology.stages()[stage].workers()), [3, 1]);
+    topology.run(RunOptions::new()).unwrap();
+    assert_eq!(*lock(&rows), [45]);
 }
 
 #[test]
