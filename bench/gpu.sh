@@ -179,7 +179,7 @@ on_devices() {
       "$gpu/trommel" run --quiet --report "$out/report.json" "$out/$name.json" \
         --set "stages.answer.with.device=$device" || return 1
       echo "$name $device, run $round"
-      grep -E '"(wall_seconds|items_out|waves_on_device|devices|devices_lost|kernel_seconds|bytes_to_device|opening_seconds|overlap)"' \
+      grep -E '"(wall_seconds|items_out|waves_on_device|devices|devices_failed|kernel_seconds|bytes_to_device|opening_seconds|overlap)"' \
         "$out/report.json" | tr -s ' \n' ' '
       echo
     done

@@ -131,7 +131,7 @@ fn several_devices_give_the_same_rows() {
         assert_eq!(stage["waves"], stage["chunks"]);
         let devices = stage["devices"].as_u64().unwrap();
         assert!((1..=2).contains(&devices), "{stage}");
-        assert!(stage["overlap"].as_f64().unwrap() <= 1.0 && stage["devices_lost"].is_null());
+        assert!(stage["overlap"].as_f64().unwrap() <= 1.0 && stage["devices_failed"].is_null());
     }
     let losing = &[("STAND_IN_DEVICES", "2"), ("STAND_IN_FAIL", "kernel:1:719:0")];
     let parameters = [("device", "cuda:all"), ("chunk_bytes", "400")];
@@ -139,7 +139,7 @@ fn several_devices_give_the_same_rows() {
     let said = std::mem::take(&mut ended.stderr);
     assert!(said.contains("a GPU failed; the other GPUs take over"), "{said}");
     assert_eq!(rows(ended), expected);
-    assert_eq!(report["stages"][1]["devices_lost"], 1);
+    assert_eq!(report["stages"][1]["devices_failed"], 1);
     let all = &[("STAND_IN_DEVICES", "2"), ("STAND_IN_FAIL", "kernel:1:719:0,kernel:1:719:1")];
     let (ended, _) = on_driver(&parameters, all);
     let expected = "`device` is \"cuda:all\", and the last device failed: cu";

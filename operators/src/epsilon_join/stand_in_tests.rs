@@ -143,7 +143,7 @@ fn waves(device: Device) -> Result<Counters, String> {
         "waves",
         "waves_on_device",
         "devices",
-        "devices_lost",
+        "devices_failed",
         "device_full",
         "device_lost",
         "device_refused",

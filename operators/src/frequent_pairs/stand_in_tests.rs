@@ -173,7 +173,7 @@ fn tasks(device: Device) -> Result<Counters, String> {
         "tasks",
         "waves_on_device",
         "devices",
-        "devices_lost",
+        "devices_failed",
         "device_full",
         "device_lost",
         "device_refused",

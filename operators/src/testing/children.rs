@@ -119,7 +119,7 @@ impl Child {
             let losing = two.clone().failure_on(lost, "kernel", nth, 719);
             let outcome = self.on(&losing, "cuda:0,cuda:1", case);
             assert!(outcome.starts_with('['), "{case}: device {lost} at kernel {nth}: {outcome}");
-            losses += usize::from(count_of(&outcome, "devices_lost") > 0);
+            losses += usize::from(count_of(&outcome, "devices_failed") > 0);
             let losing = losing.failure_on(1 - lost, "kernel", nth + 1, 719);
             let outcome = self.on(&losing, "cuda:all", case);
             let shown = format!("{case}: both at kernel {nth}: {outcome}");
@@ -127,7 +127,7 @@ impl Child {
             assert!(is_named && outcome.ends_with("(719)"), "{shown}");
             let outcome = self.on(&losing, "auto", case);
             let shown = format!("{case}: both at kernel {nth}: {outcome}");
-            assert!(outcome.starts_with('[') && !has(&outcome, "devices_lost", 0), "{shown}");
+            assert!(outcome.starts_with('[') && !has(&outcome, "devices_failed", 0), "{shown}");
         }
         // A device whose thread gets no turn may not come to its kernel.
         assert!(losses >= nth.len(), "{case}: {losses} losses");

@@ -218,7 +218,7 @@ fn batches_of(device: Device) -> Result<Counters, String> {
     let names = [
         "waves_on_device",
         "devices",
-        "devices_lost",
+        "devices_failed",
         "device_full",
         "device_lost",
         "device_refused",

@@ -110,7 +110,7 @@ fn run(device: Device, [chunks, size, panes, room]: [usize; 4]) -> Result<Counte
         "bytes_from_device",
         "overlap_ppm",
         "devices",
-        "devices_lost",
+        "devices_failed",
         "device_full",
         "device_lost",
         "device_refused",

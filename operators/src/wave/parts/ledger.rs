@@ -113,7 +113,7 @@ impl Ledger {
         let Failures { full, lost, refused } = self.failures;
         let failures = [("device_full", full), ("device_lost", lost), ("device_refused", refused)];
         let lost = failures.iter().map(|(_, times)| times).sum();
-        let failures = [("devices_lost", lost)].into_iter().chain(failures);
+        let failures = [("devices_failed", lost)].into_iter().chain(failures);
         counters.extend(failures.filter(|(_, times)| *times > 0));
         counters
     }

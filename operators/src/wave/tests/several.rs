@@ -66,7 +66,7 @@ fn answers_do_not_depend_on_the_number_of_devices() {
                 assert_eq!(counted, [CHUNKS, CHUNKS, 4 * u64::from(END)]);
                 let used = counter(&counters, "devices");
                 assert!(used == devices as u64 || !takes_turns(cores), "{counters:?}");
-                assert_eq!(counter(&counters, "devices_lost"), 0);
+                assert_eq!(counter(&counters, "devices_failed"), 0);
                 assert!(counter(&counters, "overlap_ppm") <= 1_000_000, "{counters:?}");
             }
         }
@@ -110,7 +110,7 @@ fn a_device_that_is_lost_anywhere_leaves_its_chunks_to_the_others() {
                         let counters = run(&scripts, session, cores);
                         let shown = format!("{devices} {lost} {step:?} {nth} {counters:?}");
                         let [waves, on_device, lost, left] =
-                            ["waves", "waves_on_device", "device_lost", "devices_lost"]
+                            ["waves", "waves_on_device", "device_lost", "devices_failed"]
                                 .map(|name| counter(&counters, name));
                         let losses = if takes_turns(cores) { 1 } else { lost.min(1) };
                         assert_eq!([waves, lost, left], [CHUNKS, losses, losses], "{shown}");
@@ -129,7 +129,7 @@ fn the_cpu_takes_over_when_the_last_device_is_lost_if_it_may() {
         for (first, second) in [(1, 1), (1, 3), (4, 1), (3, 4)] {
             let scripts = [failing(Step::Collect, first), failing(Step::Collect, second)];
             let counters = run(&scripts, DeviceSession::with_shown(Device::Auto, 2), cores);
-            let counted = ["waves", "devices_lost"].map(|name| counter(&counters, name));
+            let counted = ["waves", "devices_failed"].map(|name| counter(&counters, name));
             assert_eq!(counted, [CHUNKS, 2], "{first} {second} {counters:?}");
             let (_, ended) = ended(waves_on(scripts.to_vec(), list(2).into(), [8, 100]), cores);
             let error = ended.expect_err("both devices fail").to_string();
@@ -154,7 +154,7 @@ fn a_device_that_cannot_be_opened_is_left_while_there_is_another() {
             let mut scripts = vec![script(); 2];
             scripts[place] = absent(full());
             let counters = run(&scripts, list(2).into(), cores);
-            let counted = ["waves", "waves_on_device", "device_full", "devices_lost", "devices"]
+            let counted = ["waves", "waves_on_device", "device_full", "devices_failed", "devices"]
                 .map(|name| counter(&counters, name));
             assert_eq!(counted, [CHUNKS, CHUNKS, 1, 1, 1], "{place} {counters:?}");
         }
