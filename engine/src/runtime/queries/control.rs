@@ -53,9 +53,9 @@ pub(crate) struct Join {
     bell: OnceLock<Arc<Doorbell>>,
 }
 
-/// The part of one copy in a query that several copies forward. If the share is dropped before it is
-/// given, such as in the mailbox of a thread that ends, the query fails: the part behind the copies
-/// would wait for ever.
+/// The part of one copy in a query that several copies forward. If the share is dropped before it
+/// is given, such as in the mailbox of a thread that ends, the query fails: the part behind the
+/// copies would wait for ever.
 pub(crate) struct JoinShare {
     join: Arc<Join>,
     copy: usize,
