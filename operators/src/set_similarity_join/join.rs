@@ -34,8 +34,10 @@ pub(crate) struct JoinQuestion {
     pub(crate) isa: Isa,
     /// Number of cores that share the work on the sets, in tasks.
     pub(crate) cores: usize,
-    /// Number of cores that search the index, in tasks that also verify their candidates.
+    /// Number of cores that search the index, in tasks.
     pub(crate) search_cores: usize,
+    /// Whether a device verifies the candidates of these tasks; otherwise the tasks verify them.
+    pub(crate) verifies_on_device: bool,
     pub(crate) tuning: Tuning,
 }
 
@@ -145,6 +147,7 @@ impl SetJoin {
             isa,
             cores: 1,
             search_cores: 1,
+            verifies_on_device: false,
             tuning,
         };
         Self::of(collection, question)

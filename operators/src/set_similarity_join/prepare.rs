@@ -419,7 +419,9 @@ impl Producer for CollectionProducer {
         }
         if let Some(task) = join.next_search() {
             self.tasks += 1;
-            chunk.hold_work(JoinWork::Search(Box::new(Search::new(task, join.sets().clone()))));
+            let is_for_device = self.question.verifies_on_device;
+            let search = Search::new(task, join.sets().clone(), is_for_device);
+            chunk.hold_work(JoinWork::Search(Box::new(search)));
             return Ok(Filled::Chunk);
         }
         if join.next_chunk(chunk.pairs_mut()) {

@@ -46,6 +46,13 @@ pub trait WaveChunk: Send + 'static {
         false
     }
 
+    /// Whether the CPU has made the input of the answer, and a device is to give the answer, asked
+    /// when a kernel has run the chunk on the CPU. The chunk keeps its place. A kernel runs the
+    /// chunk again if no device is left, and the answer is then that of the CPU.
+    fn awaits_device(&self) -> bool {
+        false
+    }
+
     /// Keeps only the items that the kernel has left unfinished, because the answers did not fit
     /// the chunk; true if any item is left. The chunk is then resubmitted to the kernel.
     fn retain_unfinished(&mut self) -> bool {
@@ -85,8 +92,8 @@ pub(super) struct InWave<C> {
     pub(super) place: Option<u64>,
     /// Whether the CPU has handled the chunk in place of a device that is lost.
     pub(super) has_lost_device: bool,
-    /// Whether the device of the chunk was lost before it answered, and another device is to answer
-    /// the chunk. The chunk keeps its place.
+    /// Whether a device is to answer the chunk, because the device of the chunk was lost, or because
+    /// the CPU has made the input of the answer. The chunk keeps its place.
     pub(super) is_undone: bool,
 }
 

@@ -151,6 +151,11 @@ impl JoinChunk {
         self.work.as_mut()
     }
 
+    /// The work whose answer is that of the CPU.
+    fn work_of_cpu(&self) -> Option<&JoinWork> {
+        self.work.as_ref().filter(|work| !work.has_found())
+    }
+
     /// Takes out the work if it has been done completely.
     pub(crate) fn take_done_work(&mut self) -> Option<JoinWork> {
         self.work.take_if(|work| !work.has_more())
@@ -158,7 +163,7 @@ impl JoinChunk {
 
     /// Number of pairs that were verified.
     pub(crate) fn verified(&self) -> u64 {
-        if let Some(JoinWork::Search(search)) = &self.work {
+        if let Some(JoinWork::Search(search)) = self.work_of_cpu() {
             return search.verified;
         }
         match self.content {
@@ -170,7 +175,7 @@ impl JoinChunk {
 
     /// Number of similar pairs, if the question was [`JoinOutput::Count`].
     pub(crate) fn count(&self) -> u64 {
-        match &self.work {
+        match self.work_of_cpu() {
             Some(JoinWork::Search(search)) => return search.count,
             Some(JoinWork::Copies(pairs)) => return *pairs,
             _ => {}
@@ -234,7 +239,7 @@ impl WaveChunk for JoinChunk {
     }
 
     fn estimate(&self) -> Estimate {
-        if let Some(work) = &self.work {
+        if let Some(work) = self.work_of_cpu() {
             return Estimate::on_cpu(work.cpu_ns());
         }
         match &self.content {
@@ -258,8 +263,15 @@ impl WaveChunk for JoinChunk {
         self.work.is_some() || matches!(self.content, Content::Tiles(_))
     }
 
+    fn awaits_device(&self) -> bool {
+        self.work.as_ref().is_some_and(JoinWork::has_found)
+    }
+
     fn retain_unfinished(&mut self) -> bool {
         let has_unfinished = self.has_unfinished();
+        if let Some(work) = &mut self.work {
+            work.forget_found();
+        }
         if has_unfinished && self.work.is_none() {
             self.progress = TileProgress::Begun;
             self.tiles.replace(&mut self.tiles_answer.joined.unfinished);

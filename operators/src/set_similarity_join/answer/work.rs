@@ -39,11 +39,39 @@ pub(crate) struct Search {
     /// is the number of pairs.
     pub(crate) verified: u64,
     pub(crate) count: u64,
+    /// Whether a device is to verify the candidates.
+    is_for_device: bool,
+    /// Whether the candidates of the last call are to be verified by a device.
+    has_found: bool,
 }
 
 impl Search {
-    pub(crate) fn new(task: SearchTask, sets: JoinedSets) -> Self {
-        Self { task, sets, verified: 0, count: 0 }
+    pub(crate) fn new(task: SearchTask, sets: JoinedSets, is_for_device: bool) -> Self {
+        Self { task, sets, verified: 0, count: 0, is_for_device, has_found: false }
+    }
+
+    /// Finds candidates for a device, or verifies them if no device is left.
+    fn run_for_device(
+        &mut self,
+        isa: Isa,
+        output: JoinOutput,
+        pairs: &mut CandidateChunk,
+        answer: &mut OverlapAnswer,
+    ) {
+        (self.verified, self.count) = (0, 0);
+        if self.has_found {
+            self.has_found = false;
+            self.verified = pairs.len() as u64;
+            match output {
+                JoinOutput::Count => self.count = pairs.count(isa, &self.sets),
+                JoinOutput::Pairs => answer.overlaps = pairs.verify(isa, &self.sets),
+            }
+        } else {
+            pairs.clear();
+            answer.overlaps.clear();
+            self.task.fill(pairs);
+            self.has_found = !pairs.is_empty();
+        }
     }
 
     /// Finds and verifies candidates: one chunk if the output is pairs, or several chunks if the
@@ -87,6 +115,9 @@ impl JoinWork {
             Self::Gather(task) => task.run(),
             Self::Sort(task) => task.run(),
             Self::Plan(task) => task.run(PlannedSets::run),
+            Self::Search(search) if search.is_for_device => {
+                search.run_for_device(isa, output, pairs, answer);
+            }
             Self::Search(search) => search.run(isa, output, pairs, answer),
             Self::Copies(_) => {}
         }
@@ -97,6 +128,18 @@ impl JoinWork {
         match self {
             Self::Search(search) => Some(&search.sets),
             _ => None,
+        }
+    }
+
+    /// Whether a device is to verify the candidates that the work has found, or has done so.
+    pub(crate) fn has_found(&self) -> bool {
+        matches!(self, Self::Search(search) if search.has_found)
+    }
+
+    /// Forgets candidates that a device has verified.
+    pub(crate) fn forget_found(&mut self) {
+        if let Self::Search(search) = self {
+            search.has_found = false;
         }
     }
 

@@ -243,7 +243,8 @@ impl SetSimilarityJoin {
             algorithm,
             isa,
             cores,
-            search_cores: if plan.is_device_asked_for() { 1 } else { cores },
+            search_cores: cores,
+            verifies_on_device: plan.is_device_asked_for(),
             tuning,
         };
         let tiling = plan.tiling(session);

@@ -23,7 +23,17 @@ use crate::testing::sets::{families, pair, set};
 fn asked(question: Question, algorithm: JoinAlgorithm, isa: Isa) -> JoinQuestion {
     let Question { similarity, numerator, denominator } = question;
     let (threshold, tuning) = (Threshold::new(numerator, denominator).unwrap(), Tuning::SMALL);
-    JoinQuestion { similarity, threshold, algorithm, isa, cores: 1, search_cores: 1, tuning }
+    let (cores, search_cores, verifies_on_device) = (1, 1, false);
+    JoinQuestion {
+        similarity,
+        threshold,
+        algorithm,
+        isa,
+        cores,
+        search_cores,
+        verifies_on_device,
+        tuning,
+    }
 }
 
 fn join(

@@ -111,24 +111,26 @@ impl<C: WaveChunk> Feeder<C> {
     }
 
     /// Sends a chunk that has returned unfinished to the same kernel, to the least busy kernel if
-    /// the chunk was meant for a device that is lost, or to a free device.
+    /// the chunk comes from a device that does not go on with it, or to a free device.
     pub(crate) fn resubmit(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         let work = chunk.chunk.estimate();
+        let was_for_device = chunk.device_pays || mem::take(&mut chunk.has_lost_device);
+        chunk.device_pays &= chunk.chunk.target() != Target::Cpu;
         if chunk.device_pays {
             let device = self.free_device().unwrap_or(chunk.worker);
             self.assign_to_device(&mut chunk, device, &work);
         } else {
-            let is_lost = mem::take(&mut chunk.has_lost_device);
-            let worker = if is_lost { self.workers.least_busy() } else { chunk.worker };
+            let worker = if was_for_device { self.workers.least_busy() } else { chunk.worker };
             self.assign(&mut chunk, worker, &work);
         }
         self.dispatch(chunk, out);
     }
 
-    /// Sends a chunk whose device was lost to another device. If no device is left, the kernel of
-    /// the lost device gets the chunk again, and the CPU answers.
+    /// Sends a chunk that a device is to answer to a device. If no device is left, the kernel that
+    /// had the chunk gets the chunk again, and the CPU answers.
     pub(crate) fn send_again(&mut self, mut chunk: Box<InWave<C>>, out: &mut Output) {
         chunk.is_undone = false;
+        chunk.device_pays = true;
         let device = self.free_device().unwrap_or(chunk.worker);
         let work = chunk.chunk.estimate();
         self.assign_to_device(&mut chunk, device, &work);

@@ -184,13 +184,18 @@ impl<K: Kernel> KernelPart<K> {
         self.device.as_ref().is_some_and(|device| device.left().next().is_some())
     }
 
-    /// Answers a chunk on the CPU, or returns the chunk without an answer.
+    /// Answers a chunk on the CPU, or returns the chunk without an answer, to be planned anew or for
+    /// a device.
     fn run(&mut self, mut held: Held<K::Chunk>, out: &mut Output) {
         let begin = Instant::now();
         // True for a chunk that was planned for a device, after the device was lost.
         let has_lost_device = mem::take(&mut held.chunk.device_pays);
         if !(has_lost_device && self.kernel.give_back(&mut held.chunk.chunk)) {
             self.kernel.run(&mut held.chunk.chunk);
+        }
+        if held.chunk.chunk.awaits_device() {
+            self.ledger.prepared(begin.elapsed());
+            return return_undone(held, out);
         }
         self.ledger.ran(begin.elapsed());
         held.chunk.work = None;
@@ -316,7 +321,7 @@ fn send<C: WaveChunk>(held: Held<C>, out: &mut Output) {
     out.send_chunk(into_message(held.chunk).with_origin(held.origin));
 }
 
-/// Returns a chunk whose device was lost to prepare, which sends the chunk to another device.
+/// Returns a chunk that a device is to answer to prepare, which sends the chunk to a device.
 fn return_undone<C: WaveChunk>(mut held: Held<C>, out: &mut Output) {
     held.chunk.is_undone = true;
     held.chunk.work = None;

@@ -74,6 +74,11 @@ impl Ledger {
         self.kernel += kernel;
     }
 
+    /// Adds the time in which the CPU made the input of an answer.
+    pub(crate) fn prepared(&mut self, kernel: Duration) {
+        self.kernel += kernel;
+    }
+
     /// Counts a failure of a device.
     pub(crate) fn failed(&mut self, kind: FailureKind) {
         let Failures { full, lost, refused } = &mut self.failures;
