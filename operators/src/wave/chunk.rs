@@ -92,8 +92,8 @@ pub(super) struct InWave<C> {
     pub(super) place: Option<u64>,
     /// Whether the CPU has handled the chunk in place of a device that is lost.
     pub(super) has_lost_device: bool,
-    /// Whether a device is to answer the chunk, because the device of the chunk was lost, or because
-    /// the CPU has made the input of the answer. The chunk keeps its place.
+    /// Whether a device is to answer the chunk, because the device of the chunk was lost, or
+    /// because the CPU has made the input of the answer. The chunk keeps its place.
     pub(super) is_undone: bool,
 }
 

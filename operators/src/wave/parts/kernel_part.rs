@@ -184,8 +184,8 @@ impl<K: Kernel> KernelPart<K> {
         self.device.as_ref().is_some_and(|device| device.left().next().is_some())
     }
 
-    /// Answers a chunk on the CPU, or returns the chunk without an answer, to be planned anew or for
-    /// a device.
+    /// Answers a chunk on the CPU, or returns the chunk without an answer, to be planned anew or
+    /// for a device.
     fn run(&mut self, mut held: Held<K::Chunk>, out: &mut Output) {
         let begin = Instant::now();
         // True for a chunk that was planned for a device, after the device was lost.
