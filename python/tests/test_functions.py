@@ -116,6 +116,57 @@ def test_near_duplicates_of_texts():
     assert trommel.near_duplicates(data, 1, carry=["path"], mode="deduplicate")["path"] == ["a", "c"]
 
 
+def components(pairs, ids):
+    """The ids that are connected with each id, by marking neighbours."""
+    near = {id: {id} for id in ids}
+    for left, right in pairs:
+        near.setdefault(left, {left}).add(right)
+        near.setdefault(right, {right}).add(left)
+    found = {}
+    for id in near:
+        reached, open = set(), [id]
+        while open:
+            id = open.pop()
+            if id not in reached:
+                reached.add(id)
+                open.extend(near[id])
+        for id in reached:
+            found[id] = reached
+    return found
+
+
+def test_clusters_of_pairs_and_of_rows():
+    ids = [f"row {n}" for n in range(60)]
+    pairs = [(RNG.choice(ids), RNG.choice(ids)) for _ in range(45)]
+    table = {"left": [left for left, _ in pairs], "right": [right for _, right in pairs]}
+    joined = components(pairs, [])
+    found = trommel.clusters(table, keep="last").to_pylist()
+    assert {row["id"]: row["cluster"] for row in found} == {id: min(joined[id]) for id in joined}
+    assert all(row["size"] == len(joined[row["id"]]) for row in found)
+    assert all(row["kept"] == (row["id"] == max(joined[row["id"]])) for row in found)
+    values = RNG.sample(range(1000), 60)
+    rows = {"value": values, "name": ids}
+    joined = components(pairs, ids)
+    found = trommel.clusters(table, rows, id_="name", keep="largest", by="value + 1").to_pylist()
+    assert [(row["value"], row["name"]) for row in found] == list(zip(values, ids))
+    assert [row["cluster"] for row in found] == [min(joined[id]) for id in ids]
+    value = dict(zip(ids, values))
+    assert [row["kept"] for row in found] == [value[id] == max(value[n] for n in joined[id]) for id in ids]
+
+
+def test_near_duplicates_keep_the_longest_text():
+    texts = ["a b c d", "a b c d e", "x y", "b c d e a f", "x y z", "alone"]
+    data = {"id": [7, 7, 8, 9, 9, 1], "text": texts}
+    found = trommel.near_duplicates(data, "3/5", keep="largest", keep_by="length(text)").to_pylist()
+    assert [row["id"] for row in found] == data["id"]
+    assert [row["cluster"] for row in found] == [0, 0, 2, 0, 2, 5]
+    assert [row["size"] for row in found] == [3, 3, 2, 3, 2, 1]
+    assert [row["kept"] for row in found] == [False, False, False, True, True, True]
+    found = trommel.near_duplicates(texts, "3/5", keep="first")
+    assert found.column_names == ["item", "cluster", "size", "kept"]
+    assert found["kept"] == [True, False, True, False, False, True]
+
+
 @pytest.mark.parametrize("support", [1, 3, "1/20", 0.05])
 def test_frequent_pairs(support):
     baskets = [list(set(random_set)) for random_set in random_sets(100, 15, 6)]
@@ -209,6 +260,9 @@ def test_empty_data_gives_empty_tables_with_columns():
         (lambda: trommel.set_similarity_join([[1]], threshold=1, device="gpu"), "device: "),
         (lambda: trommel.near_duplicates([1], 1), "the data is Int64; expected texts"),
         (lambda: trommel.near_duplicates(["a"], 1, by="letters"), "by: \"letters\" is not allowed here"),
+        (lambda: trommel.near_duplicates(["a"], 1, keep="first", carry=["x"]), "keep: all rows are returned"),
+        (lambda: trommel.clusters({"left": [1], "right": [1]}, keep="largest"), "name in `by` the column"),
+        (lambda: trommel.clusters({"left": [1], "right": [1]}, {"n": [5]}), "positions of rows beside pairs of Int64"),
         (lambda: trommel.frequent_pairs([[1]], 0), "support: "),
         (lambda: trommel.frequent_pairs([[1]], 1, itemset=4), "itemset: 4 is out of range; allowed: 2 to 3"),
         (lambda: trommel.epsilon_join([[1.0]], epsilon=-1), "epsilon: -1 is out of range; allowed: at least 0"),

@@ -11,12 +11,13 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 
 use super::Keep;
 use super::components::{Components, Groups};
+use super::rows::{Place, RowColumns, Rows, UnsentRows, usable_rows};
 use crate::expressions::ColumnInput;
 use crate::shared::budget::{Allowance, Budget, BudgetFull, bytes_with};
 use crate::shared::items::to_native;
 use crate::shared::names::ItemNames;
 use crate::shared::parameters::BATCH_ITEMS;
-use crate::shared::rejected::{BadRows, PORT};
+use crate::shared::rejected::{BadRows, Faults, PORT};
 
 const CLUSTERS: &str = "the clusters";
 
@@ -50,11 +51,19 @@ pub(super) struct Clustering {
     numbers: [Vec<u32>; 2],
     pairs: u64,
     clusters: u64,
-    rows: Option<UnsentRows>,
+    /// The rows of the second input, if there is one.
+    rows: Option<Rows>,
+    unsent: Option<Unsent>,
 }
 
 /// Rows that have not been sent.
-struct UnsentRows {
+enum Unsent {
+    Ids(UnsentIds),
+    Rows(UnsentRows),
+}
+
+/// Rows of ids that have not been sent.
+struct UnsentIds {
     groups: Groups,
     /// The next group, and the next place in the group.
     group: usize,
@@ -62,7 +71,7 @@ struct UnsentRows {
 }
 
 impl Clustering {
-    pub(super) fn new(ids: Ids, keep: Keep) -> Self {
+    pub(super) fn new(ids: Ids, keep: Keep, rows: Option<RowColumns>) -> Self {
         Self {
             schema: output_schema(ids.names.item_type()),
             ids,
@@ -72,7 +81,8 @@ impl Clustering {
             numbers: [Vec::new(), Vec::new()],
             pairs: 0,
             clusters: 0,
-            rows: None,
+            rows: rows.map(Rows::new),
+            unsent: None,
         }
     }
 
@@ -81,6 +91,7 @@ impl Clustering {
         let mut budget = self.ids.memory.budget();
         let numbers: usize = self.numbers.iter().map(|numbers| size_of_val(&numbers[..])).sum();
         budget.take(CLUSTERS, self.components.bytes() + self.are_right.capacity() + numbers)?;
+        budget.take("the rows", self.rows.as_ref().map_or(0, Rows::bytes))?;
         Ok(budget)
     }
 
@@ -94,7 +105,8 @@ impl Clustering {
         Ok(())
     }
 
-    fn take(&mut self, records: &RecordBatch, out: &mut Output) -> Result<(), OperatorError> {
+    /// Takes a batch of pairs.
+    fn take_pairs(&mut self, records: &RecordBatch, out: &mut Output) -> Result<(), OperatorError> {
         let mut faults = self.ids.bad.faults();
         let mut sides = Vec::with_capacity(2);
         for column in &self.ids.columns {
@@ -123,12 +135,57 @@ impl Clustering {
         Ok(())
     }
 
+    /// Takes a batch of rows of the second input.
+    fn take_rows(&mut self, records: &RecordBatch, out: &mut Output) -> Result<(), OperatorError> {
+        let mut rows = self.rows.take().expect("there is a second input");
+        let mut faults = self.ids.bad.faults();
+        let read = rows.read(records, self.ids.names.item_type(), &mut faults)?;
+        let usable = faults.usable(records.num_rows());
+        let ids = usable.as_ref().map(|usable| arrow_select::filter::filter(&read.ids, usable));
+        let ids = ids.transpose()?;
+        self.rows = Some(rows);
+        self.number(0, ids.as_ref().unwrap_or(&read.ids))?;
+        self.grow()?;
+        let mut rows = self.rows.take().expect("there is a second input");
+        rows.note_copies(&self.numbers[0], usable.as_ref(), &mut faults);
+        self.ids.bad.settle(1, records, &faults)?;
+        self.ids.bad.take_rejected().into_iter().for_each(|rows| out.send_to(PORT, rows));
+        let numbers = match &usable {
+            _ if faults.are_none() => mem::take(&mut self.numbers[0]),
+            usable => self.numbers_of_usable(usable.as_ref(), &faults, records.num_rows()),
+        };
+        let usable = faults.usable(records.num_rows());
+        let values = read.usable_values(usable.as_ref())?;
+        let records = usable_rows(records, usable.as_ref())?;
+        self.rows = Some(rows);
+        let budget = self.budget_with_ids()?;
+        self.rows.as_mut().expect("set above").keep(&records, numbers, values, budget)
+    }
+
+    /// The numbers of the rows without a fault, of the numbers of the rows that were `numbered`.
+    fn numbers_of_usable(
+        &self,
+        numbered: Option<&BooleanArray>,
+        faults: &Faults,
+        rows: usize,
+    ) -> Vec<u32> {
+        let rows = (0..rows).filter(|&row| numbered.is_none_or(|numbered| numbered.value(row)));
+        let numbers = rows.zip(&self.numbers[0]).filter(|(row, _)| !faults.has(*row));
+        numbers.map(|(_, number)| *number).collect()
+    }
+
+    /// The memory budget of the state, in which all memory is taken.
+    fn budget_with_ids(&self) -> Result<Budget, BudgetFull> {
+        let mut budget = self.budget()?;
+        budget.take("the ids", self.ids.names.bytes())?;
+        Ok(budget)
+    }
+
     /// Makes room for the new ids.
     fn grow(&mut self) -> Result<(), BudgetFull> {
         let (known, len) = (self.components.len(), self.ids.names.len());
         let more = len - known;
-        let mut budget = self.budget()?;
-        budget.take("the ids", self.ids.names.bytes())?;
+        let mut budget = self.budget_with_ids()?;
         let now = self.components.bytes() + self.are_right.capacity();
         let parents =
             bytes_with(self.components.bytes() / Components::BYTES, known, more, Components::BYTES);
@@ -136,42 +193,83 @@ impl Clustering {
         budget.take(CLUSTERS, (parents + flags).saturating_sub(now))?;
         self.components.grow(len);
         self.are_right.resize(len, false);
-        Ok(())
+        self.rows.as_mut().map_or(Ok(()), |rows| rows.grow(len, budget))
     }
 
     /// Groups the ids by clusters, in the order of the ids.
-    fn group(&mut self) -> Result<UnsentRows, BudgetFull> {
+    fn group(&mut self) -> Result<Unsent, OperatorError> {
         let len = self.components.len();
-        let mut budget = self.budget()?;
-        budget.take("the ids", self.ids.names.bytes())?;
+        let mut budget = self.budget_with_ids()?;
         budget.take(CLUSTERS, len * Components::GROUPED_BYTES)?;
-        let len = u32::try_from(len).expect("numbers of items have 32 bits");
-        let mut order: Vec<u32> = (0..len).collect();
+        let rows = self.rows.take();
+        let mut order: Vec<u32> = match &rows {
+            Some(rows) => rows.ids().collect(),
+            None => (0..u32::try_from(len).expect("numbers of items have 32 bits")).collect(),
+        };
         self.ids.names.sort(&mut order);
         // The order of the ids makes the rows independent of the order of the pairs.
         let groups = mem::take(&mut self.components).grouped(&order);
         self.clusters = groups.len() as u64;
-        Ok(UnsentRows { groups, group: 0, place: 0 })
+        let Some(rows) = rows else {
+            return Ok(Unsent::Ids(UnsentIds { groups, group: 0, place: 0 }));
+        };
+        budget.take(CLUSTERS, Rows::places_bytes(len))?;
+        let mut places = vec![Place::default(); len];
+        let best = rows.best(self.keep, &mut budget)?;
+        for group in 0..groups.len() {
+            let members = &groups.members()[groups.places(group)];
+            let size = u32::try_from(members.len()).expect("numbers of items have 32 bits");
+            let chosen = match &best {
+                Some(best) => best.of(&rows, members),
+                None => self.chosen(members),
+            };
+            for &member in members {
+                let is_kept = self.is_kept(member, chosen);
+                places[member as usize] = Place { first: members[0], size, is_kept };
+            }
+        }
+        Ok(Unsent::Rows(rows.with_places(places)))
+    }
+
+    /// The member of a cluster that stays by its place; none if each unmatched one stays.
+    fn chosen(&self, members: &[u32]) -> Option<u32> {
+        match self.keep {
+            Keep::Last => members.last().copied(),
+            Keep::Unmatched => None,
+            Keep::First | Keep::Largest | Keep::Smallest => members.first().copied(),
+        }
+    }
+
+    /// Whether a member of a cluster, of which `chosen` stays, stays.
+    fn is_kept(&self, member: u32, chosen: Option<u32>) -> bool {
+        chosen.map_or_else(|| !self.are_right[member as usize], |chosen| chosen == member)
     }
 
     /// The next rows; `None` if all rows have been sent.
     fn next_rows(&mut self) -> Option<RecordBatch> {
-        let UnsentRows { groups, group, place } = self.rows.as_mut()?;
+        let mut unsent = self.unsent.take()?;
+        let rows = match &mut unsent {
+            Unsent::Rows(rows) => rows.next(&self.ids.names),
+            Unsent::Ids(ids) => self.next_ids(ids),
+        };
+        self.unsent = Some(unsent);
+        rows
+    }
+
+    /// The next rows of ids; `None` if all rows have been sent.
+    fn next_ids(&self, UnsentIds { groups, group, place }: &mut UnsentIds) -> Option<RecordBatch> {
         let (mut firsts, mut sizes, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let begin = *place;
         while *group < groups.len() && firsts.len() < BATCH_ITEMS {
             let places = groups.places(*group);
-            let first = groups.members()[places.start];
+            let members = &groups.members()[places.clone()];
             let taken = *place..places.end.min(*place + BATCH_ITEMS - firsts.len());
-            let size = u32::try_from(places.len()).expect("numbers of items have 32 bits");
+            let size = u32::try_from(members.len()).expect("numbers of items have 32 bits");
+            let chosen = self.chosen(members);
             // The rows of a large cluster continue in the next batch.
-            firsts.extend(taken.clone().map(|_| first));
+            firsts.extend(taken.clone().map(|_| members[0]));
             sizes.extend(taken.clone().map(|_| size));
-            kept.extend(taken.clone().map(|at| match self.keep {
-                Keep::First => at == places.start,
-                Keep::Last => at + 1 == places.end,
-                Keep::Unmatched => !self.are_right[groups.members()[at] as usize],
-            }));
+            kept.extend(taken.clone().map(|at| self.is_kept(groups.members()[at], chosen)));
             *place = taken.end;
             *group += usize::from(taken.end == places.end);
         }
@@ -190,16 +288,20 @@ impl Clustering {
 impl Operator for Clustering {
     fn process(
         &mut self,
-        _: usize,
+        port: usize,
         input: Payload,
         out: &mut Output,
     ) -> Result<Flow, OperatorError> {
-        self.take(&input.into_records(), out)?;
+        let records = input.into_records();
+        match port {
+            0 => self.take_pairs(&records, out)?,
+            _ => self.take_rows(&records, out)?,
+        }
         Ok(Flow::NeedInput)
     }
 
     fn finish(&mut self, out: &mut Output) -> Result<Flow, OperatorError> {
-        self.rows = Some(self.group()?);
+        self.unsent = Some(self.group()?);
         self.resume(out)
     }
 

@@ -27,7 +27,12 @@ pub(crate) fn bind_source(spec: impl OperatorSpec) -> Box<dyn Source> {
 }
 
 pub(crate) fn bind_operator(spec: impl OperatorSpec, input: &SchemaRef) -> Box<dyn Operator> {
-    match only_body(bind(spec, &[SchemaRef::clone(input)]).expect("binds")) {
+    bind_operator_of(spec, &[SchemaRef::clone(input)])
+}
+
+/// Binds an operator of several inputs.
+pub(crate) fn bind_operator_of(spec: impl OperatorSpec, inputs: &[SchemaRef]) -> Box<dyn Operator> {
+    match only_body(bind(spec, inputs).expect("binds")) {
         Body::Operator(operator) => operator,
         Body::Source(_) => panic!("a source"),
     }
@@ -57,11 +62,20 @@ pub(crate) fn run_operator(
     operator: &mut dyn Operator,
     inputs: impl IntoIterator<Item = RecordBatch>,
 ) -> Result<Vec<RecordBatch>, OperatorError> {
+    run_operator_of(operator, inputs.into_iter().map(|records| (0, records)))
+}
+
+/// As [`run_operator`], for batches of several inputs.
+pub(crate) fn run_operator_of(
+    operator: &mut dyn Operator,
+    inputs: impl IntoIterator<Item = (usize, RecordBatch)>,
+) -> Result<Vec<RecordBatch>, OperatorError> {
     let mut out = Output::new();
     let mut batches = Vec::new();
     let origin = Origin { sequence: 0, entered: std::time::Instant::now() };
-    for records in inputs {
-        let mut flow = operator.process(0, Payload::Batch(Batch { records, origin }), &mut out)?;
+    for (port, records) in inputs {
+        let batch = Payload::Batch(Batch { records, origin });
+        let mut flow = operator.process(port, batch, &mut out)?;
         take_sent(&mut out, &mut batches);
         while flow == Flow::HaveOutput {
             flow = operator.resume(&mut out)?;

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _trommel
-from ._inputs import carried, form, given, names, number, real, source, with_names
+from ._inputs import carried, form, given, names, number, real, source, table, with_names
 from ._stages import (
     Algorithm,
     Decay,
@@ -19,6 +19,7 @@ from ._stages import (
     JoinMode,
     JoinOutput,
     JoinWindow,
+    Keep,
     Layout,
     Measure,
     OnError,
@@ -372,6 +373,8 @@ def near_duplicates(
     column: str | None = None,
     carry: Iterable[str] = (),
     mode: JoinMode = "join",
+    keep: Keep | None = None,
+    keep_by: str | None = None,
     size_min: int | None = None,
     device: Device = "auto",
     memory_max: int | None = None,
@@ -400,6 +403,12 @@ def near_duplicates(
         keep their names, and a column of the result of the same name gets a ``_``.
     mode
         ``"join"``, or ``"deduplicate"``: the rows whose text is similar to no earlier one.
+    keep
+        Return all rows of the texts, each with its cluster, and with whether the row is to stay: as
+        for `clusters`, with rows in the place of ids. Not with `right`, `carry` or ``"deduplicate"``.
+    keep_by
+        The column or expression that decides for ``"largest"`` and ``"smallest"``, such as
+        ``"length(text)"``.
     size_min
         The least number of distinct tokens of a text; shorter ones are similar to no text.
     device, memory_max
@@ -410,7 +419,8 @@ def near_duplicates(
     Table
         ``left`` and ``right`` (uint32, the rows of the texts from 0, ``left < right`` without
         `right`), ``overlap`` (uint32), ``similarity`` (float64) and carried columns. With ``"deduplicate"``: ``id`` (the
-        row), ``set`` (the numbers of its tokens) and carried columns.
+        row), ``set`` (the numbers of its tokens) and carried columns. With `keep`: the columns of the
+        texts, ``cluster`` (uint32, the first row of the cluster), ``size`` (uint32) and ``kept`` (bool).
 
     Raises
     ------
@@ -424,10 +434,14 @@ def near_duplicates(
     >>> texts = ["a river of gravel", "the river of gravel", "heavy pieces"]
     >>> [(p["left"], p["right"]) for p in near_duplicates(texts, "3/5").to_pylist()]
     [(0, 1)]
+    >>> near_duplicates({"text": texts}, "3/5", keep="largest", keep_by="length(text)")["kept"]
+    [False, True, True]
     """
     asked = form("texts", column, carry=carry, into="text")
     if by == "qgrams" and q is None:
         q = 3
+    if keep is not None and (right is not None or asked["carry"] or mode != "join"):
+        raise ValueError("keep: all rows are returned; leave `right`, `carry` and `mode` out")
     is_one = right is None
     tokens = _with(
         "tokens",
@@ -448,6 +462,8 @@ def near_duplicates(
         "memory_max": memory_max,
         "carry": carried(asked) if mode != "deduplicate" else None,
     }
+    if is_one and keep is not None:
+        return _clustered(texts, asked, tokens, similar, keep=keep, by=keep_by, memory_max=memory_max)
     if is_one:
         stages = [tokens, _with("similar", "set_similarity_join", ["tokens"], **similar)]
         return with_names(_run(stages, [("texts", source(texts), asked)]), asked)
@@ -457,6 +473,99 @@ def near_duplicates(
     sets["carry"] = [(into, into) for _, into in asked["carry"]]
     stage = _with("similar", "set_similarity_join", ["left", "right"], **similar)
     return with_names(_run([stage], [("left", left, sets), ("right", other, sets)]), asked)
+
+
+def _clustered(
+    texts: Any,
+    asked: dict[str, Any],
+    tokens: _Stage,
+    similar: dict[str, Any],
+    /,
+    **parameters: Any,
+) -> Table:
+    """The rows of the texts with their clusters. Both inputs of the clusters number the rows."""
+    rows = table(texts)
+    named = rows.column_names
+    # A column of ids would stand for the numbers of the rows.
+    free = "id_"
+    while free in named:
+        free += "_"
+    hidden = rows.with_names([free if name == "id" else name for name in named])
+    stages = [
+        tokens,
+        _with("similar", "set_similarity_join", ["tokens"], **similar),
+        _with("clusters", "clusters", ["similar", "table"], **parameters),
+    ]
+    found = _run(stages, [("texts", rows, asked), ("table", hidden, form("rows", into="rows"))])
+    return found.with_names([*named, *found.column_names[len(named) :]])
+
+
+def clusters(
+    pairs: Any,
+    rows: Any = None,
+    *,
+    left: str = "left",
+    right: str = "right",
+    id_: str | None = None,
+    keep: Keep = "first",
+    by: str | None = None,
+    memory_max: int | None = None,
+) -> Table:
+    """Make clusters of pairs: ids are in one cluster if a chain of pairs leads from one to the other.
+
+    Parameters
+    ----------
+    pairs
+        A table of pairs, such as `set_similarity_join`, `near_duplicates` and `epsilon_join` return.
+    rows
+        The rows of which the pairs tell. They are returned with their clusters.
+    left, right
+        The columns or expressions of the ids of a pair: integers or texts.
+    id_
+        The column or expression of the ids of `rows`. Without it, the column ``id`` if there is one,
+        or else the number of the row, from 0.
+    keep
+        The row of each cluster that is to stay: ``"first"`` (the smallest id), ``"last"``,
+        ``"unmatched"`` (each one that is `right` in no pair), or with `rows` ``"largest"`` or
+        ``"smallest"`` by the value of `by`.
+    by
+        The column or expression that decides, such as ``"length(text)"``.
+    memory_max
+        Most bytes of the ids and the rows.
+
+    Returns
+    -------
+    Table
+        ``id``, ``cluster`` (the smallest id of the cluster), ``size`` (uint32) and ``kept`` (bool) for
+        each id of a pair; with `rows`, their columns and ``cluster``, ``size`` and ``kept``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or has another type, or `keep` and `by` do not fit.
+    PipelineError
+        If an id is null, two rows have one id, or the memory does not suffice.
+
+    Examples
+    --------
+    >>> clusters({"left": [1, 2, 8], "right": [2, 3, 9]})["cluster"]
+    [1, 1, 1, 8, 8]
+    """
+    inputs: list[_Input] = [("pairs", source(pairs), form("rows", into="rows"))]
+    if rows is not None:
+        inputs.append(("table", source(rows), form("rows", into="rows")))
+    stage = _with(
+        "clusters",
+        "clusters",
+        [id for id, _, _ in inputs],
+        left=left,
+        right=right,
+        id=id_,
+        keep=keep,
+        by=by,
+        memory_max=memory_max,
+    )
+    return _run([stage], inputs)
 
 
 def frequent_pairs(

@@ -32,7 +32,7 @@ JoinAlgorithm = Literal[
 ]
 JoinMode = Literal["join", "deduplicate"]
 JoinOutput = Literal["pairs", "count"]
-Keep = Literal["first", "last", "unmatched"]
+Keep = Literal["first", "last", "unmatched", "largest", "smallest"]
 Layout = Literal[
     "auto", "batmap", "bitmap", "lists", "sliced", "sparse", "tensor", "triangle"
 ]
@@ -156,6 +156,8 @@ class Stages(Builder):
         id: str,
         inputs: str | Iterable[str],
         *,
+        by: str | None = None,
+        id_: str | None = None,
         keep: Keep | None = None,
         left: str | None = None,
         memory_max: int | None = None,
@@ -172,9 +174,16 @@ class Stages(Builder):
             Names the stage in inputs, queries, reports and errors.
         inputs
             Ids of the stages that it reads; ``"stage.port"`` for an output of a stage with several.
+        by
+            Value of a row of the second input, for ``keep`` ``largest`` and ``smallest``: a column,
+            or an expression, such as ``length(text)``.
+        id_
+            Ids of the rows of the second input, of the type of the ids of pairs: a column, or an
+            expression. When left out, the column ``id``, or else the position of the row in its
+            input, from 0.
         keep
-            Rows of a cluster that are to stay. One of ``"first"``, ``"last"``, ``"unmatched"``.
-            Default: ``"first"``.
+            Rows of a cluster that are to stay. One of ``"first"``, ``"last"``, ``"unmatched"``,
+            ``"largest"``, ``"smallest"``. Default: ``"first"``.
         left
             Ids of the first rows of pairs: a column, or an expression. Default: ``"left"``.
         memory_max
@@ -193,6 +202,8 @@ class Stages(Builder):
             one for each core where this pays.
         """
         parameters = {
+            "by": by,
+            "id": id_,
             "keep": keep,
             "left": left,
             "memory_max": memory_max,
