@@ -30,14 +30,12 @@
 //! | `ends` | the places where records end |
 //! | `fed` | PREPARE |
 //! | `parse` | PARSE and COLLECT |
-//! | `tables` | the same for files that bring their columns |
 
 mod block;
 mod cut;
 mod ends;
 mod fed;
 mod parse;
-mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -51,7 +49,6 @@ use self::cut::Blocks;
 pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
 use self::fed::Prepare;
 use self::parse::{Collect, Parse, ParseChunk};
-pub(super) use self::tables::{divide_tables, table_workers};
 use super::files::input::Inputs;
 use super::files::paths::Files;
 use super::text::encoding::Decoding;

@@ -144,6 +144,16 @@ pub(crate) enum UnreadFile {
     Stream(Arc<str>, Stream),
 }
 
+impl UnreadFile {
+    /// The place of a whole file.
+    pub(crate) fn into_place(self) -> Option<super::paths::Place> {
+        match self {
+            Self::Place(place) => Some(place),
+            _ => None,
+        }
+    }
+}
+
 /// A line of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {

@@ -22,6 +22,8 @@ pub(super) struct Needs {
     pub(super) ids: Ids,
     /// For records with quotes, the dialect.
     pub(super) quotes: Option<Dialect>,
+    /// Whether memory for a piece is reserved after the memory for all earlier pieces.
+    pub(super) memory: bool,
 }
 
 /// The ids of rows.
@@ -36,12 +38,12 @@ pub(super) enum Ids {
 
 impl Needs {
     pub(super) fn nothing() -> Self {
-        Self { lines: false, ids: Ids::None, quotes: None }
+        Self { lines: false, ids: Ids::None, quotes: None, memory: false }
     }
 
     /// Whether the rows of a piece are the same whatever precedes the piece.
     pub(super) fn are_none(&self) -> bool {
-        !self.lines && self.ids == Ids::None && self.quotes.is_none()
+        !self.lines && self.ids == Ids::None && self.quotes.is_none() && !self.memory
     }
 }
 
@@ -58,13 +60,21 @@ impl Ahead {
         Self { needs, line_bytes_max, bytes }
     }
 
+    /// Whether memory for a piece is reserved after the memory for all earlier pieces.
+    pub(super) fn needs_memory(&self) -> bool {
+        self.needs.memory
+    }
+
     /// What a piece adds, as far as it can be known before the piece is read.
     pub(super) fn count(&mut self, content: &Content) -> Result<Count, ReadError> {
+        if self.needs.memory {
+            return Ok(Count::default());
+        }
         let no_ids = (self.needs.ids == Ids::None).then_some(0);
         let (range, end) = match content {
             Content::Range(range @ FileRange { end: Some(end), .. }) => (range, *end),
             // The last range of a file ends where the file ends when it is read.
-            Content::Range(_) | Content::Files(_) => {
+            Content::Range(_) | Content::Files(_) | Content::Table(_) => {
                 return Ok(Count { ids: no_ids, is_file_end: true, ..Count::default() });
             }
         };

@@ -9,9 +9,9 @@ use trommel_engine::operator::{BindContext, Fragment, Load};
 use super::ahead::{Ahead, Ids, Needs};
 use super::head::{Cut, Texts, form_of};
 use super::queue::Pieces;
-use super::reader::{LineReader, RowReader};
+use super::reader::{LineReader, RowReader, TableReader};
 use super::source::PieceSource;
-use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX};
+use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX, TABLE_BYTES_MIN, TABLE_PIECE_BYTES};
 use crate::shared::rejected::OnError;
 use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::Divided;
@@ -20,6 +20,7 @@ use crate::source::read::files::input::Inputs;
 use crate::source::read::files::paths::{Files, Place};
 use crate::source::read::files::raw;
 use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::tables::source::{TableSource, Tables};
 use crate::source::read::text::encoding::Decoding;
 use crate::source::read::text::lines::LineBuffer;
 use crate::source::read::text::source::LineSource;
@@ -85,6 +86,12 @@ impl Reading {
         Self { cut: Cut::Arrays(dims), ..self }
     }
 
+    /// Tables that are cut before blocks of rows.
+    pub(in super::super) fn tables(self, tables: Tables) -> Self {
+        let needs = Needs { memory: true, ..Needs::nothing() };
+        Self { cut: Cut::Tables(tables), needs, piece_bytes: TABLE_PIECE_BYTES, ..self }
+    }
+
     /// Rows of a fixed width that have ids.
     pub(in super::super) fn with_row_ids(mut self) -> Self {
         self.needs.ids = Ids::Rows;
@@ -97,7 +104,14 @@ impl Reading {
     }
 
     fn is_text(&self) -> bool {
-        !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_))
+        !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_) | Cut::Tables(_))
+    }
+
+    /// The maximum number of copies that have work for tables with about this number of `blocks`.
+    pub(in super::super) fn copies_of_blocks(&self, files: &Files, blocks: usize) -> usize {
+        let bytes = files.bytes.filter(|&bytes| bytes >= TABLE_BYTES_MIN);
+        let pieces = bytes.map_or(1, |bytes| bytes.div_ceil(self.piece_bytes));
+        blocks.min(usize::try_from(pieces).unwrap_or(usize::MAX)).max(1)
     }
 
     /// The maximum number of copies that have work; `None` if `files` are pipes, or large files
@@ -201,6 +215,33 @@ impl Reading {
         move || {
             let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
             let reader = RowReader(RowSource::new(inputs, new(), self.batch));
+            PieceSource::new(Arc::clone(&pieces), reader, self.ahead(0))
+        }
+    }
+
+    /// A source of tables, of which there can be `most` copies.
+    pub(in super::super) fn source_of_tables(
+        self,
+        (files, most): (Files, usize),
+        context: &BindContext,
+        tables: Tables,
+    ) -> Result<Fragment, BindError> {
+        let schema = SchemaRef::clone(&tables.columns.read);
+        let mut copy = self.copies_of_tables(files, context.clone(), tables);
+        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+    }
+
+    /// Makes copies of a source of tables.
+    pub(super) fn copies_of_tables(
+        self,
+        files: Files,
+        context: BindContext,
+        tables: Tables,
+    ) -> impl FnMut() -> PieceSource<TableReader> {
+        let pieces = self.pieces(files, &context);
+        move || {
+            let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
+            let reader = TableReader(TableSource::new(inputs, tables.clone()));
             PieceSource::new(Arc::clone(&pieces), reader, self.ahead(0))
         }
     }

@@ -10,6 +10,7 @@ use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::{QuotedRecords, RecordEnds as _};
 use crate::source::read::files::compression::Compression;
 use crate::source::read::fixed::npy::{NpyHeader, bytes_wanted};
+use crate::source::read::tables::source::Tables;
 use crate::source::read::text::encoding::{Start, start_of};
 use crate::source::read::text::lines::FIRST_LINE_BYTES;
 
@@ -50,6 +51,8 @@ pub(super) enum Cut {
     Rows(usize),
     /// Before a row of an array of NumPy, whose rows have this number of coordinates.
     Arrays(u32),
+    /// Before a block of rows of a table.
+    Tables(Tables),
 }
 
 impl Cut {
@@ -67,10 +70,11 @@ pub(super) struct Texts {
     pub(super) guesses: bool,
 }
 
-/// The form of a file; `None` if the file is one piece.
+/// The form of a file that is cut into ranges; `None` if the file is one piece, or no range of
+/// bytes.
 pub(super) fn form_of(file: &File, cut: &Cut) -> io::Result<Option<Form>> {
     match cut {
-        Cut::Nowhere => Ok(None),
+        Cut::Nowhere | Cut::Tables(_) => Ok(None),
         Cut::Rows(width) => Ok(Some(Form { head: Vec::new(), first: 0, width: *width as u64 })),
         Cut::Arrays(dims) => array(file, *dims),
         Cut::Lines(texts) => text(file, |bytes| lines(bytes, *texts)),

@@ -17,6 +17,7 @@ use crate::source::read::files::input::{Told, UnreadFile};
 use crate::source::read::files::paths::{Files, Place};
 use crate::source::read::files::ranged::{FileRange, RangedFile};
 use crate::source::read::files::raw;
+use crate::source::read::tables::source::{CutTable, OpenPiece};
 
 /// A piece of the input.
 pub(super) struct Piece {
@@ -28,6 +29,7 @@ pub(super) struct Piece {
 pub(super) enum Content {
     Files(Vec<UnreadFile>),
     Range(FileRange),
+    Table(OpenPiece),
 }
 
 /// The input of all copies of a source.
@@ -54,10 +56,13 @@ struct Queue {
 }
 
 /// A file that is cut.
-struct OpenFile {
-    file: Arc<RangedFile>,
-    /// First byte of the next range.
-    begin: u64,
+enum OpenFile {
+    Ranged {
+        file: Arc<RangedFile>,
+        /// First byte of the next range.
+        begin: u64,
+    },
+    Table(CutTable),
 }
 
 impl Pieces {
@@ -113,33 +118,53 @@ impl Queue {
     }
 
     fn next_content(&mut self) -> Option<Content> {
-        if self.open.is_none() {
-            let place = self.places.next()?;
-            match self.open_ranged(&place) {
-                Some(open) => self.open = Some(open),
-                None => return Some(Content::Files(self.files_from(place))),
+        loop {
+            match self.open.take() {
+                None => {
+                    let place = self.places.next()?;
+                    match self.open_cut(&place) {
+                        Some(open) => self.open = Some(open),
+                        None => return Some(Content::Files(self.files_from(place))),
+                    }
+                }
+                Some(OpenFile::Ranged { file, begin }) => {
+                    return Some(Content::Range(self.next_range(file, begin)));
+                }
+                Some(OpenFile::Table(mut table)) => {
+                    let Cut::Tables(tables) = &self.cut else { unreachable!("tables are cut") };
+                    if let Some(piece) = table.next(tables, self.piece_bytes) {
+                        self.open = Some(OpenFile::Table(table));
+                        return Some(Content::Table(piece));
+                    }
+                }
             }
         }
-        self.next_range().map(Content::Range)
     }
 
-    /// The next range of the open file.
-    fn next_range(&mut self) -> Option<FileRange> {
-        let open = self.open.take()?;
-        let (first, width, begin) = (open.file.first(), open.file.width(), open.begin);
+    /// The range of a file that begins at this byte.
+    fn next_range(&mut self, file: Arc<RangedFile>, begin: u64) -> FileRange {
+        let (first, width) = (file.first(), file.width());
         let rows = (begin.max(first) - first + self.piece_bytes).div_ceil(width);
-        let end = Some(first + rows * width).filter(|&end| end < open.file.bytes());
-        let (file, has_lines) = (Arc::clone(&open.file), self.cut.has_lines());
-        self.open = end.map(|begin| OpenFile { begin, ..open });
-        Some(FileRange { file, begin, end, has_lines })
+        let end = Some(first + rows * width).filter(|&end| end < file.bytes());
+        self.open = end.map(|begin| OpenFile::Ranged { begin, file: Arc::clone(&file) });
+        FileRange { file, begin, end, has_lines: self.cut.has_lines() }
     }
 
-    /// Opens a file that has several ranges. A file that cannot be opened is a piece, whose reader
+    /// Opens a file that has several pieces. A file that cannot be opened is a piece, whose reader
     /// reports the reason.
+    fn open_cut(&self, place: &Place) -> Option<OpenFile> {
+        if bytes_of(place)? <= self.piece_bytes {
+            return None;
+        }
+        match &self.cut {
+            Cut::Tables(tables) => tables.open_cut(place, &self.outputs).map(OpenFile::Table),
+            _ => self.open_ranged(place),
+        }
+    }
+
     fn open_ranged(&self, place: &Place) -> Option<OpenFile> {
         let Place::File(path) = place else { return None };
-        let is_plain = Compression::of_name(path) == Compression::None;
-        if !is_plain || bytes_of(place)? <= self.piece_bytes {
+        if Compression::of_name(path) != Compression::None {
             return None;
         }
         let file: File = raw::open(path).ok()?;
@@ -150,7 +175,7 @@ impl Queue {
         let Form { head, first, width } = form_of(&file, &self.cut).ok()??;
         let file = RangedFile::new(place.name(), file, metadata.len());
         let file = file.with_form(head, (first, width));
-        Some(OpenFile { file: Arc::new(file), begin: 0 })
+        Some(OpenFile::Ranged { file: Arc::new(file), begin: 0 })
     }
 
     /// A file, and files after it that are small enough for the same piece.

@@ -1,4 +1,4 @@
-//! The readers of pieces: of lines, and of rows of a fixed width.
+//! The readers of pieces: of lines, of rows of a fixed width, and of tables.
 
 use trommel_engine::operator::Source;
 use trommel_kernels::text::{PLACES_SLACK, places_of};
@@ -11,6 +11,7 @@ use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{Inputs, UnreadFile};
 use crate::source::read::files::ranged::{FileRange, RangedFile};
 use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::tables::source::TableSource;
 use crate::source::read::text::lines::{Place, Run};
 use crate::source::read::text::source::LineSource;
 
@@ -18,6 +19,11 @@ use crate::source::read::text::source::LineSource;
 pub(super) trait PieceReader: Send {
     fn source(&self) -> &dyn Source;
     fn source_mut(&mut self) -> &mut dyn Source;
+    /// Reserves memory for a piece. Returns false if there is none, and pieces before this one,
+    /// which is not the first one, will give memory back.
+    fn reserve(&mut self, _content: &mut Content, _is_first: bool) -> bool {
+        true
+    }
     /// Begins a piece. `scan` has the records of a range before which a quote is open.
     fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError>;
     /// Says whether all earlier pieces have ended.
@@ -128,6 +134,7 @@ impl<F: Divided> PieceReader for LineReader<F> {
                 self.source.format_mut().begin_block(before.ids);
                 Ok(())
             }
+            Content::Table(_) => unreachable!("tables have no lines"),
         }
     }
 
@@ -170,6 +177,7 @@ impl<F: RowFormat> PieceReader for RowReader<F> {
                 self.0.begin_files((number, vec![UnreadFile::Range(range, 0)]), before.ids);
             }
             Content::Files(files) => self.0.begin_files((number, files), before.ids),
+            Content::Table(_) => unreachable!("tables have no rows of a fixed width"),
         }
         Ok(())
     }
@@ -178,6 +186,52 @@ impl<F: RowFormat> PieceReader for RowReader<F> {
 
     fn ids(&self) -> u64 {
         self.0.format().rows_so_far()
+    }
+
+    fn inputs(&mut self) -> &mut Inputs {
+        self.0.inputs_mut()
+    }
+}
+
+/// Reads tables.
+pub(super) struct TableReader(pub(super) TableSource);
+
+impl PieceReader for TableReader {
+    fn source(&self) -> &dyn Source {
+        &self.0
+    }
+
+    fn source_mut(&mut self) -> &mut dyn Source {
+        &mut self.0
+    }
+
+    fn reserve(&mut self, content: &mut Content, is_first: bool) -> bool {
+        match content {
+            Content::Table(piece) => piece.reserve(!is_first),
+            // Memory is reserved when a file has been opened.
+            _ => true,
+        }
+    }
+
+    fn begin(&mut self, piece: Piece, _: Before, _: Option<Scan>) -> Result<(), ReadError> {
+        let Piece { number, content } = piece;
+        match content {
+            Content::Table(table) => self.0.begin_piece(number, table),
+            Content::Files(files) => {
+                let places = files.into_iter().filter_map(UnreadFile::into_place);
+                self.0.begin_files(number, places.collect());
+            }
+            Content::Range(_) => unreachable!("tables are not cut into ranges"),
+        }
+        Ok(())
+    }
+
+    fn set_first(&mut self, is_first: bool) {
+        self.0.set_first(is_first);
+    }
+
+    fn ids(&self) -> u64 {
+        0
     }
 
     fn inputs(&mut self) -> &mut Inputs {

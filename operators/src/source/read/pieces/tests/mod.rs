@@ -3,6 +3,7 @@
 mod records;
 mod runs;
 mod stops;
+mod tables;
 mod texts;
 mod widths;
 
