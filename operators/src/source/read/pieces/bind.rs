@@ -121,10 +121,6 @@ impl Reading {
         if bytes < BYTES_MIN {
             return Some(1);
         }
-        let is_compressed = |place: &Place| match place {
-            Place::Stdin => false,
-            Place::File(path) => Compression::of_name(path) != Compression::None,
-        };
         let count = files.places.len();
         let compressed = files.places.iter().filter(|place| is_compressed(place)).count();
         let is_whole = matches!(self.cut, Cut::Nowhere);
@@ -156,6 +152,14 @@ impl Reading {
         inputs.decoding(self.decoding).leaving_out(context.outputs.clone())
     }
 
+    /// About the number of bytes of the rows of files.
+    fn row_bytes(&self, files: &Files) -> Option<u64> {
+        let are_compressed =
+            matches!(self.cut, Cut::Tables(_)) || files.places.iter().any(is_compressed);
+        let ratio = if are_compressed { BYTES_MIN / TABLE_BYTES_MIN } else { 1 };
+        files.bytes.map(|bytes| bytes.saturating_mul(ratio))
+    }
+
     /// A source of lines, of which there can be `most` copies.
     pub(in super::super) fn source_of_lines<F: Divided + 'static>(
         self,
@@ -164,9 +168,10 @@ impl Reading {
         format: F,
         buffer: impl Fn() -> LineBuffer + Send + 'static,
     ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(format.schema());
+        let (schema, bytes) = (SchemaRef::clone(format.schema()), self.row_bytes(&files));
         let mut copy = self.copies_of_lines(files, context.clone(), format, buffer);
-        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
     }
 
     /// Makes copies of a source of lines.
@@ -199,9 +204,10 @@ impl Reading {
         context: &BindContext,
         new: impl Fn() -> F + Send + 'static,
     ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(new().schema());
+        let (schema, bytes) = (SchemaRef::clone(new().schema()), self.row_bytes(&files));
         let mut copy = self.copies_of_rows(files, context.clone(), new);
-        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
     }
 
     /// Makes copies of a source of rows of a fixed width.
@@ -226,9 +232,10 @@ impl Reading {
         context: &BindContext,
         tables: Tables,
     ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(&tables.columns.read);
+        let (schema, bytes) = (SchemaRef::clone(&tables.columns.read), self.row_bytes(&files));
         let mut copy = self.copies_of_tables(files, context.clone(), tables);
-        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
     }
 
     /// Makes copies of a source of tables.
@@ -253,5 +260,13 @@ impl Reading {
 
     fn ahead(&self, line_bytes_max: usize) -> Option<Ahead> {
         (!self.needs.are_none()).then(|| Ahead::new(self.needs.clone(), line_bytes_max))
+    }
+}
+
+/// Whether the name of a file says that it is compressed.
+fn is_compressed(place: &Place) -> bool {
+    match place {
+        Place::Stdin => false,
+        Place::File(path) => Compression::of_name(path) != Compression::None,
     }
 }
