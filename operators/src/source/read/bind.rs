@@ -174,18 +174,17 @@ impl Read {
         beginning: Beginning,
     ) -> Result<Fragment, BindError> {
         let joined = Joined::new(records, beginning, self.line_bytes_max);
-        self.bind_whole(files, context, joined.within(&context.memory))
+        self.bind_shared(files, context, (joined.within(&context.memory), self.reading_files()?))
     }
 
-    /// Binds a source of lines whose rows depend on earlier lines of the file. Copies of the source
-    /// share the files, and each file is read as a whole.
-    fn bind_whole<F: Divided + 'static>(
+    /// Binds a source of lines. Copies of the source share the files as `reading` says, and one
+    /// reader reads what the copies cannot share.
+    pub(super) fn bind_shared<F: Divided + 'static>(
         &self,
         (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
         context: &BindContext,
-        format: F,
+        (format, reading): (F, Reading),
     ) -> Result<Fragment, BindError> {
-        let reading = self.reading_files()?;
         match reading.copies(&files) {
             Some(most) => {
                 let buffers = self.buffers(&context.memory)?;
@@ -662,9 +661,13 @@ impl Read {
             ReadFormat::Lines => self.bind_texts((files, inputs), &context)?,
             ReadFormat::Log => self.bind_logs((files, inputs), &context)?,
             ReadFormat::Paragraphs => {
-                self.bind_whole((files, inputs), &context, texts(Unit::Paragraph))?
+                let format = (texts(Unit::Paragraph), self.reading_files()?);
+                self.bind_shared((files, inputs), &context, format)?
             }
-            ReadFormat::Files => self.bind_whole((files, inputs), &context, texts(Unit::File))?,
+            ReadFormat::Files => {
+                let format = (texts(Unit::File), self.reading_files()?);
+                self.bind_shared((files, inputs), &context, format)?
+            }
             ReadFormat::Sets => {
                 let sets = SetLines::new().within(memory);
                 let format = (sets, self.reading_lines()?.with_line_ids());

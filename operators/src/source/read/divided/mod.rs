@@ -73,13 +73,14 @@ const FILE_BYTES_MIN: u64 = 256 << 10;
 pub(super) trait Divided: LineFormat + Sized {
     /// The same format for another worker, without rows. The format takes memory from this budget.
     fn another(&self, memory: &MemoryBudget) -> Self;
-    /// Called before the lines of a block, with the number of lines in all files before the block.
+    /// Called before the lines of a block, with the number of lines in all files before the block,
+    /// or with the number of records if these have ids.
     fn begin_block(&mut self, _lines_before: u64) {}
     /// Whether the open file makes no rows, since its first record cannot be used.
     fn is_left_out(&self) -> bool {
         false
     }
-    /// Number of lines in all files so far, in a format that counts them.
+    /// Number of lines or records in all files so far, in a format that counts them.
     fn lines_so_far(&self) -> u64 {
         0
     }

@@ -67,6 +67,12 @@ impl Reading {
         self
     }
 
+    /// Records of CSV that have ids, in place of lines.
+    pub(in super::super) fn records_with_ids(mut self, dialect: Dialect) -> Self {
+        self.needs.ids = Ids::Records;
+        self.records(dialect)
+    }
+
     /// Records of CSV in place of lines.
     pub(in super::super) fn records(mut self, dialect: Dialect) -> Self {
         if let Cut::Lines(texts) = self.cut {
@@ -188,11 +194,9 @@ impl Reading {
             let ahead = self.ahead(lines.line_bytes_max());
             let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
             let unheard = Inputs::none(OnError::Skip).decoding(self.decoding);
-            let has_head = self.needs.quotes.is_some();
             let format = format.another(&context.memory);
             let source = LineSource::new(inputs, format, self.batch, lines);
-            let counts_lines = self.needs.lines || self.needs.ids == Ids::Lines;
-            let reader = LineReader::new(source, unheard, (counts_lines, has_head));
+            let reader = LineReader::new(source, unheard, self.needs.clone());
             PieceSource::new(Arc::clone(&pieces), reader, ahead)
         }
     }

@@ -3,7 +3,7 @@
 use trommel_engine::operator::Source;
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
-use super::ahead::Scan;
+use super::ahead::{Ids, Needs, Scan};
 use super::order::Before;
 use super::queue::{Content, Piece};
 use crate::source::read::divided::Divided;
@@ -24,6 +24,10 @@ pub(super) trait PieceReader: Send {
     fn reserve(&mut self, _content: &mut Content, _is_first: bool) -> bool {
         true
     }
+    /// Whether no records of a range have ids, since the first record of the file cannot be used.
+    fn is_left_out(&mut self, _content: &Content) -> bool {
+        false
+    }
     /// Begins a piece. `scan` has the records of a range before which a quote is open.
     fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError>;
     /// Says whether all earlier pieces have ended.
@@ -41,19 +45,18 @@ pub(super) struct LineReader<F> {
     /// Takes the refusals in the first record of a file, which the reader of the first range
     /// reports.
     unheard: Inputs,
-    /// Whether lines are numbered from the beginning of their file.
-    counts_lines: bool,
-    has_head: bool,
+    /// What the rows take from earlier pieces.
+    needs: Needs,
 }
 
 impl<F: Divided> LineReader<F> {
-    /// `has_head` says whether the format needs the first record of a file.
-    pub(super) fn new(
-        source: LineSource<F>,
-        unheard: Inputs,
-        (counts_lines, has_head): (bool, bool),
-    ) -> Self {
-        Self { source, unheard: unheard.silent(), counts_lines, has_head }
+    pub(super) fn new(source: LineSource<F>, unheard: Inputs, needs: Needs) -> Self {
+        Self { source, unheard: unheard.silent(), needs }
+    }
+
+    /// Whether lines are numbered from the beginning of their file.
+    fn counts_lines(&self) -> bool {
+        self.needs.lines || self.needs.ids == Ids::Lines
     }
 
     /// Lets the format read the first record of a file.
@@ -83,7 +86,7 @@ impl<F: Divided> LineReader<F> {
     ) -> Result<(), ReadError> {
         let file = &range.file;
         self.source.format_mut().abandon();
-        if range.begin > 0 && self.has_head {
+        if range.begin > 0 && self.needs.quotes.is_some() {
             self.take_head(file);
         }
         // The lines of a file that is left out belong to no record.
@@ -101,14 +104,15 @@ impl<F: Divided> LineReader<F> {
             // No record begins in the range.
             Some(None) => Place::after_lines(range.end.unwrap_or(file.bytes()), false),
         };
-        let newlines = if self.counts_lines { before.newlines } else { 0 };
+        let newlines = if self.counts_lines() { before.newlines } else { 0 };
         // The line that began before the range has an id, too.
-        let ids = before.ids + u64::from(place.is_dropping());
+        let is_counted = self.needs.ids == Ids::Lines && place.is_dropping();
+        let ids = before.ids + u64::from(is_counted);
         let unread = UnreadFile::Range(range.clone(), place.offset());
         let place = place.numbered(place.line + newlines);
         self.source.begin((piece, vec![unread]), place, range.end);
         self.source.format_mut().begin_block(ids);
-        if range.begin > 0 && !self.counts_lines {
+        if range.begin > 0 && !self.counts_lines() {
             self.source.inputs_mut().number_from(range.clone());
         }
         Ok(())
@@ -122,6 +126,13 @@ impl<F: Divided> PieceReader for LineReader<F> {
 
     fn source_mut(&mut self) -> &mut dyn Source {
         &mut self.source
+    }
+
+    fn is_left_out(&mut self, content: &Content) -> bool {
+        let Content::Range(range) = content else { return false };
+        self.source.format_mut().abandon();
+        self.take_head(&range.file);
+        self.source.format().is_left_out()
     }
 
     fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError> {

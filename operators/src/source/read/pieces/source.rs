@@ -101,7 +101,10 @@ impl<R: PieceReader> PieceSource<R> {
     /// Counts a piece ahead and publishes the counts.
     fn count(&mut self, piece: &Piece) -> Result<Count, ReadError> {
         let Some(ahead) = &mut self.ahead else { return Ok(Count::default()) };
-        let count = ahead.count(&piece.content)?;
+        let mut count = ahead.count(&piece.content)?;
+        if ahead.counts_records() && self.reader.is_left_out(&piece.content) {
+            count.ids = Some(0);
+        }
         self.pieces.order.publish(piece.number, count);
         Ok(count)
     }
@@ -152,6 +155,11 @@ impl<R: PieceReader> PieceSource<R> {
         {
             let found = ahead.scan(range, true)?;
             count.is_quoted[1] = Some(found.is_quoted);
+            let is_left_out = ahead.counts_records() && self.reader.is_left_out(&piece.content);
+            // The reader of the last range of a file counts the ids.
+            if !count.is_file_end && !is_left_out {
+                count.ids = ahead.ids_of(&found);
+            }
             self.pieces.order.publish(number, count);
             scan = Some(found);
         }
