@@ -271,7 +271,7 @@ impl Inputs {
     pub(crate) fn placed(&self, mut error: ReadError) -> ReadError {
         let Some(range) = &self.uncounted else { return error };
         let Some(line) = error.line_mut() else { return error };
-        match range.file.newlines(0..range.begin) {
+        match Stream::newlines_before(range) {
             Ok(before) => {
                 *line += before;
                 error
@@ -332,7 +332,14 @@ impl Inputs {
         let (path, stream) = match entry {
             UnreadFile::Range(range, at) => {
                 files = u64::from(range.begin == 0);
-                (range.file.path(), Stream::of_range(range, at))
+                let path = range.file.path();
+                match Stream::of_range(range, at) {
+                    Ok(stream) => (path, stream),
+                    Err(source) => {
+                        self.leave_out(ReadError::Open { path, source })?;
+                        return Ok(Opened::Skipped);
+                    }
+                }
             }
             UnreadFile::Place(place) => {
                 let path = place.name();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::error::BindError;
-use trommel_engine::operator::{BindContext, Fragment, Load};
+use trommel_engine::operator::{BindContext, Fragment, Load, Outputs};
 
 use super::ahead::{Ahead, Ids, Needs};
-use super::head::{Cut, Texts, form_of};
-use super::queue::Pieces;
+use super::head::{Cut, Texts};
+use super::queue::{Cutting, Pieces};
 use super::reader::{LineReader, RowReader, TableReader};
 use super::source::PieceSource;
 use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX, TABLE_BYTES_MIN, TABLE_PIECE_BYTES};
@@ -18,7 +18,6 @@ use crate::source::read::divided::Divided;
 use crate::source::read::files::compression::Compression;
 use crate::source::read::files::input::Inputs;
 use crate::source::read::files::paths::{Files, Place};
-use crate::source::read::files::raw;
 use crate::source::read::fixed::source::{RowFormat, RowSource};
 use crate::source::read::tables::source::{TableSource, Tables};
 use crate::source::read::text::encoding::Decoding;
@@ -139,7 +138,8 @@ impl Reading {
         {
             return None;
         }
-        let pieces = match is_whole || compressed == count {
+        let are_packed = compressed == count && !self.is_cut(&files.places[0]);
+        let pieces = match is_whole || are_packed {
             true => count,
             false => usize::try_from(bytes.div_ceil(self.piece_bytes)).unwrap_or(usize::MAX),
         };
@@ -148,9 +148,14 @@ impl Reading {
 
     /// Whether a file is cut.
     fn is_cut(&self, place: &Place) -> bool {
-        let Place::File(path) = place else { return false };
-        let form = raw::open(path).and_then(|file| form_of(&file, &self.cut));
-        Compression::of_name(path) == Compression::None && matches!(form, Ok(Some(_)))
+        self.cutting(Outputs::default()).open(place).is_some()
+    }
+
+    fn cutting(&self, outputs: Outputs) -> Cutting {
+        // One reader leaves out all lines after a damaged place, and readers of later ranges cannot
+        // know of the damage.
+        let cuts_packed = self.needs.are_none() && !self.on_error.goes_on();
+        Cutting { cut: self.cut.clone(), cuts_packed, piece_bytes: self.piece_bytes, outputs }
     }
 
     fn inputs(&self, context: &BindContext) -> Inputs {
@@ -258,8 +263,7 @@ impl Reading {
     }
 
     fn pieces(&self, files: Files, context: &BindContext) -> Arc<Pieces> {
-        let outputs = context.outputs.clone();
-        Arc::new(Pieces::new(files, self.cut.clone(), self.piece_bytes, outputs))
+        Arc::new(Pieces::new(files, self.cutting(context.outputs.clone())))
     }
 
     fn ahead(&self, line_bytes_max: usize) -> Option<Ahead> {

@@ -3,12 +3,16 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use memchr::memchr;
 
 use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::{QuotedRecords, RecordEnds as _};
-use crate::source::read::files::compression::Compression;
+use crate::source::read::files::compression::{Compression, START_BYTES};
+use crate::source::read::files::parts::Parts;
+use crate::source::read::files::ranged::RangedFile;
+use crate::source::read::files::stream::Stream;
 use crate::source::read::fixed::npy::{NpyHeader, bytes_wanted};
 use crate::source::read::tables::source::Tables;
 use crate::source::read::text::encoding::{Start, start_of};
@@ -82,6 +86,28 @@ pub(super) fn form_of(file: &File, cut: &Cut) -> io::Result<Option<Form>> {
     }
 }
 
+/// The compression of a file whose lines can be cut at parts of the file; `None` if the file is one
+/// piece.
+pub(super) fn packing_of(
+    file: &Arc<RangedFile>,
+    named: Compression,
+    cut: &Cut,
+) -> io::Result<Option<Compression>> {
+    let Cut::Lines(texts) = cut else { return Ok(None) };
+    let found = Compression::of_start(&first_bytes(file.file(), START_BYTES)?);
+    let is_meant = |found: &Compression| {
+        let can_be_cut = matches!(found, Compression::Gzip | Compression::Zstd);
+        can_be_cut && (named == *found || named == Compression::None)
+    };
+    let Some(found) = found.filter(is_meant) else { return Ok(None) };
+    if Parts::new(found).next(file.file(), 1)?.is_none() {
+        return Ok(None);
+    }
+    let unpacked = |bytes| Stream::first_bytes(file, found, bytes);
+    let form = look_at(unpacked, |bytes| lines(bytes, *texts))?;
+    Ok(form.map(|_| found))
+}
+
 /// What the first bytes of a text show.
 enum Shown {
     Form(Form),
@@ -92,8 +118,16 @@ enum Shown {
 }
 
 fn text(file: &File, look: impl Fn(&[u8]) -> Shown) -> io::Result<Option<Form>> {
+    look_at(|bytes| first_bytes(file, bytes), look)
+}
+
+/// Looks at the first bytes, of which `first` reads as many as are asked for.
+fn look_at(
+    first: impl Fn(usize) -> io::Result<Vec<u8>>,
+    look: impl Fn(&[u8]) -> Shown,
+) -> io::Result<Option<Form>> {
     for bytes in [LOOK_BYTES, HEAD_BYTES_MAX] {
-        match look(&first_bytes(file, bytes)?) {
+        match look(&first(bytes)?) {
             Shown::Form(form) => return Ok(Some(form)),
             Shown::One => return Ok(None),
             Shown::More => {}

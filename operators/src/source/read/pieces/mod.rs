@@ -13,8 +13,9 @@
 //!
 //! **Borders.** A line belongs to the range in which it begins. The copy of a range passes over the
 //! rest of the line that began before, and reads on past the end of the range until its last line,
-//! or its last record of CSV, is complete. A file that is compressed, that is converted before it
-//! is cut into lines, or whose lines end with carriage returns alone is one piece.
+//! or its last record of CSV, is complete. A file that is compressed without parts, that is
+//! converted before it is cut into lines, or whose lines end with carriage returns alone is one
+//! piece.
 //!
 //! **Counts.** Rows may depend on what precedes their range: numbers of lines, ids, and the quotes
 //! of CSV. A copy that takes such a range counts ahead what the range adds, and publishes the
@@ -62,6 +63,9 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// Bytes of a piece of a table, unless a block of rows has more. Tables are compressed, so a piece
 /// has many rows.
 const TABLE_PIECE_BYTES: u64 = 256 << 10;
+/// Bytes of a piece of a compressed file without compression, as a multiple of the bytes of a
+/// range. The reader of a range decompresses the beginning of the next range, too.
+const PACKED_RATIO: u64 = 4;
 /// Maximum files of a piece.
 const PIECE_FILES_MAX: usize = 64;
 /// Minimum bytes of files at which copies pay.

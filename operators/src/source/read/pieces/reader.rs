@@ -94,6 +94,7 @@ impl<F: Divided> LineReader<F> {
         let failed = |source| ReadError::Read { path: file.path(), source };
         let place = match scan.map(|scan| scan.first) {
             None if range.begin == 0 => Place::default(),
+            None if let Some(packed) = range.packed => Place::after_lines(packed.begin, true),
             None => {
                 let is_within = file.is_within_line(range.begin).map_err(failed)?;
                 Place::after_lines(range.begin, is_within)
@@ -108,9 +109,13 @@ impl<F: Divided> LineReader<F> {
         // The line that began before the range has an id, too.
         let is_counted = self.needs.ids == Ids::Lines && place.is_dropping();
         let ids = before.ids + u64::from(is_counted);
-        let unread = UnreadFile::Range(range.clone(), place.offset());
+        let (at, until) = match range.packed {
+            None => (place.offset(), range.end),
+            Some(packed) => (range.begin, packed.end.map(|end| end + 1)),
+        };
+        let unread = UnreadFile::Range(range.clone(), at);
         let place = place.numbered(place.line + newlines);
-        self.source.begin((piece, vec![unread]), place, range.end);
+        self.source.begin((piece, vec![unread]), place, until);
         self.source.format_mut().begin_block(ids);
         if range.begin > 0 && !self.counts_lines() {
             self.source.inputs_mut().number_from(range.clone());

@@ -1,5 +1,6 @@
 //! The rows of copies are those of one reader, and those that the files say.
 
+mod packed;
 mod records;
 mod runs;
 mod stops;
