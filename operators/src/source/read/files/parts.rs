@@ -9,9 +9,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use super::compression::Compression;
+use super::ranged::read_all;
 
 /// The first bytes of a frame of zstd.
 const FRAME: u32 = 0xfd2f_b528;
@@ -85,20 +85,6 @@ impl Parts {
     }
 }
 
-/// Reads bytes at a place, fewer at the end of the file.
-fn read(file: &File, target: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < target.len() {
-        match file.read_at(&mut target[filled..], at + filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
 /// A little-endian number of at most 8 bytes; `None` if bytes are missing.
 fn number(bytes: Option<&[u8]>) -> Option<u64> {
     let bytes = bytes?.iter().rev();
@@ -108,7 +94,7 @@ fn number(bytes: Option<&[u8]>) -> Option<u64> {
 /// Bytes of a frame of zstd in the file and without compression.
 fn frame(file: &File, at: u64) -> io::Result<Option<Border>> {
     let mut header = [0; FRAME_HEADER_BYTES];
-    let filled = read(file, &mut header, at)?;
+    let filled = read_all(file, &mut header, at)?;
     let header = &header[..filled];
     let Some(mark) = number(header.get(..4)).and_then(|mark| u32::try_from(mark).ok()) else {
         return Ok(None);
@@ -125,7 +111,7 @@ fn frame(file: &File, at: u64) -> io::Result<Option<Border>> {
     let mut packed = bytes;
     loop {
         let mut block = [0; BLOCK_HEADER_BYTES];
-        if read(file, &mut block, at + packed)? < block.len() {
+        if read_all(file, &mut block, at + packed)? < block.len() {
             return Ok(None);
         }
         let block = number(Some(&block)).expect("three bytes");
@@ -164,11 +150,11 @@ fn frame_header(header: &[u8]) -> Option<(u64, u64, bool)> {
 /// Bytes of a block of bgzip in the file and without compression.
 fn member(file: &File, at: u64) -> io::Result<Option<Border>> {
     let mut header = [0; MEMBER_HEADER_BYTES + EXTRA_BYTES_MAX];
-    let filled = read(file, &mut header, at)?;
+    let filled = read_all(file, &mut header, at)?;
     let Some(packed) = member_bytes(&header[..filled]) else { return Ok(None) };
     let mut size = [0; SIZE_BYTES];
     let Some(begin) = packed.checked_sub(size.len() as u64) else { return Ok(None) };
-    let filled = read(file, &mut size, at + begin)?;
+    let filled = read_all(file, &mut size, at + begin)?;
     let plain = number(size.get(..filled)).filter(|&plain| plain <= BLOCK_BYTES_MAX);
     Ok(plain.filter(|_| filled == size.len()).map(|plain| Border { packed, plain }))
 }

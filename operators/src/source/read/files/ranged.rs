@@ -19,6 +19,20 @@ const LOOK_BYTES: usize = 64 << 10;
 /// Bytes of one read after the end of a compressed range.
 const READ_ON_BYTES: usize = 16 << 10;
 
+/// Reads bytes from the position `at` on; fewer than `target` has at the end of the file.
+pub(crate) fn read_all(file: &File, target: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < target.len() {
+        match file.read_at(&mut target[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
 /// An open regular file.
 pub(crate) struct RangedFile {
     path: Arc<str>,

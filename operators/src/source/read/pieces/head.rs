@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use memchr::memchr;
@@ -11,7 +10,7 @@ use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::{QuotedRecords, RecordEnds as _};
 use crate::source::read::files::compression::{Compression, START_BYTES};
 use crate::source::read::files::parts::Parts;
-use crate::source::read::files::ranged::RangedFile;
+use crate::source::read::files::ranged::{RangedFile, read_all};
 use crate::source::read::files::stream::Stream;
 use crate::source::read::fixed::npy::{NpyHeader, bytes_wanted};
 use crate::source::read::tables::source::Tables;
@@ -137,15 +136,8 @@ fn look_at(
 }
 
 fn first_bytes(file: &File, bytes: usize) -> io::Result<Vec<u8>> {
-    let (mut head, mut filled) = (vec![0; bytes], 0);
-    while filled < bytes {
-        match file.read_at(&mut head[filled..], filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let mut head = vec![0; bytes];
+    let filled = read_all(file, &mut head, 0)?;
     head.truncate(filled);
     Ok(head)
 }
