@@ -1,5 +1,6 @@
 //! A pipeline that runs within one call: fed by the calling thread, its rows kept.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -19,10 +20,17 @@ const WAITING: usize = 4;
 /// The data of a source: its id, the data, its form.
 type Input = (String, Py<PyAny>, Form);
 
+/// Maximum bytes that are read before the pipeline is built: a pipeline with less data runs in one
+/// place.
+const LOOK_BYTES: usize = 4 << 20;
+
 /// Data on its way into a source.
 struct Feeding {
     reading: Reading,
     importer: Importer,
+    /// The first batches, and the bytes of all batches, if these are the only ones.
+    first: VecDeque<PyResult<RecordBatch>>,
+    bytes: Option<u64>,
     /// The columns of rows that are imported as they are.
     columns: Option<SchemaRef>,
 }
@@ -39,6 +47,7 @@ pub(crate) fn run(py: Python<'_>, config: &str, inputs: Vec<Input>, sink: &str) 
             let schema = feeding.columns.clone().or_else(|| feeding.importer.schema());
             let schema = schema.expect("each column has a type");
             let (feed, feeder) = Feed::new(schema, WAITING)?;
+            let feed = feeding.bytes.into_iter().fold(feed, Feed::bytes);
             supplied = supplied.stage(id, feed);
             feeds.push((feeding, feeder));
         }
@@ -76,10 +85,41 @@ fn open(py: Python<'_>, inputs: Vec<Input>) -> PyResult<(Vec<String>, Vec<Feedin
         let mut reading = Reading::new(rows, &mut importer)?;
         reading.settle(py, &mut importer)?;
         ids.push(id);
-        feedings.push(Feeding { reading, importer, columns });
+        feedings.push(Feeding { reading, importer, first: VecDeque::new(), bytes: None, columns });
     }
     feedings.iter_mut().for_each(|feeding| feeding.importer.settle());
+    // Inputs are imported one after the other, so the next one waits for the end of a long one.
+    let mut looked_at = feedings.iter_mut();
+    while looked_at.next().is_some_and(|feeding| feeding.look_ahead(py)) {}
     Ok((ids, feedings))
+}
+
+impl Feeding {
+    /// Reads the first batches. Returns whether these are all batches.
+    fn look_ahead(&mut self, py: Python<'_>) -> bool {
+        let mut bytes = 0;
+        while bytes < LOOK_BYTES {
+            let Some(batch) = self.reading.next(py, &mut self.importer).transpose() else {
+                self.bytes = Some(bytes as u64);
+                return true;
+            };
+            let has_failed = batch.is_err();
+            bytes += batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+            // The mistakes in the arguments are told before those in the data.
+            self.first.push_back(batch);
+            if has_failed {
+                break;
+            }
+        }
+        false
+    }
+
+    fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        match self.first.pop_front() {
+            Some(batch) => batch.map(Some),
+            None => self.reading.next(py, &mut self.importer),
+        }
+    }
 }
 
 /// The columns of the rows that the stage `sink` takes.
@@ -95,8 +135,8 @@ pub(crate) fn columns_of(topology: &Topology, sink: &str) -> SchemaRef {
 
 /// Feeds one input after the other.
 fn feed_all(py: Python<'_>, feeds: Vec<(Feeding, Feeder)>) -> PyResult<()> {
-    for (Feeding { mut reading, mut importer, .. }, feeder) in feeds {
-        while let Some(batch) = reading.next(py, &mut importer)? {
+    for (mut feeding, feeder) in feeds {
+        while let Some(batch) = feeding.next(py)? {
             if !feed(py, &feeder, batch)? {
                 // The run has ended; its error says why.
                 return Ok(());

@@ -103,6 +103,9 @@ pub struct Fragment {
     /// Whether a later run of the same source reads the input of this run once more, from the
     /// beginning.
     pub rereads: bool,
+    /// About how many bytes the rows of a source have, if that is known before the run. If they are
+    /// few, the source and the stages behind it run in one place.
+    pub input_bytes: Option<u64>,
     /// The part of which the engine may make copies.
     pub(crate) copies: Option<Copies>,
 }
@@ -112,8 +115,8 @@ impl Fragment {
     #[must_use]
     pub fn new(parts: Vec<Part>, outputs: Vec<SchemaRef>) -> Self {
         let (early_outputs, claims, rereads) = (0, Vec::new(), false);
-        let (shape, copies) = (Shape::Chain, None);
-        Self { parts, shape, outputs, early_outputs, claims, rereads, copies }
+        let (shape, input_bytes, copies) = (Shape::Chain, None, None);
+        Self { parts, shape, outputs, early_outputs, claims, rereads, input_bytes, copies }
     }
 
     /// Parts that claim nothing. All parts between the first and the last one are
@@ -230,6 +233,12 @@ impl Fragment {
     pub fn claiming(mut self, claims: impl IntoIterator<Item = Claim>) -> Self {
         self.claims.extend(claims);
         self
+    }
+
+    /// Says about how many bytes the rows of a source have, if that is known.
+    #[must_use]
+    pub fn with_input_bytes(self, input_bytes: Option<u64>) -> Self {
+        Self { input_bytes, ..self }
     }
 
     /// Says that a later run reads the input of this run once more, from the beginning.

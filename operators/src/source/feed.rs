@@ -51,6 +51,8 @@ const WAIT: Duration = Duration::from_secs(1);
 /// ```
 pub struct Feed {
     schema: SchemaRef,
+    /// Bytes of all batches, if the program knows them.
+    bytes: Option<u64>,
     batches: Receiver<RecordBatch>,
     /// The bell: readable while a batch waits, and after the feeder was dropped.
     bell: Arc<OwnedFd>,
@@ -93,7 +95,14 @@ impl Feed {
             batches: Some(sender),
             bell: Arc::clone(&bell),
         };
-        Ok((Self { schema, batches, bell }, feeder))
+        Ok((Self { schema, bytes: None, batches, bell }, feeder))
+    }
+
+    /// Says how many bytes all batches have in total. If they are few, the stages behind the source
+    /// run in one place.
+    #[must_use]
+    pub fn bytes(self, bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..self }
     }
 }
 
@@ -160,7 +169,8 @@ impl OperatorSpec for Feed {
 
     fn bind(self: Box<Self>, _: &[SchemaRef], _: BindContext) -> Result<Fragment, BindError> {
         let schema = SchemaRef::clone(&self.schema);
-        Ok(Fragment::source(Load::Light, *self, schema))
+        let bytes = self.bytes;
+        Ok(Fragment::source(Load::Light, *self, schema).with_input_bytes(bytes))
     }
 }
 

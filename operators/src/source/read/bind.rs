@@ -34,7 +34,7 @@ use super::json::jsonl::JsonRows;
 use super::pieces::Reading;
 use super::tables::arrow::ArrowTable;
 use super::tables::parquet::ParquetTable;
-use super::tables::source::{Columns, OpenTable, Opening, TableSource, columns_of, open_table};
+use super::tables::source::{Columns, OpenTable, Opening, Tables, columns_of, open_table};
 use super::text::encoding::{self, Decoding, Invalid};
 use super::text::lines::{LineBuffer, LineFormat};
 use super::text::plain::{LINE_NUMBER, PLACE_COLUMNS, TextLines};
@@ -174,18 +174,17 @@ impl Read {
         beginning: Beginning,
     ) -> Result<Fragment, BindError> {
         let joined = Joined::new(records, beginning, self.line_bytes_max);
-        self.bind_whole(files, context, joined.within(&context.memory))
+        self.bind_shared(files, context, (joined.within(&context.memory), self.reading_files()?))
     }
 
-    /// Binds a source of lines whose rows depend on earlier lines of the file. Copies of the source
-    /// share the files, and each file is read as a whole.
-    fn bind_whole<F: Divided + 'static>(
+    /// Binds a source of lines. Copies of the source share the files as `reading` says, and one
+    /// reader reads what the copies cannot share.
+    pub(super) fn bind_shared<F: Divided + 'static>(
         &self,
         (files, inputs): (Files, impl FnOnce(Files) -> Inputs),
         context: &BindContext,
-        format: F,
+        (format, reading): (F, Reading),
     ) -> Result<Fragment, BindError> {
-        let reading = self.reading_files()?;
         match reading.copies(&files) {
             Some(most) => {
                 let buffers = self.buffers(&context.memory)?;
@@ -382,7 +381,6 @@ impl Read {
     /// Binds a source of tables. The first table gives the columns.
     fn bind_tables(
         &self,
-        inputs: impl FnOnce(Files) -> Inputs,
         files: Files,
         open_as: OpenTable,
         context: &BindContext,
@@ -395,7 +393,7 @@ impl Read {
         }));
         for place in files.places.iter().take(FIRST_FILES) {
             first = open_table(place, open_as, &opening)
-                .map(|(_, table)| (columns_of(&*table), table.blocks()))
+                .map(|(_, table)| (columns_of(&*table), table.blocks().max(1)))
                 .map_err(blame);
             if first.is_ok() || !self.action().goes_on() {
                 break;
@@ -405,23 +403,15 @@ impl Read {
         let named = schema::choose(all.fields(), &self.columns)?;
         let schema = schema::demanded(&named, &context.demand);
         let columns = Columns {
-            read: Arc::clone(&schema),
+            read: schema,
             named,
             are_chosen: !self.columns.is_empty(),
             conditions: context.demand.conditions().to_vec(),
         };
-        let blocks = blocks * files.places.len();
-        let workers = divided::table_workers(files.bytes, blocks, context.threads);
-        let places = (files.places, files.bytes);
-        let opened = (open_as, opening.clone());
-        let source = TableSource::new(inputs(Files::default()), places, opened, columns);
-        Ok(match workers {
-            Some(workers) => {
-                let told = Inputs::none(self.action());
-                divided::divide_tables(source, (&schema, &opening), told, workers)
-            }
-            None => Fragment::source(Load::Heavy, source, schema),
-        })
+        let tables = Tables { open_as, opening, columns, goes_on: self.action().goes_on() };
+        let reading = self.reading_files()?.tables(tables.clone());
+        let most = reading.copies_of_blocks(&files, blocks.saturating_mul(files.places.len()));
+        reading.source_of_tables((files, most), context, tables)
     }
 
     /// Refuses parameters of followed files if no file is followed.
@@ -671,9 +661,13 @@ impl Read {
             ReadFormat::Lines => self.bind_texts((files, inputs), &context)?,
             ReadFormat::Log => self.bind_logs((files, inputs), &context)?,
             ReadFormat::Paragraphs => {
-                self.bind_whole((files, inputs), &context, texts(Unit::Paragraph))?
+                let format = (texts(Unit::Paragraph), self.reading_files()?);
+                self.bind_shared((files, inputs), &context, format)?
             }
-            ReadFormat::Files => self.bind_whole((files, inputs), &context, texts(Unit::File))?,
+            ReadFormat::Files => {
+                let format = (texts(Unit::File), self.reading_files()?);
+                self.bind_shared((files, inputs), &context, format)?
+            }
             ReadFormat::Sets => {
                 let sets = SetLines::new().within(memory);
                 let format = (sets, self.reading_lines()?.with_line_ids());
@@ -685,8 +679,8 @@ impl Read {
                 let format = (rows, self.reading_lines()?);
                 self.bind_divided((files, inputs), &context, format, (EachLine, 1))?
             }
-            ReadFormat::Parquet => self.bind_tables(inputs, files, ParquetTable::open, &context)?,
-            ReadFormat::Arrow => self.bind_tables(inputs, files, ArrowTable::open, &context)?,
+            ReadFormat::Parquet => self.bind_tables(files, ParquetTable::open, &context)?,
+            ReadFormat::Arrow => self.bind_tables(files, ArrowTable::open, &context)?,
             ReadFormat::U32le => self.bind_integers::<UInt32Type>((files, inputs), &context)?,
             ReadFormat::U64le => self.bind_integers::<UInt64Type>((files, inputs), &context)?,
             ReadFormat::F32le => {

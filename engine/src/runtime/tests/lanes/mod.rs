@@ -657,7 +657,8 @@ fn stages_behind_a_source_of_few_pieces_have_few_workers() {
         let mut graph = Graph::new();
         let bind = move || {
             let make = || Ok(Pieces::to(10, 10, 10));
-            Fragment::divided_source(Load::Light, most, make, schema()).unwrap()
+            let source = Fragment::divided_source(Load::Light, most, make, schema()).unwrap();
+            source.with_input_bytes((most == 1).then_some(80))
         };
         let numbers = graph.add("in", Spec { inputs: 0..=0, bind });
         let sum = graph.add_after(numbers, "sum", PartialSum::spec());

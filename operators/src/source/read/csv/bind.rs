@@ -141,8 +141,9 @@ impl Read {
             self.bind_divided((files, inputs), context, (rows, reading), (ends, 1))
         } else {
             let rows = LabelledRows::new(self.csv_columns()?);
-            let rows = CsvLines::new(rows, dialect, bytes_max).within(memory);
-            self.bind_lines(inputs(files), memory, rows)
+            let rows = CsvLines::new(rows, dialect.clone(), bytes_max).within(memory);
+            let reading = self.reading_lines()?.records_with_ids(dialect);
+            self.bind_shared((files, inputs), context, (rows, reading))
         }
     }
 }

@@ -11,9 +11,11 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use trommel_engine::memory::MemoryBudget;
 
-use super::records::{Columns, Fault, NAMES_SHOWN, Record};
+use super::records::{Columns, CsvLines, Fault, NAMES_SHOWN, Record};
 use crate::shared::columns::{vector_array, vector_field};
+use crate::source::read::divided::Divided;
 use crate::source::read::error::ReadError;
 use crate::source::read::files::input::Inputs;
 use crate::source::read::text::encoding::text_of;
@@ -67,6 +69,24 @@ impl LabelledRows {
             coordinates: Vec::new(),
             columns,
         }
+    }
+}
+
+impl Divided for CsvLines<LabelledRows> {
+    fn another(&self, memory: &MemoryBudget) -> Self {
+        self.another(|rows| LabelledRows::new(rows.columns.clone()), memory)
+    }
+
+    fn begin_block(&mut self, records_before: u64) {
+        self.columns_mut().next_id = records_before;
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.has_no_header()
+    }
+
+    fn lines_so_far(&self) -> u64 {
+        self.columns().next_id
     }
 }
 

@@ -249,6 +249,14 @@ impl<C: Columns> CsvLines<C> {
         self.header == Header::None
     }
 
+    pub(crate) fn columns(&self) -> &C {
+        &self.columns
+    }
+
+    pub(crate) fn columns_mut(&mut self) -> &mut C {
+        &mut self.columns
+    }
+
     /// The columns, with the rows that have not been taken.
     pub(crate) fn into_columns(self) -> C {
         self.columns
@@ -509,9 +517,14 @@ impl<C: Columns> LineFormat for CsvLines<C> {
     fn end_file(&mut self, inputs: &mut Inputs) -> Result<(), ReadError> {
         let (line, is_refused) = (self.record.line, self.record.is_refused);
         let is_empty = self.header == Header::Unknown;
-        if line > 0 && !is_refused {
-            let error = |path| ReadError::OpenQuote { path, line };
-            inputs.refuse(&self.record.bad_row(), error)?;
+        if line > 0 {
+            if !is_refused {
+                let error = |path| ReadError::OpenQuote { path, line };
+                inputs.refuse(&self.record.bad_row(), error)?;
+            }
+            if matches!(self.header, Header::Fields(_)) {
+                self.columns.count(inputs, line)?;
+            }
         } else if is_empty && self.dialect.has_header {
             inputs.leave_out(ReadError::NoHeader { path: inputs.path() })?;
         }

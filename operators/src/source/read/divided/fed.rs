@@ -1,38 +1,32 @@
-//! PREPARE: puts the pieces of work that the reading thread sends into chunks, one piece per chunk.
+//! PREPARE: puts the blocks that the reading thread sends into chunks, one block per chunk.
 
 use trommel_engine::batch::Payload;
 use trommel_engine::operator::OperatorError;
 
-use crate::wave::{Filled, Producer, WaveChunk};
+use super::block::Block;
+use super::parse::ParseChunk;
+use crate::wave::{Filled, Producer};
 
-/// A chunk that can hold a piece of work.
-pub(super) trait FedChunk: WaveChunk {
-    /// The piece of work.
-    type Work: Send + 'static;
+/// Puts each block into a chunk.
+pub(super) struct Prepare(Option<Block>);
 
-    fn hold(&mut self, work: Self::Work);
-}
-
-/// Puts each piece of work into a chunk.
-pub(super) struct Prepare<C: FedChunk>(Option<C::Work>);
-
-impl<C: FedChunk> Prepare<C> {
+impl Prepare {
     pub(super) fn new() -> Self {
         Self(None)
     }
 }
 
-impl<C: FedChunk> Producer for Prepare<C> {
-    type Chunk = C;
+impl Producer for Prepare {
+    type Chunk = ParseChunk;
 
     fn take(&mut self, _port: usize, work: Payload) -> Result<(), OperatorError> {
         self.0 = Some(work.into_chunk().into_value());
         Ok(())
     }
 
-    fn fill(&mut self, chunk: &mut C) -> Result<Filled, OperatorError> {
-        let Some(work) = self.0.take() else { return Ok(Filled::Nothing) };
-        chunk.hold(work);
+    fn fill(&mut self, chunk: &mut ParseChunk) -> Result<Filled, OperatorError> {
+        let Some(block) = self.0.take() else { return Ok(Filled::Nothing) };
+        chunk.hold(block);
         Ok(Filled::Chunk)
     }
 }

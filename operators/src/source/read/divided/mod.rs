@@ -30,14 +30,12 @@
 //! | `ends` | the places where records end |
 //! | `fed` | PREPARE |
 //! | `parse` | PARSE and COLLECT |
-//! | `tables` | the same for files that bring their columns |
 
 mod block;
 mod cut;
 mod ends;
 mod fed;
 mod parse;
-mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -51,7 +49,6 @@ use self::cut::Blocks;
 pub(super) use self::ends::{EachLine, QuotedRecords, RecordEnds};
 use self::fed::Prepare;
 use self::parse::{Collect, Parse, ParseChunk};
-pub(super) use self::tables::{divide_tables, table_workers};
 use super::files::input::Inputs;
 use super::files::paths::Files;
 use super::text::encoding::Decoding;
@@ -76,13 +73,14 @@ const FILE_BYTES_MIN: u64 = 256 << 10;
 pub(super) trait Divided: LineFormat + Sized {
     /// The same format for another worker, without rows. The format takes memory from this budget.
     fn another(&self, memory: &MemoryBudget) -> Self;
-    /// Called before the lines of a block, with the number of lines in all files before the block.
+    /// Called before the lines of a block, with the number of lines in all files before the block,
+    /// or with the number of records if these have ids.
     fn begin_block(&mut self, _lines_before: u64) {}
     /// Whether the open file makes no rows, since its first record cannot be used.
     fn is_left_out(&self) -> bool {
         false
     }
-    /// Number of lines in all files so far, in a format that counts them.
+    /// Number of lines or records in all files so far, in a format that counts them.
     fn lines_so_far(&self) -> u64 {
         0
     }

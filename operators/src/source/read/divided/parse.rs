@@ -11,7 +11,6 @@ use trommel_kernels::cuda::NoDevice;
 use super::super::error::ReadError;
 use super::Divided;
 use super::block::{Block, Lines, Then};
-use super::fed::FedChunk;
 use crate::shared::parameters::BATCH_BYTES;
 use crate::shared::rejected::{OnError, PORT};
 use crate::source::read::files::input::{Inputs, Refused};
@@ -30,10 +29,8 @@ pub(super) struct ParseChunk {
     failed: Option<Arc<ReadError>>,
 }
 
-impl FedChunk for ParseChunk {
-    type Work = Block;
-
-    fn hold(&mut self, block: Block) {
+impl ParseChunk {
+    pub(super) fn hold(&mut self, block: Block) {
         self.block = Some(block);
     }
 }

@@ -144,6 +144,16 @@ pub(crate) enum UnreadFile {
     Stream(Arc<str>, Stream),
 }
 
+impl UnreadFile {
+    /// The place of a whole file.
+    pub(crate) fn into_place(self) -> Option<super::paths::Place> {
+        match self {
+            Self::Place(place) => Some(place),
+            _ => None,
+        }
+    }
+}
+
 /// A line of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
@@ -261,7 +271,7 @@ impl Inputs {
     pub(crate) fn placed(&self, mut error: ReadError) -> ReadError {
         let Some(range) = &self.uncounted else { return error };
         let Some(line) = error.line_mut() else { return error };
-        match range.file.newlines(0..range.begin) {
+        match Stream::newlines_before(range) {
             Ok(before) => {
                 *line += before;
                 error
@@ -322,7 +332,14 @@ impl Inputs {
         let (path, stream) = match entry {
             UnreadFile::Range(range, at) => {
                 files = u64::from(range.begin == 0);
-                (range.file.path(), Stream::of_range(range, at))
+                let path = range.file.path();
+                match Stream::of_range(range, at) {
+                    Ok(stream) => (path, stream),
+                    Err(source) => {
+                        self.leave_out(ReadError::Open { path, source })?;
+                        return Ok(Opened::Skipped);
+                    }
+                }
             }
             UnreadFile::Place(place) => {
                 let path = place.name();

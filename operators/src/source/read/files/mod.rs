@@ -10,10 +10,12 @@
 //! | `raw` | Bytes of one open file as the system returns them, without ever waiting for them |
 //! | `ranged` | Ranges of a regular file, which several readers share |
 //! | `compression` | Compression of a file, recognised by its name or by its first bytes |
+//! | `parts` | Parts of compressed files that can be decompressed on their own |
 
 pub(crate) mod braces;
 pub(crate) mod compression;
 pub(crate) mod input;
+pub(crate) mod parts;
 pub(crate) mod paths;
 pub(crate) mod ranged;
 pub(crate) mod raw;

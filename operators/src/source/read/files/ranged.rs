@@ -11,8 +11,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memchr_iter;
 
+use super::compression::Compression;
+
 /// Bytes of one read that looks for line ends.
 const LOOK_BYTES: usize = 64 << 10;
+
+/// Bytes of one read after the end of a compressed range.
+const READ_ON_BYTES: usize = 16 << 10;
+
+/// Reads bytes from the position `at` on; fewer than `target` has at the end of the file.
+pub(crate) fn read_all(file: &File, target: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < target.len() {
+        match file.read_at(&mut target[filled..], at + filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
 
 /// An open regular file.
 pub(crate) struct RangedFile {
@@ -109,6 +128,18 @@ pub(crate) struct FileRange {
     pub(crate) end: Option<u64>,
     /// Whether a reader may read bytes after the range, to complete the last line of the range.
     pub(crate) has_lines: bool,
+    /// How the range is compressed, if it is a range of a compressed file.
+    pub(crate) packed: Option<PackedRange>,
+}
+
+/// A range of whole parts of a compressed file, as its place without compression. A line belongs to
+/// the range in which its line end before lies, so that no reader needs bytes before its range.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PackedRange {
+    pub(crate) compression: Compression,
+    pub(crate) begin: u64,
+    /// First byte after the range; `None` for the last range.
+    pub(crate) end: Option<u64>,
 }
 
 /// A file that another process truncated while it was read.
@@ -139,8 +170,12 @@ impl RangeReader {
 
     pub(crate) fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         let mut len = target.len();
-        if let Some(end) = self.range.end.filter(|_| !self.range.has_lines) {
-            len = len.min(usize::try_from(end - self.at).unwrap_or(usize::MAX));
+        let FileRange { end, has_lines, packed, .. } = &self.range;
+        if let Some(end) = end.filter(|_| !has_lines || packed.is_some()) {
+            let left = usize::try_from(end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+            // A decoder reads ahead, and a line that ends after the range is mostly short.
+            let left = if *has_lines && left == 0 { READ_ON_BYTES } else { left };
+            len = len.min(left);
         }
         let read = self.range.file.read_at(&mut target[..len], self.at)?;
         self.at += read as u64;

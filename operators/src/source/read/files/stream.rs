@@ -10,12 +10,14 @@
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
+use memchr::memchr_iter;
 
 use super::compression::{Compression, START_BYTES};
 use super::paths::Place;
-use super::ranged::{FileRange, Truncated};
+use super::ranged::{FileRange, PackedRange, RangedFile, Truncated};
 use super::raw::{Pause, Raw};
 use crate::shared::files::FileId;
 
@@ -73,10 +75,52 @@ impl Stream {
         Self { state: State::Start(raw, Vec::new()), named, sniffs }
     }
 
-    /// A range of a file that is not compressed, read from byte `at` on.
-    pub(crate) fn of_range(range: FileRange, at: u64) -> Self {
+    /// A range of a file, read from byte `at` of the file on.
+    pub(crate) fn of_range(range: FileRange, at: u64) -> io::Result<Self> {
+        let compression = range.packed.map_or(Compression::None, |packed| packed.compression);
         let source = Cursor::new(Vec::new()).chain(Raw::of_range(range, at));
-        Self { state: State::Plain(source), named: Compression::None, sniffs: false }
+        let state = decoder(source, compression)?;
+        Ok(Self { state, named: Compression::None, sniffs: false })
+    }
+
+    /// The first bytes of a compressed file without compression, at most `bytes`.
+    pub(crate) fn first_bytes(
+        file: &Arc<RangedFile>,
+        compression: Compression,
+        bytes: usize,
+    ) -> io::Result<Vec<u8>> {
+        let mut stream = Self::of_range(whole(file, compression), 0)?;
+        let (mut first, mut filled) = (vec![0; bytes], 0);
+        while filled < bytes {
+            match stream.pull(&mut first[filled..])? {
+                Pull::Bytes(read) => filled += read,
+                Pull::Pause(_) => {}
+                Pull::End => break,
+            }
+        }
+        first.truncate(filled);
+        Ok(first)
+    }
+
+    /// Number of newlines in the file before a range.
+    pub(crate) fn newlines_before(range: &FileRange) -> io::Result<u64> {
+        let Some(PackedRange { compression, begin, .. }) = range.packed else {
+            return range.file.newlines(0..range.begin);
+        };
+        let mut stream = Self::of_range(whole(&range.file, compression), 0)?;
+        let (mut left, mut newlines, mut bytes) = (begin, 0, vec![0; COMPRESSED_BYTES]);
+        while left > 0 {
+            let len = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+            match stream.pull(&mut bytes[..len])? {
+                Pull::Bytes(read) => {
+                    newlines += memchr_iter(b'\n', &bytes[..read]).count() as u64;
+                    left -= read as u64;
+                }
+                Pull::Pause(_) => {}
+                Pull::End => break,
+            }
+        }
+        Ok(newlines)
     }
 
     /// Takes no more bytes from the file.
@@ -181,6 +225,12 @@ impl State {
             Self::Failed => None,
         }
     }
+}
+
+/// A compressed file as one range.
+fn whole(file: &Arc<RangedFile>, compression: Compression) -> FileRange {
+    let packed = Some(PackedRange { compression, begin: 0, end: None });
+    FileRange { file: Arc::clone(file), begin: 0, end: None, has_lines: true, packed }
 }
 
 /// Collects first bytes in `start` until the bytes determine the compression. `named` is the

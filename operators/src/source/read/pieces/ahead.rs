@@ -22,6 +22,8 @@ pub(super) struct Needs {
     pub(super) ids: Ids,
     /// For records with quotes, the dialect.
     pub(super) quotes: Option<Dialect>,
+    /// Whether memory for a piece is reserved after the memory for all earlier pieces.
+    pub(super) memory: bool,
 }
 
 /// The ids of rows.
@@ -32,16 +34,18 @@ pub(super) enum Ids {
     Lines,
     /// Each row of a fixed width has an id.
     Rows,
+    /// Each record of CSV has an id.
+    Records,
 }
 
 impl Needs {
     pub(super) fn nothing() -> Self {
-        Self { lines: false, ids: Ids::None, quotes: None }
+        Self { lines: false, ids: Ids::None, quotes: None, memory: false }
     }
 
     /// Whether the rows of a piece are the same whatever precedes the piece.
     pub(super) fn are_none(&self) -> bool {
-        !self.lines && self.ids == Ids::None && self.quotes.is_none()
+        !self.lines && self.ids == Ids::None && self.quotes.is_none() && !self.memory
     }
 }
 
@@ -58,20 +62,29 @@ impl Ahead {
         Self { needs, line_bytes_max, bytes }
     }
 
+    /// Whether memory for a piece is reserved after the memory for all earlier pieces.
+    pub(super) fn needs_memory(&self) -> bool {
+        self.needs.memory
+    }
+
     /// What a piece adds, as far as it can be known before the piece is read.
     pub(super) fn count(&mut self, content: &Content) -> Result<Count, ReadError> {
+        if self.needs.memory {
+            return Ok(Count::default());
+        }
         let no_ids = (self.needs.ids == Ids::None).then_some(0);
         let (range, end) = match content {
             Content::Range(range @ FileRange { end: Some(end), .. }) => (range, *end),
             // The last range of a file ends where the file ends when it is read.
-            Content::Range(_) | Content::Files(_) => {
+            Content::Range(_) | Content::Files(_) | Content::Table(_) => {
                 return Ok(Count { ids: no_ids, is_file_end: true, ..Count::default() });
             }
         };
         if self.needs.quotes.is_some() {
-            let Scan { newlines, is_quoted, .. } = self.scan(range, false)?;
-            let (newlines, is_quoted) = (Some(newlines), [Some(is_quoted), None]);
-            return Ok(Count { newlines, ids: no_ids, is_quoted, is_file_end: false });
+            let scan = self.scan(range, false)?;
+            let (newlines, is_quoted) = (Some(scan.newlines), [Some(scan.is_quoted), None]);
+            let ids = self.ids_of(&scan);
+            return Ok(Count { newlines, ids, is_quoted, is_file_end: false });
         }
         let counts_lines = self.needs.lines || self.needs.ids == Ids::Lines;
         let newlines = match counts_lines {
@@ -79,12 +92,26 @@ impl Ahead {
             false => 0,
         };
         let ids = match self.needs.ids {
-            Ids::None => 0,
+            Ids::None | Ids::Records => 0,
             Ids::Lines => newlines,
             Ids::Rows => (end - range.begin.max(range.file.first())) / range.file.width(),
         };
         let (newlines, ids, is_quoted) = (Some(newlines), Some(ids), [Some(false); 2]);
         Ok(Count { newlines, ids, is_quoted, is_file_end: false })
+    }
+
+    /// Whether records have ids, which a file without a usable header does not have.
+    pub(super) fn counts_records(&self) -> bool {
+        self.needs.ids == Ids::Records
+    }
+
+    /// Number of ids of the records of a range.
+    pub(super) fn ids_of(&self, scan: &Scan) -> Option<u64> {
+        match self.needs.ids {
+            Ids::None => Some(0),
+            Ids::Records => Some(scan.records),
+            Ids::Lines | Ids::Rows => None,
+        }
     }
 
     /// Finds the records of a range, if a quote is open (`is_quoted`) or not at the beginning of
@@ -103,6 +130,7 @@ impl Ahead {
             // No range begins before the end of the first record.
             at = file.first();
             follow.scan.newlines = memchr_iter(b'\n', file.head()).count() as u64;
+            follow.scan.records = u64::from(!dialect.has_header);
         }
         let is_within = *begin > 0 && file.is_within_line(at)?;
         follow.begin_line((!is_within).then_some(at), end);
@@ -110,7 +138,8 @@ impl Ahead {
             let len = read_bytes(at, end, self.bytes.len());
             let read = file.read_at(&mut self.bytes[..len], at)?;
             if read == 0 {
-                // The file was truncated.
+                // The last line of the file began in the range, or the file was truncated.
+                follow.end_file(at);
                 break;
             }
             follow.add(&self.bytes[..read], at, end);
@@ -134,6 +163,8 @@ pub(super) struct Scan {
     pub(super) first: Option<(u64, u64)>,
     /// Number of newlines in the range.
     pub(super) newlines: u64,
+    /// Number of records that begin in the range, the header left out.
+    pub(super) records: u64,
     /// Whether a quote is open at the beginning of the first line after the range.
     pub(super) is_quoted: bool,
 }
@@ -233,9 +264,26 @@ impl<'a> Follow<'a> {
         if let Some(begin) = self.line {
             let is_return = here > begin && before == b'\r';
             let bytes = here - begin - u64::from(is_return);
+            let is_long = bytes > self.line_bytes_max as u64;
+            self.count_record(bytes, is_long);
             // A line that is too long ends its record.
-            self.scan.is_quoted = self.is_open && bytes <= self.line_bytes_max as u64;
+            self.scan.is_quoted = self.is_open && !is_long;
         }
         self.begin_line(Some(here + 1), end);
+    }
+
+    /// Counts a record that began with a line of this number of bytes.
+    fn count_record(&mut self, bytes: u64, is_long: bool) {
+        let is_passed_over = bytes == 0 || self.is_comment == Some(true);
+        let is_record = !self.scan.is_quoted && (is_long || !is_passed_over);
+        self.scan.records += u64::from(is_record);
+    }
+
+    /// Ends the last line at the end of the file.
+    fn end_file(&mut self, end: u64) {
+        if let Some(begin) = self.line.filter(|&begin| begin < end) {
+            let bytes = end - begin - u64::from(self.last == b'\r');
+            self.count_record(bytes, bytes > self.line_bytes_max as u64);
+        }
     }
 }

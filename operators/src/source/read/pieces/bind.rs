@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::error::BindError;
-use trommel_engine::operator::{BindContext, Fragment, Load};
+use trommel_engine::operator::{BindContext, Fragment, Load, Outputs};
 
 use super::ahead::{Ahead, Ids, Needs};
-use super::head::{Cut, Texts, form_of};
-use super::queue::Pieces;
-use super::reader::{LineReader, RowReader};
+use super::head::{Cut, Texts};
+use super::queue::{Cutting, Pieces};
+use super::reader::{LineReader, RowReader, TableReader};
 use super::source::PieceSource;
-use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX};
+use super::{BYTES_MIN, PIECE_BYTES, PIECE_FILES_MAX, TABLE_BYTES_MIN, TABLE_PIECE_BYTES};
 use crate::shared::rejected::OnError;
 use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::Divided;
 use crate::source::read::files::compression::Compression;
 use crate::source::read::files::input::Inputs;
 use crate::source::read::files::paths::{Files, Place};
-use crate::source::read::files::raw;
 use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::tables::source::{TableSource, Tables};
 use crate::source::read::text::encoding::Decoding;
 use crate::source::read::text::lines::LineBuffer;
 use crate::source::read::text::source::LineSource;
@@ -66,6 +66,12 @@ impl Reading {
         self
     }
 
+    /// Records of CSV that have ids, in place of lines.
+    pub(in super::super) fn records_with_ids(mut self, dialect: Dialect) -> Self {
+        self.needs.ids = Ids::Records;
+        self.records(dialect)
+    }
+
     /// Records of CSV in place of lines.
     pub(in super::super) fn records(mut self, dialect: Dialect) -> Self {
         if let Cut::Lines(texts) = self.cut {
@@ -85,6 +91,12 @@ impl Reading {
         Self { cut: Cut::Arrays(dims), ..self }
     }
 
+    /// Tables that are cut before blocks of rows.
+    pub(in super::super) fn tables(self, tables: Tables) -> Self {
+        let needs = Needs { memory: true, ..Needs::nothing() };
+        Self { cut: Cut::Tables(tables), needs, piece_bytes: TABLE_PIECE_BYTES, ..self }
+    }
+
     /// Rows of a fixed width that have ids.
     pub(in super::super) fn with_row_ids(mut self) -> Self {
         self.needs.ids = Ids::Rows;
@@ -97,7 +109,14 @@ impl Reading {
     }
 
     fn is_text(&self) -> bool {
-        !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_))
+        !matches!(self.cut, Cut::Rows(_) | Cut::Arrays(_) | Cut::Tables(_))
+    }
+
+    /// The maximum number of copies that have work for tables with about this number of `blocks`.
+    pub(in super::super) fn copies_of_blocks(&self, files: &Files, blocks: usize) -> usize {
+        let bytes = files.bytes.filter(|&bytes| bytes >= TABLE_BYTES_MIN);
+        let pieces = bytes.map_or(1, |bytes| bytes.div_ceil(self.piece_bytes));
+        blocks.min(usize::try_from(pieces).unwrap_or(usize::MAX)).max(1)
     }
 
     /// The maximum number of copies that have work; `None` if `files` are pipes, or large files
@@ -107,10 +126,6 @@ impl Reading {
         if bytes < BYTES_MIN {
             return Some(1);
         }
-        let is_compressed = |place: &Place| match place {
-            Place::Stdin => false,
-            Place::File(path) => Compression::of_name(path) != Compression::None,
-        };
         let count = files.places.len();
         let compressed = files.places.iter().filter(|place| is_compressed(place)).count();
         let is_whole = matches!(self.cut, Cut::Nowhere);
@@ -123,7 +138,8 @@ impl Reading {
         {
             return None;
         }
-        let pieces = match is_whole || compressed == count {
+        let are_packed = compressed == count && !self.is_cut(&files.places[0]);
+        let pieces = match is_whole || are_packed {
             true => count,
             false => usize::try_from(bytes.div_ceil(self.piece_bytes)).unwrap_or(usize::MAX),
         };
@@ -132,14 +148,27 @@ impl Reading {
 
     /// Whether a file is cut.
     fn is_cut(&self, place: &Place) -> bool {
-        let Place::File(path) = place else { return false };
-        let form = raw::open(path).and_then(|file| form_of(&file, &self.cut));
-        Compression::of_name(path) == Compression::None && matches!(form, Ok(Some(_)))
+        self.cutting(Outputs::default()).open(place).is_some()
+    }
+
+    fn cutting(&self, outputs: Outputs) -> Cutting {
+        // One reader leaves out all lines after a damaged place, and readers of later ranges cannot
+        // know of the damage.
+        let cuts_packed = self.needs.are_none() && !self.on_error.goes_on();
+        Cutting { cut: self.cut.clone(), cuts_packed, piece_bytes: self.piece_bytes, outputs }
     }
 
     fn inputs(&self, context: &BindContext) -> Inputs {
         let inputs = Inputs::new(Files::default(), self.on_error, self.is_text());
         inputs.decoding(self.decoding).leaving_out(context.outputs.clone())
+    }
+
+    /// About the number of bytes of the rows of files.
+    fn row_bytes(&self, files: &Files) -> Option<u64> {
+        let are_compressed =
+            matches!(self.cut, Cut::Tables(_)) || files.places.iter().any(is_compressed);
+        let ratio = if are_compressed { BYTES_MIN / TABLE_BYTES_MIN } else { 1 };
+        files.bytes.map(|bytes| bytes.saturating_mul(ratio))
     }
 
     /// A source of lines, of which there can be `most` copies.
@@ -150,9 +179,10 @@ impl Reading {
         format: F,
         buffer: impl Fn() -> LineBuffer + Send + 'static,
     ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(format.schema());
+        let (schema, bytes) = (SchemaRef::clone(format.schema()), self.row_bytes(&files));
         let mut copy = self.copies_of_lines(files, context.clone(), format, buffer);
-        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
     }
 
     /// Makes copies of a source of lines.
@@ -169,11 +199,9 @@ impl Reading {
             let ahead = self.ahead(lines.line_bytes_max());
             let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
             let unheard = Inputs::none(OnError::Skip).decoding(self.decoding);
-            let has_head = self.needs.quotes.is_some();
             let format = format.another(&context.memory);
             let source = LineSource::new(inputs, format, self.batch, lines);
-            let counts_lines = self.needs.lines || self.needs.ids == Ids::Lines;
-            let reader = LineReader::new(source, unheard, (counts_lines, has_head));
+            let reader = LineReader::new(source, unheard, self.needs.clone());
             PieceSource::new(Arc::clone(&pieces), reader, ahead)
         }
     }
@@ -185,9 +213,10 @@ impl Reading {
         context: &BindContext,
         new: impl Fn() -> F + Send + 'static,
     ) -> Result<Fragment, BindError> {
-        let schema = SchemaRef::clone(new().schema());
+        let (schema, bytes) = (SchemaRef::clone(new().schema()), self.row_bytes(&files));
         let mut copy = self.copies_of_rows(files, context.clone(), new);
-        Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
     }
 
     /// Makes copies of a source of rows of a fixed width.
@@ -205,12 +234,47 @@ impl Reading {
         }
     }
 
+    /// A source of tables, of which there can be `most` copies.
+    pub(in super::super) fn source_of_tables(
+        self,
+        (files, most): (Files, usize),
+        context: &BindContext,
+        tables: Tables,
+    ) -> Result<Fragment, BindError> {
+        let (schema, bytes) = (SchemaRef::clone(&tables.columns.read), self.row_bytes(&files));
+        let mut copy = self.copies_of_tables(files, context.clone(), tables);
+        let source = Fragment::divided_source(Load::Heavy, most, move || Ok(copy()), schema)?;
+        Ok(source.with_input_bytes(bytes))
+    }
+
+    /// Makes copies of a source of tables.
+    pub(super) fn copies_of_tables(
+        self,
+        files: Files,
+        context: BindContext,
+        tables: Tables,
+    ) -> impl FnMut() -> PieceSource<TableReader> {
+        let pieces = self.pieces(files, &context);
+        move || {
+            let inputs = self.inputs(&context).sharing(Arc::clone(&pieces.told), pieces.add_copy());
+            let reader = TableReader(TableSource::new(inputs, tables.clone()));
+            PieceSource::new(Arc::clone(&pieces), reader, self.ahead(0))
+        }
+    }
+
     fn pieces(&self, files: Files, context: &BindContext) -> Arc<Pieces> {
-        let outputs = context.outputs.clone();
-        Arc::new(Pieces::new(files, self.cut.clone(), self.piece_bytes, outputs))
+        Arc::new(Pieces::new(files, self.cutting(context.outputs.clone())))
     }
 
     fn ahead(&self, line_bytes_max: usize) -> Option<Ahead> {
         (!self.needs.are_none()).then(|| Ahead::new(self.needs.clone(), line_bytes_max))
+    }
+}
+
+/// Whether the name of a file says that it is compressed.
+fn is_compressed(place: &Place) -> bool {
+    match place {
+        Place::Stdin => false,
+        Place::File(path) => Compression::of_name(path) != Compression::None,
     }
 }

@@ -2,14 +2,18 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use memchr::memchr;
 
 use crate::source::read::csv::dialect::Dialect;
 use crate::source::read::divided::{QuotedRecords, RecordEnds as _};
-use crate::source::read::files::compression::Compression;
+use crate::source::read::files::compression::{Compression, START_BYTES};
+use crate::source::read::files::parts::Parts;
+use crate::source::read::files::ranged::{RangedFile, read_all};
+use crate::source::read::files::stream::Stream;
 use crate::source::read::fixed::npy::{NpyHeader, bytes_wanted};
+use crate::source::read::tables::source::Tables;
 use crate::source::read::text::encoding::{Start, start_of};
 use crate::source::read::text::lines::FIRST_LINE_BYTES;
 
@@ -50,6 +54,8 @@ pub(super) enum Cut {
     Rows(usize),
     /// Before a row of an array of NumPy, whose rows have this number of coordinates.
     Arrays(u32),
+    /// Before a block of rows of a table.
+    Tables(Tables),
 }
 
 impl Cut {
@@ -67,15 +73,38 @@ pub(super) struct Texts {
     pub(super) guesses: bool,
 }
 
-/// The form of a file; `None` if the file is one piece.
+/// The form of a file that is cut into ranges; `None` if the file is one piece, or no range of
+/// bytes.
 pub(super) fn form_of(file: &File, cut: &Cut) -> io::Result<Option<Form>> {
     match cut {
-        Cut::Nowhere => Ok(None),
+        Cut::Nowhere | Cut::Tables(_) => Ok(None),
         Cut::Rows(width) => Ok(Some(Form { head: Vec::new(), first: 0, width: *width as u64 })),
         Cut::Arrays(dims) => array(file, *dims),
         Cut::Lines(texts) => text(file, |bytes| lines(bytes, *texts)),
         Cut::Records(texts, dialect) => text(file, |bytes| records(bytes, *texts, dialect)),
     }
+}
+
+/// The compression of a file whose lines can be cut at parts of the file; `None` if the file is one
+/// piece.
+pub(super) fn packing_of(
+    file: &Arc<RangedFile>,
+    named: Compression,
+    cut: &Cut,
+) -> io::Result<Option<Compression>> {
+    let Cut::Lines(texts) = cut else { return Ok(None) };
+    let found = Compression::of_start(&first_bytes(file.file(), START_BYTES)?);
+    let is_meant = |found: &Compression| {
+        let can_be_cut = matches!(found, Compression::Gzip | Compression::Zstd);
+        can_be_cut && (named == *found || named == Compression::None)
+    };
+    let Some(found) = found.filter(is_meant) else { return Ok(None) };
+    if Parts::new(found).next(file.file(), 1)?.is_none() {
+        return Ok(None);
+    }
+    let unpacked = |bytes| Stream::first_bytes(file, found, bytes);
+    let form = look_at(unpacked, |bytes| lines(bytes, *texts))?;
+    Ok(form.map(|_| found))
 }
 
 /// What the first bytes of a text show.
@@ -88,8 +117,16 @@ enum Shown {
 }
 
 fn text(file: &File, look: impl Fn(&[u8]) -> Shown) -> io::Result<Option<Form>> {
+    look_at(|bytes| first_bytes(file, bytes), look)
+}
+
+/// Looks at the first bytes, of which `first` reads as many as are asked for.
+fn look_at(
+    first: impl Fn(usize) -> io::Result<Vec<u8>>,
+    look: impl Fn(&[u8]) -> Shown,
+) -> io::Result<Option<Form>> {
     for bytes in [LOOK_BYTES, HEAD_BYTES_MAX] {
-        match look(&first_bytes(file, bytes)?) {
+        match look(&first(bytes)?) {
             Shown::Form(form) => return Ok(Some(form)),
             Shown::One => return Ok(None),
             Shown::More => {}
@@ -99,15 +136,8 @@ fn text(file: &File, look: impl Fn(&[u8]) -> Shown) -> io::Result<Option<Form>> 
 }
 
 fn first_bytes(file: &File, bytes: usize) -> io::Result<Vec<u8>> {
-    let (mut head, mut filled) = (vec![0; bytes], 0);
-    while filled < bytes {
-        match file.read_at(&mut head[filled..], filled as u64) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let mut head = vec![0; bytes];
+    let filled = read_all(file, &mut head, 0)?;
     head.truncate(filled);
     Ok(head)
 }

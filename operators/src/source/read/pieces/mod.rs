@@ -7,14 +7,15 @@
 //! ```
 //!
 //! The input is cut into pieces, which are numbered in the order of the input. A piece is a range
-//! of a large file, a whole file that cannot be cut, or some small files. A copy takes the next
-//! piece, sends its rows, and takes another piece. The rows in the order of the pieces are those of
-//! one reader.
+//! of a large file, some row groups of a table, a whole file that cannot be cut, or some small
+//! files. A copy takes the next piece, sends its rows, and takes another piece. The rows in the
+//! order of the pieces are those of one reader.
 //!
 //! **Borders.** A line belongs to the range in which it begins. The copy of a range passes over the
 //! rest of the line that began before, and reads on past the end of the range until its last line,
-//! or its last record of CSV, is complete. A file that is compressed, that is converted before it
-//! is cut into lines, or whose lines end with carriage returns alone is one piece.
+//! or its last record of CSV, is complete. A file that is compressed without parts, that is
+//! converted before it is cut into lines, or whose lines end with carriage returns alone is one
+//! piece.
 //!
 //! **Counts.** Rows may depend on what precedes their range: numbers of lines, ids, and the quotes
 //! of CSV. A copy that takes such a range counts ahead what the range adds, and publishes the
@@ -28,7 +29,9 @@
 //! first error in the order of the input ends the run.
 //!
 //! **Memory.** A line that is longer than the buffer is read when all earlier pieces have ended, so
-//! that only one copy at a time asks for memory.
+//! that only one copy at a time asks for memory. Row groups of tables get memory in the order of
+//! the pieces: the rows of a later piece leave later, so a later piece must not hold the memory
+//! that an earlier piece waits for.
 //!
 //! | file | contents |
 //! |---|---|
@@ -37,7 +40,7 @@
 //! | `order` | what precedes a piece |
 //! | `ahead` | the counts of a range |
 //! | `source` | the source that takes pieces |
-//! | `reader` | the readers of lines and of rows of a fixed width |
+//! | `reader` | the readers of lines, of rows of a fixed width, and of tables |
 //! | `bind` | the sources that `read` makes of files |
 
 mod ahead;
@@ -57,9 +60,17 @@ pub(super) use self::bind::Reading;
 /// Bytes of a range: large enough that the rows of a range fill batches, and small enough for the
 /// second-level cache, since a range may be read twice.
 const PIECE_BYTES: u64 = 1 << 20;
+/// Bytes of a piece of a table, unless a block of rows has more. Tables are compressed, so a piece
+/// has many rows.
+const TABLE_PIECE_BYTES: u64 = 256 << 10;
+/// Bytes of a piece of a compressed file without compression, as a multiple of the bytes of a
+/// range. The reader of a range decompresses the beginning of the next range, too.
+const PACKED_RATIO: u64 = 4;
 /// Maximum files of a piece.
 const PIECE_FILES_MAX: usize = 64;
 /// Minimum bytes of files at which copies pay.
 const BYTES_MIN: u64 = 4 << 20;
+/// Minimum bytes of tables at which copies pay.
+const TABLE_BYTES_MIN: u64 = 1 << 20;
 /// Pause before the next look at the counts of earlier pieces.
 const PAUSE: Duration = Duration::from_micros(100);

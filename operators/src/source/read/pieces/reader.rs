@@ -1,9 +1,9 @@
-//! The readers of pieces: of lines, and of rows of a fixed width.
+//! The readers of pieces: of lines, of rows of a fixed width, and of tables.
 
 use trommel_engine::operator::Source;
 use trommel_kernels::text::{PLACES_SLACK, places_of};
 
-use super::ahead::Scan;
+use super::ahead::{Ids, Needs, Scan};
 use super::order::Before;
 use super::queue::{Content, Piece};
 use crate::source::read::divided::Divided;
@@ -11,6 +11,7 @@ use crate::source::read::error::ReadError;
 use crate::source::read::files::input::{Inputs, UnreadFile};
 use crate::source::read::files::ranged::{FileRange, RangedFile};
 use crate::source::read::fixed::source::{RowFormat, RowSource};
+use crate::source::read::tables::source::TableSource;
 use crate::source::read::text::lines::{Place, Run};
 use crate::source::read::text::source::LineSource;
 
@@ -18,6 +19,15 @@ use crate::source::read::text::source::LineSource;
 pub(super) trait PieceReader: Send {
     fn source(&self) -> &dyn Source;
     fn source_mut(&mut self) -> &mut dyn Source;
+    /// Reserves memory for a piece. Returns false if there is none, and pieces before this one,
+    /// which is not the first one, will give memory back.
+    fn reserve(&mut self, _content: &mut Content, _is_first: bool) -> bool {
+        true
+    }
+    /// Whether no records of a range have ids, since the first record of the file cannot be used.
+    fn is_left_out(&mut self, _content: &Content) -> bool {
+        false
+    }
     /// Begins a piece. `scan` has the records of a range before which a quote is open.
     fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError>;
     /// Says whether all earlier pieces have ended.
@@ -35,19 +45,18 @@ pub(super) struct LineReader<F> {
     /// Takes the refusals in the first record of a file, which the reader of the first range
     /// reports.
     unheard: Inputs,
-    /// Whether lines are numbered from the beginning of their file.
-    counts_lines: bool,
-    has_head: bool,
+    /// What the rows take from earlier pieces.
+    needs: Needs,
 }
 
 impl<F: Divided> LineReader<F> {
-    /// `has_head` says whether the format needs the first record of a file.
-    pub(super) fn new(
-        source: LineSource<F>,
-        unheard: Inputs,
-        (counts_lines, has_head): (bool, bool),
-    ) -> Self {
-        Self { source, unheard: unheard.silent(), counts_lines, has_head }
+    pub(super) fn new(source: LineSource<F>, unheard: Inputs, needs: Needs) -> Self {
+        Self { source, unheard: unheard.silent(), needs }
+    }
+
+    /// Whether lines are numbered from the beginning of their file.
+    fn counts_lines(&self) -> bool {
+        self.needs.lines || self.needs.ids == Ids::Lines
     }
 
     /// Lets the format read the first record of a file.
@@ -77,7 +86,7 @@ impl<F: Divided> LineReader<F> {
     ) -> Result<(), ReadError> {
         let file = &range.file;
         self.source.format_mut().abandon();
-        if range.begin > 0 && self.has_head {
+        if range.begin > 0 && self.needs.quotes.is_some() {
             self.take_head(file);
         }
         // The lines of a file that is left out belong to no record.
@@ -85,6 +94,7 @@ impl<F: Divided> LineReader<F> {
         let failed = |source| ReadError::Read { path: file.path(), source };
         let place = match scan.map(|scan| scan.first) {
             None if range.begin == 0 => Place::default(),
+            None if let Some(packed) = range.packed => Place::after_lines(packed.begin, true),
             None => {
                 let is_within = file.is_within_line(range.begin).map_err(failed)?;
                 Place::after_lines(range.begin, is_within)
@@ -95,14 +105,19 @@ impl<F: Divided> LineReader<F> {
             // No record begins in the range.
             Some(None) => Place::after_lines(range.end.unwrap_or(file.bytes()), false),
         };
-        let newlines = if self.counts_lines { before.newlines } else { 0 };
+        let newlines = if self.counts_lines() { before.newlines } else { 0 };
         // The line that began before the range has an id, too.
-        let ids = before.ids + u64::from(place.is_dropping());
-        let unread = UnreadFile::Range(range.clone(), place.offset());
+        let is_counted = self.needs.ids == Ids::Lines && place.is_dropping();
+        let ids = before.ids + u64::from(is_counted);
+        let (at, until) = match range.packed {
+            None => (place.offset(), range.end),
+            Some(packed) => (range.begin, packed.end.map(|end| end + 1)),
+        };
+        let unread = UnreadFile::Range(range.clone(), at);
         let place = place.numbered(place.line + newlines);
-        self.source.begin((piece, vec![unread]), place, range.end);
+        self.source.begin((piece, vec![unread]), place, until);
         self.source.format_mut().begin_block(ids);
-        if range.begin > 0 && !self.counts_lines {
+        if range.begin > 0 && !self.counts_lines() {
             self.source.inputs_mut().number_from(range.clone());
         }
         Ok(())
@@ -118,6 +133,13 @@ impl<F: Divided> PieceReader for LineReader<F> {
         &mut self.source
     }
 
+    fn is_left_out(&mut self, content: &Content) -> bool {
+        let Content::Range(range) = content else { return false };
+        self.source.format_mut().abandon();
+        self.take_head(&range.file);
+        self.source.format().is_left_out()
+    }
+
     fn begin(&mut self, piece: Piece, before: Before, scan: Option<Scan>) -> Result<(), ReadError> {
         let Piece { number, content } = piece;
         match content {
@@ -128,6 +150,7 @@ impl<F: Divided> PieceReader for LineReader<F> {
                 self.source.format_mut().begin_block(before.ids);
                 Ok(())
             }
+            Content::Table(_) => unreachable!("tables have no lines"),
         }
     }
 
@@ -170,6 +193,7 @@ impl<F: RowFormat> PieceReader for RowReader<F> {
                 self.0.begin_files((number, vec![UnreadFile::Range(range, 0)]), before.ids);
             }
             Content::Files(files) => self.0.begin_files((number, files), before.ids),
+            Content::Table(_) => unreachable!("tables have no rows of a fixed width"),
         }
         Ok(())
     }
@@ -178,6 +202,52 @@ impl<F: RowFormat> PieceReader for RowReader<F> {
 
     fn ids(&self) -> u64 {
         self.0.format().rows_so_far()
+    }
+
+    fn inputs(&mut self) -> &mut Inputs {
+        self.0.inputs_mut()
+    }
+}
+
+/// Reads tables.
+pub(super) struct TableReader(pub(super) TableSource);
+
+impl PieceReader for TableReader {
+    fn source(&self) -> &dyn Source {
+        &self.0
+    }
+
+    fn source_mut(&mut self) -> &mut dyn Source {
+        &mut self.0
+    }
+
+    fn reserve(&mut self, content: &mut Content, is_first: bool) -> bool {
+        match content {
+            Content::Table(piece) => piece.reserve(!is_first),
+            // Memory is reserved when a file has been opened.
+            _ => true,
+        }
+    }
+
+    fn begin(&mut self, piece: Piece, _: Before, _: Option<Scan>) -> Result<(), ReadError> {
+        let Piece { number, content } = piece;
+        match content {
+            Content::Table(table) => self.0.begin_piece(number, table),
+            Content::Files(files) => {
+                let places = files.into_iter().filter_map(UnreadFile::into_place);
+                self.0.begin_files(number, places.collect());
+            }
+            Content::Range(_) => unreachable!("tables are not cut into ranges"),
+        }
+        Ok(())
+    }
+
+    fn set_first(&mut self, is_first: bool) {
+        self.0.set_first(is_first);
+    }
+
+    fn ids(&self) -> u64 {
+        0
     }
 
     fn inputs(&mut self) -> &mut Inputs {

@@ -1,7 +1,8 @@
 //! A copy of a source, which takes pieces and reads them.
 //!
 //! ```text
-//!          take, count ahead        all before are counted       all rows are sent
+//!                              all before are counted,
+//!          take, count ahead        memory is reserved           all rows are sent
 //! Free ───────────────────► Counted ─────────────────────► Reading ───────────────► Free
 //!                                                             │ error
 //!                                                             └──────► Failed: the error is reported
@@ -100,19 +101,23 @@ impl<R: PieceReader> PieceSource<R> {
     /// Counts a piece ahead and publishes the counts.
     fn count(&mut self, piece: &Piece) -> Result<Count, ReadError> {
         let Some(ahead) = &mut self.ahead else { return Ok(Count::default()) };
-        let count = ahead.count(&piece.content)?;
+        let mut count = ahead.count(&piece.content)?;
+        if ahead.counts_records() && self.reader.is_left_out(&piece.content) {
+            count.ids = Some(0);
+        }
         self.pieces.order.publish(piece.number, count);
         Ok(count)
     }
 
-    /// Begins to read a piece. Returns false if what precedes the piece is unknown.
-    fn begin(&mut self, piece: Piece, count: Count) -> bool {
+    /// Begins to read a piece. Returns false if what precedes the piece is unknown, or if there is
+    /// no memory for the piece.
+    fn begin(&mut self, mut piece: Piece, count: Count) -> bool {
         let number = piece.number;
         let before = match self.ahead {
             Some(_) => self.pieces.order.before(number),
             None => Some(Before::default()),
         };
-        let Some(before) = before else {
+        let Some(before) = before.filter(|_| self.reserve(&mut piece)) else {
             self.work = Work::Counted(piece, count);
             return false;
         };
@@ -121,6 +126,20 @@ impl<R: PieceReader> PieceSource<R> {
             Err(error) => self.leave_out(number, error),
         }
         true
+    }
+
+    /// Reserves memory for a piece. Returns false if there is none and earlier pieces will give
+    /// memory back.
+    fn reserve(&mut self, piece: &mut Piece) -> bool {
+        if !self.ahead.as_ref().is_some_and(Ahead::needs_memory) {
+            return true;
+        }
+        let order = &self.pieces.order;
+        let has_memory = self.reader.reserve(&mut piece.content, order.is_first(piece.number));
+        if has_memory {
+            order.publish(piece.number, Count::nothing());
+        }
+        has_memory
     }
 
     /// Begins to read a piece after what precedes the piece.
@@ -136,6 +155,11 @@ impl<R: PieceReader> PieceSource<R> {
         {
             let found = ahead.scan(range, true)?;
             count.is_quoted[1] = Some(found.is_quoted);
+            let is_left_out = ahead.counts_records() && self.reader.is_left_out(&piece.content);
+            // The reader of the last range of a file counts the ids.
+            if !count.is_file_end && !is_left_out {
+                count.ids = ahead.ids_of(&found);
+            }
             self.pieces.order.publish(number, count);
             scan = Some(found);
         }

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::mem;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
@@ -15,9 +16,9 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::{Block, Message, MessageHeader, MetadataVersion, root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use trommel_engine::memory::Reservation;
+use trommel_engine::memory::{MemoryBudget, Reservation};
 
-use super::source::{Opening, Table};
+use super::source::{Opening, Table, blocks_within};
 use crate::source::read::error::TableError;
 
 /// The first and the last bytes of the file format.
@@ -32,31 +33,56 @@ const LENGTH_BYTES: usize = 8;
 const NOT_COMPRESSED: i64 = -1;
 
 pub(crate) struct ArrowTable {
-    file: File,
+    file: Arc<File>,
     bytes_total: u64,
     /// Place of the next message of a stream.
     at: u64,
-    /// Places of the messages of a file that have not been read.
-    index: Option<VecDeque<u64>>,
+    /// The messages of a file that have not been read.
+    index: Option<Index>,
+    /// The next message, if its head has been read.
+    next: Option<MessageHead>,
     bytes: u64,
     schema: SchemaRef,
     version: MetadataVersion,
-    decoder: FileDecoder,
-    /// Memory of the last message, and of all dictionaries.
+    /// The decoder, which has the dictionaries, and their memory. Tables of some blocks share both.
+    decoder: Arc<FileDecoder>,
+    dictionaries: Arc<Reservation>,
+    /// Memory of the last message.
     room: Reservation,
-    dictionaries: Reservation,
+    memory: MemoryBudget,
 }
 
-/// A message, and its place.
-struct FoundMessage {
-    bytes: Buffer,
-    block: Block,
+/// The messages of a file.
+#[derive(Default)]
+struct Index {
+    /// Places of the dictionaries, which precede all rows.
+    dictionaries: VecDeque<u64>,
+    /// Places and sizes of the batches of rows.
+    batches: VecDeque<(u64, u64)>,
 }
 
-impl FoundMessage {
-    /// Bytes before the body.
-    fn head(&self) -> usize {
-        usize::try_from(self.block.metaDataLength()).expect("a length that was checked")
+/// The part of a message that describes the body.
+struct MessageHead {
+    /// Place of the message.
+    at: u64,
+    bytes: Vec<u8>,
+    kind: MessageHeader,
+    /// Bytes of the body in the file, and bytes of its buffers without compression.
+    body: usize,
+    unpacked: usize,
+}
+
+impl MessageHead {
+    /// Bytes of the message in the file.
+    fn message_bytes(&self) -> usize {
+        self.bytes.len() + self.body
+    }
+
+    /// Bytes of memory that the message needs.
+    fn needed(&self) -> usize {
+        // The decoder copies a buffer that is not aligned, so the body counts twice.
+        let packed = self.bytes.len().saturating_add(self.body.saturating_mul(2));
+        packed.saturating_add(self.unpacked)
     }
 }
 
@@ -86,31 +112,56 @@ impl ArrowTable {
         let is_file = file.read_exact_at(&mut mark, 0).is_ok() && mark == *MARK;
         let (schema, version) = (SchemaRef::new(Schema::empty()), MetadataVersion::V5);
         let mut table = Self {
-            file,
+            file: Arc::new(file),
             bytes_total,
             at: 0,
             index: None,
+            next: None,
             bytes: 0,
-            decoder: FileDecoder::new(Arc::clone(&schema), version),
+            decoder: Arc::new(FileDecoder::new(Arc::clone(&schema), version)),
+            dictionaries: Arc::new(opening.memory.reservation()),
             schema,
             version,
             room: opening.memory.reservation(),
-            dictionaries: opening.memory.reservation(),
+            memory: opening.memory.clone(),
         };
         if is_file {
             table.begin_file()?
         } else {
             table.begin_stream()?
         }
-        table.decoder = FileDecoder::new(Arc::clone(&table.schema), table.version);
+        let decoder = FileDecoder::new(Arc::clone(&table.schema), table.version);
+        table.decoder = Arc::new(decoder);
         Ok(Box::new(table))
+    }
+
+    /// A table of some batches of a file.
+    fn of_batches(&mut self, batches: VecDeque<(u64, u64)>) -> Self {
+        Self {
+            file: Arc::clone(&self.file),
+            bytes_total: self.bytes_total,
+            at: 0,
+            index: Some(Index { dictionaries: VecDeque::new(), batches }),
+            next: None,
+            // The first table counts the dictionaries.
+            bytes: mem::take(&mut self.bytes),
+            schema: Arc::clone(&self.schema),
+            version: self.version,
+            decoder: Arc::clone(&self.decoder),
+            dictionaries: Arc::clone(&self.dictionaries),
+            room: self.memory.reservation(),
+            memory: self.memory.clone(),
+        }
     }
 
     /// Takes the schema of a stream, which is its first message.
     fn begin_stream(&mut self) -> Result<(), TableError> {
-        let found = self.next_message()?.ok_or_else(|| wrong("it has no schema"))?;
-        let head = &found.bytes[..found.head()];
-        let message = parsed(head, prefix_of(head))?;
+        if !self.look()? {
+            return Err(wrong("it has no schema"));
+        }
+        let head = self.next.take().expect("there is a message");
+        self.pass(&head);
+        let message = parsed(&head.bytes, prefix_of(&head.bytes))?;
         let schema = message.header_as_schema();
         let schema = schema.ok_or_else(|| wrong("its first message is not a schema"))?;
         self.version = message.version();
@@ -137,11 +188,20 @@ impl ArrowTable {
         let schema = footer.schema().ok_or_else(|| wrong("it has no schema"))?;
         self.schema = Arc::new(try_fb_to_schema(schema).map_err(failed)?);
         self.version = footer.version();
-        let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
         let place = |block: &Block| {
             u64::try_from(block.offset()).map_err(|_| wrong("its index has an impossible place"))
         };
-        self.index = Some(blocks.map(place).collect::<Result<_, _>>()?);
+        let size = |block: &Block| {
+            let bytes = block.bodyLength().saturating_add(block.metaDataLength().into());
+            u64::try_from(bytes).unwrap_or(0)
+        };
+        let dictionaries = footer.dictionaries().into_iter().flatten().map(place);
+        let batches = footer.recordBatches().into_iter().flatten();
+        let batches = batches.map(|block| Ok((place(block)?, size(block))));
+        self.index = Some(Index {
+            dictionaries: dictionaries.collect::<Result<_, TableError>>()?,
+            batches: batches.collect::<Result<_, TableError>>()?,
+        });
         Ok(())
     }
 
@@ -159,44 +219,69 @@ impl ArrowTable {
         length.ok_or_else(|| wrong("a message reaches beyond the end of the file"))
     }
 
-    /// Reads the next message; `None` at the end.
-    fn next_message(&mut self) -> Result<Option<FoundMessage>, TableError> {
-        if let Some(index) = &mut self.index {
-            let Some(place) = index.pop_front() else { return Ok(None) };
-            self.at = place;
-        } else if self.at == self.bytes_total {
-            return Ok(None);
+    /// Place of the next message; `None` at the end.
+    fn place(&self) -> Option<u64> {
+        match &self.index {
+            None => (self.at < self.bytes_total).then_some(self.at),
+            Some(Index { dictionaries, batches }) => {
+                dictionaries.front().or(batches.front().map(|(place, _)| place)).copied()
+            }
         }
+    }
+
+    /// Passes over the next message.
+    fn pass(&mut self, head: &MessageHead) {
+        let bytes = head.message_bytes() as u64;
+        self.bytes += bytes;
+        self.at = head.at + bytes;
+        if let Some(Index { dictionaries, batches }) = &mut self.index
+            && dictionaries.pop_front().is_none()
+        {
+            batches.pop_front();
+        }
+    }
+
+    /// Reads the head of the next message; false at the end.
+    fn look(&mut self) -> Result<bool, TableError> {
+        if self.next.is_some() {
+            return Ok(true);
+        }
+        let Some(at) = self.place() else { return Ok(false) };
         let mut prefix = 4;
-        let mut length: [u8; 4] = self.read(self.at)?;
+        let mut length: [u8; 4] = self.read(at)?;
         if length == CONTINUATION {
-            (length, prefix) = (self.read(self.at + 4)?, 8);
+            (length, prefix) = (self.read(at + 4)?, 8);
         }
         let length = i32::from_le_bytes(length);
         if length == 0 {
-            return Ok(None);
+            let is_end = self.index.is_none();
+            return is_end.then_some(false).ok_or_else(|| wrong("a message is empty"));
         }
-        let head = prefix + self.length(length.into(), self.at + prefix as u64)?;
-        self.room.resize(head).map_err(TableError::Memory)?;
-        let mut bytes = vec![0; head];
-        self.file.read_exact_at(&mut bytes, self.at).map_err(failed)?;
-        let body = self.length(parsed(&bytes, prefix)?.bodyLength(), self.at + head as u64)?;
-        // The decoder copies a buffer that is not aligned, so the body counts twice.
-        let all = head.saturating_add(body.saturating_mul(2));
-        self.room.resize(all).map_err(TableError::Memory)?;
-        let mut whole = MutableBuffer::from_len_zeroed(head + body);
-        self.file.read_exact_at(&mut whole, self.at).map_err(failed)?;
-        self.at += (head + body) as u64;
-        self.bytes += (head + body) as u64;
-        let head = i32::try_from(head).map_err(|_| wrong("a message is too long"))?;
-        let body = i64::try_from(body).expect("a length of a file");
-        Ok(Some(FoundMessage { bytes: whole.into(), block: Block::new(0, head, body) }))
+        let bytes = prefix + self.length(length.into(), at + prefix as u64)?;
+        self.room.resize(bytes).map_err(TableError::Memory)?;
+        let mut head = vec![0; bytes];
+        self.file.read_exact_at(&mut head, at).map_err(failed)?;
+        let message = parsed(&head, prefix)?;
+        let body = self.length(message.bodyLength(), at + bytes as u64)?;
+        let unpacked = self.unpacked(message, at + bytes as u64, body)?;
+        let kind = message.header_type();
+        self.next = Some(MessageHead { at, bytes: head, kind, body, unpacked });
+        Ok(true)
     }
 
-    /// Bytes of the buffers of a message without compression.
-    fn unpacked(found: &FoundMessage) -> Result<usize, TableError> {
-        let (head, body) = found.bytes.split_at(found.head());
-        let message = parsed(head, prefix_of(head))?;
+    /// Reads a message, for which memory is reserved.
+    fn read_message(&self, head: &MessageHead) -> Result<(Buffer, Block), TableError> {
+        let mut whole = MutableBuffer::from_len_zeroed(head.message_bytes());
+        self.file.read_exact_at(&mut whole, head.at).map_err(failed)?;
+        let bytes = i32::try_from(head.bytes.len());
+        let bytes = bytes.map_err(|_| wrong("a message is too long"))?;
+        let body = i64::try_from(head.body).expect("a length of a file");
+        Ok((whole.into(), Block::new(0, bytes, body)))
+    }
+
+    /// Bytes of the buffers of a message without compression. The body of the message, which has
+    /// this number of bytes, begins at the place `at`.
+    fn unpacked(&self, message: Message<'_>, at: u64, body: usize) -> Result<usize, TableError> {
         let batch = match message.header_type() {
             MessageHeader::DictionaryBatch => {
                 message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data())
@@ -209,9 +294,12 @@ impl ArrowTable {
         let mut sum: usize = 0;
         for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() > 0) {
             let begin = usize::try_from(buffer.offset()).ok();
-            let length = begin.and_then(|begin| body.get(begin..)?.first_chunk::<LENGTH_BYTES>());
-            let length = length.ok_or_else(|| wrong("a buffer reaches beyond its message"))?;
-            match i64::from_le_bytes(*length) {
+            let is_within = |begin: &usize| {
+                begin.checked_add(LENGTH_BYTES).is_some_and(|length_end| length_end <= body)
+            };
+            let begin = begin.filter(is_within);
+            let begin = begin.ok_or_else(|| wrong("a buffer reaches beyond its message"))?;
+            match i64::from_le_bytes(self.read(at + begin as u64)?) {
                 NOT_COMPRESSED => {}
                 length => {
                     let length = usize::try_from(length);
@@ -222,6 +310,46 @@ impl ArrowTable {
         }
         Ok(sum)
     }
+
+    /// Reads the next message, which is a dictionary. Later messages use a dictionary and may
+    /// extend it, so its memory stays reserved. A call that fails for want of memory may be
+    /// repeated.
+    fn read_dictionary(&mut self) -> Result<(), TableError> {
+        if self.index.as_ref().is_some_and(|index| index.dictionaries.is_empty()) {
+            return Err(wrong("a dictionary stands among its rows"));
+        }
+        let alone = "tables of some blocks have no dictionaries to read";
+        let head = self.next.as_ref().expect("there is a message");
+        let kept = Arc::get_mut(&mut self.dictionaries).expect(alone);
+        let more = head.message_bytes().saturating_add(head.unpacked);
+        kept.resize(kept.bytes().saturating_add(more)).map_err(TableError::Memory)?;
+        let head = self.next.take().expect("there is a message");
+        let (whole, block) = self.read_message(&head)?;
+        self.pass(&head);
+        let decoder = Arc::get_mut(&mut self.decoder).expect(alone);
+        decoder.read_dictionary(&block, &whole).map_err(failed)
+    }
+
+    /// Reserves the memory of the next message. Returns the kind of the message, or `None` at the
+    /// end.
+    fn reserve_next(&mut self) -> Result<Option<MessageHeader>, TableError> {
+        self.look()?;
+        let Some(head) = &self.next else { return Ok(None) };
+        self.room.resize(head.needed()).map_err(TableError::Memory)?;
+        Ok(Some(head.kind))
+    }
+
+    /// Reads the dictionaries before the next batch of rows, whose memory is then reserved; false
+    /// if no batch is left.
+    fn find_rows(&mut self) -> Result<bool, TableError> {
+        while let Some(kind) = self.reserve_next()? {
+            if kind != MessageHeader::DictionaryBatch {
+                return Ok(true);
+            }
+            self.read_dictionary()?;
+        }
+        Ok(false)
+    }
 }
 
 impl Table for ArrowTable {
@@ -231,26 +359,20 @@ impl Table for ArrowTable {
 
     fn project(&mut self, places: &[usize]) -> Result<(), TableError> {
         let decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
-        self.decoder = decoder.with_projection(places.to_vec());
+        self.decoder = Arc::new(decoder.with_projection(places.to_vec()));
         Ok(())
     }
 
+    fn reserve(&mut self) -> Result<(), TableError> {
+        self.find_rows().map(drop)
+    }
+
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
-        while let Some(found) = self.next_message()? {
-            let unpacked = Self::unpacked(&found)?;
-            let head = &found.bytes[..found.head()];
-            let header = parsed(head, prefix_of(head))?.header_type();
-            if header == MessageHeader::DictionaryBatch {
-                // Later messages use a dictionary and may extend it, so its memory stays reserved.
-                let kept = self.dictionaries.bytes();
-                let bytes = kept.saturating_add(found.bytes.len()).saturating_add(unpacked);
-                self.dictionaries.resize(bytes).map_err(TableError::Memory)?;
-                self.decoder.read_dictionary(&found.block, &found.bytes).map_err(failed)?;
-                continue;
-            }
-            let all = self.room.bytes().saturating_add(unpacked);
-            self.room.resize(all).map_err(TableError::Memory)?;
-            let rows = self.decoder.read_record_batch(&found.block, &found.bytes);
+        while self.find_rows()? {
+            let head = self.next.take().expect("there is a message");
+            let (whole, block) = self.read_message(&head)?;
+            self.pass(&head);
+            let rows = self.decoder.read_record_batch(&block, &whole);
             if let Some(rows) = rows.map_err(failed)? {
                 return Ok(Some(rows));
             }
@@ -260,5 +382,24 @@ impl Table for ArrowTable {
 
     fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    fn blocks(&self) -> usize {
+        self.index.as_ref().map_or(0, |index| index.batches.len())
+    }
+
+    fn begin_blocks(&mut self) -> Result<(), TableError> {
+        while self.index.as_ref().is_some_and(|index| !index.dictionaries.is_empty()) {
+            self.reserve_next()?;
+            self.read_dictionary()?;
+        }
+        self.room.resize(0).map_err(TableError::Memory)
+    }
+
+    fn take_blocks(&mut self, bytes: u64) -> Option<Box<dyn Table>> {
+        let batches = &mut self.index.as_mut()?.batches;
+        let count = blocks_within(batches.iter().map(|(_, bytes)| *bytes), bytes);
+        let batches: VecDeque<_> = batches.drain(..count.min(batches.len())).collect();
+        (!batches.is_empty()).then(|| Box::new(self.of_batches(batches)) as _)
     }
 }

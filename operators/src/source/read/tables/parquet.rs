@@ -6,10 +6,9 @@
 //! pages: a dictionary of long texts needs a small number per row, and plain texts are made in
 //! limited slices.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ use bytes::Bytes;
 use trommel_engine::memory::{MemoryBudget, Reservation};
 
 use super::pages::{Pages, pages_of};
-use super::source::{Opening, Table, TablePart};
+use super::source::{Opening, Table, blocks_within};
 use crate::expressions::Bounds;
 use crate::source::read::error::TableError;
 
@@ -87,16 +86,14 @@ pub(crate) struct ParquetTable {
     /// Columns as the file has them.
     schema: SchemaRef,
     metadata: ArrowReaderMetadata,
-    /// Places of the chosen columns.
-    places: Vec<usize>,
     mask: ProjectionMask,
     /// Places of the chosen columns among the decoded columns, whose order is the order of the
     /// file.
     order: Vec<usize>,
-    /// Row groups that have not been read, in reverse, and the number of row groups when the first
-    /// was read.
-    groups: Vec<usize>,
-    groups_all: Option<usize>,
+    /// Row groups that have not been read.
+    groups: VecDeque<usize>,
+    /// Memory that the next row group needs, if it has been added up.
+    needed: Option<usize>,
     group: Option<ParquetRecordBatchReader>,
     /// Memory of the open row group.
     room: Reservation,
@@ -124,13 +121,12 @@ impl ParquetTable {
         Ok(Box::new(Self {
             file,
             batch: opening.batch,
-            places: (0..schema.fields().len()).collect(),
             order: (0..schema.fields().len()).collect(),
             schema,
             metadata,
             mask: ProjectionMask::all(),
-            groups: (0..groups).rev().collect(),
-            groups_all: None,
+            groups: (0..groups).collect(),
+            needed: None,
             group: None,
             room: opening.memory.reservation(),
             memory: opening.memory.clone(),
@@ -140,13 +136,9 @@ impl ParquetTable {
 
     /// Opens the next row group; false if none is left.
     fn open_group(&mut self) -> Result<bool, TableError> {
-        let Some(&place) = self.groups.last() else { return Ok(false) };
-        // The memory of a part was reserved when the part was made.
-        if self.groups_all.is_none() {
-            let needed = self.needed_by_group(place)?;
-            self.room.resize(needed).map_err(TableError::Memory)?;
-        }
-        self.groups.pop();
+        let Some(&place) = self.groups.front() else { return Ok(false) };
+        self.reserve()?;
+        (self.needed, _) = (None, self.groups.pop_front());
         self.bytes += self.group_bytes(place);
         let (file, metadata) = (self.file.clone(), self.metadata.clone());
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
@@ -180,55 +172,22 @@ impl ParquetTable {
         Ok(usize::try_from(needed).unwrap_or(usize::MAX))
     }
 
-    /// A table of one row group with some of the columns of this table.
-    fn part(&self, columns: Range<usize>, group: usize) -> Result<Self, TableError> {
-        let mut part = Self {
+    /// A table of some row groups.
+    fn of_groups(&self, groups: VecDeque<usize>) -> Self {
+        Self {
             file: self.file.clone(),
             batch: self.batch,
             schema: Arc::clone(&self.schema),
             metadata: self.metadata.clone(),
-            places: Vec::new(),
             mask: self.mask.clone(),
-            order: Vec::new(),
-            groups: vec![group],
-            groups_all: Some(1),
+            order: self.order.clone(),
+            groups,
+            needed: None,
             group: None,
             room: self.memory.reservation(),
             memory: self.memory.clone(),
             bytes: 0,
-        };
-        part.project(&self.places[columns])?;
-        let needed = part.needed_by_group(group)?;
-        part.room.resize(needed).map_err(TableError::Memory)?;
-        Ok(part)
-    }
-
-    /// At most `parts` ranges of the chosen columns, with about the same number of bytes each.
-    fn column_ranges(&self, parts: usize, group: usize) -> Vec<Range<usize>> {
-        let all = self.places.len();
-        let columns = self.metadata.metadata().row_group(group).columns();
-        let parquet = self.metadata.parquet_schema();
-        let by_root: HashMap<usize, usize> = self.places.iter().copied().zip(0..).collect();
-        let mut bytes = vec![0_u128; all];
-        for (leaf, column) in columns.iter().enumerate() {
-            if let Some(&place) = by_root.get(&parquet.get_column_root_idx(leaf)) {
-                bytes[place] += u128::try_from(column.uncompressed_size()).unwrap_or(0).max(1);
-            }
         }
-        let total: u128 = bytes.iter().sum();
-        let mut ranges = Vec::new();
-        let (mut begin, mut before) = (0, 0_u128);
-        for (place, bytes) in bytes.iter().enumerate() {
-            before += bytes;
-            let due = total * (ranges.len() as u128 + 1);
-            if before * parts as u128 >= due && place + 1 < all {
-                ranges.push(begin..place + 1);
-                begin = place + 1;
-            }
-        }
-        // A table without chosen columns still has rows.
-        ranges.push(begin..all);
-        ranges
     }
 
     /// The least and the greatest value of a column in each row group, null for a row group without
@@ -296,7 +255,6 @@ impl Table for ParquetTable {
         decoded.sort_unstable();
         let place = |column: &usize| decoded.binary_search(column).expect("one of the columns");
         self.order = places.iter().map(place).collect();
-        self.places = places.to_vec();
         let parquet = self.metadata.parquet_schema();
         self.mask = ProjectionMask::roots(parquet, places.iter().copied());
         Ok(())
@@ -319,6 +277,16 @@ impl Table for ParquetTable {
         let may_pass = bounds.may_pass(&ends);
         self.groups.retain(|&group| may_pass[group]);
         Ok(())
+    }
+
+    fn reserve(&mut self) -> Result<(), TableError> {
+        let Some(&group) = self.groups.front() else { return Ok(()) };
+        let needed = match self.needed {
+            Some(needed) => needed,
+            None => self.needed_by_group(group)?,
+        };
+        self.needed = Some(needed);
+        self.room.resize(needed).map_err(TableError::Memory)
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, TableError> {
@@ -346,20 +314,10 @@ impl Table for ParquetTable {
         self.groups.len()
     }
 
-    fn block(&mut self, workers: usize) -> Result<Option<Vec<TablePart>>, TableError> {
-        let Some(&group) = self.groups.last() else { return Ok(None) };
-        // Columns are divided if there are fewer row groups than workers.
-        let groups = *self.groups_all.get_or_insert(self.groups.len());
-        let ranges = self.column_ranges(workers.div_ceil(groups), group);
-        let part = |columns: Range<usize>| {
-            let table: Box<dyn Table> = Box::new(self.part(columns.clone(), group)?);
-            Ok(TablePart { table, columns })
-        };
-        ranges.into_iter().map(part).collect::<Result<_, TableError>>().map(Some)
-    }
-
-    fn pass_block(&mut self) {
-        let group = self.groups.pop();
-        self.bytes += group.map_or(0, |group| self.group_bytes(group));
+    fn take_blocks(&mut self, bytes: u64) -> Option<Box<dyn Table>> {
+        let sizes = self.groups.iter().map(|&group| self.group_bytes(group));
+        let count = blocks_within(sizes, bytes).min(self.groups.len());
+        let groups: VecDeque<_> = self.groups.drain(..count).collect();
+        (!groups.is_empty()).then(|| Box::new(self.of_groups(groups)) as _)
     }
 }

@@ -15,11 +15,10 @@ use arrow_array::{
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{DataType, Field, SchemaRef};
-use trommel_engine::error::BindError;
+use arrow_schema::{DataType, Field};
 use trommel_engine::graph::Graph;
 use trommel_engine::memory::MemoryBudget;
-use trommel_engine::operator::{BindContext, Fragment, OperatorSpec};
+use trommel_engine::operator::{BindContext, OperatorSpec};
 use trommel_engine::runtime::RunOptions;
 
 use super::*;
@@ -302,39 +301,23 @@ fn memory_is_asked_for_before_rows_are_decoded() {
     assert!(error.contains("no memory for its next part"), "{error}");
 }
 
-/// The rows with workers, and the counters of all parts.
+/// The rows with workers, and the counters of the stage.
 fn read_divided(read: Read, memory: usize) -> Result<(RecordBatch, Counters), String> {
     let mut graph = Graph::new();
     graph.memory_max(memory);
-    let read = graph.add("read", OnThreads(read, 3));
+    let read = graph.add("read", read);
+    graph.workers(read, 3);
     let (sink, rows) = crate::sink::Collect::new();
     graph.add_after(read, "rows", sink);
     let topology = graph.build().map_err(|errors| errors.to_string())?;
-    assert!(topology.parts().any(|part| part == "read/decode 3"));
     let metrics = topology.run(RunOptions::new()).map_err(|error| {
         let said = error.to_string();
         std::error::Error::source(&error).map_or(said, ToString::to_string)
     })?;
     let stage = metrics.stage("read").unwrap();
+    assert_eq!(stage.workers(), 3);
     let counters = ["files", "files_skipped"].map(|name| (name, stage.counter(name)));
     Ok((joined(&rows.batches()), counters.to_vec()))
-}
-
-/// A stage that is bound with this number of threads.
-struct OnThreads(Read, usize);
-
-impl OperatorSpec for OnThreads {
-    fn operator(&self) -> &'static str {
-        "read"
-    }
-
-    fn input_ports(&self) -> std::ops::RangeInclusive<usize> {
-        0..=0
-    }
-
-    fn bind(self: Box<Self>, _: &[SchemaRef], context: BindContext) -> Result<Fragment, BindError> {
-        Box::new(self.0).bind(&[], context.threads(self.1))
-    }
 }
 
 #[test]
@@ -342,7 +325,7 @@ fn workers_decode_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let rows = table(40_000);
-    // One file has many row groups; another file has one row group, whose columns are divided.
+    // One file has many row groups; another file has one row group.
     write_parquet(&path("many"), &rows, Compression::UNCOMPRESSED);
     let plain = WriterProperties::builder().set_dictionary_enabled(false).build();
     let file = File::create(path("one")).unwrap();
@@ -365,7 +348,7 @@ fn workers_decode_the_same_rows() {
             assert_eq!(found, all.project(&places).unwrap(), "{name}");
         }
     }
-    // Parts wait for the memory of other parts, and a block that never fits is refused.
+    // Pieces wait for the memory of earlier pieces, and a block that never fits is refused.
     let four = |name| Read::new([path(&format!("{name}*"))], ReadFormat::Parquet);
     let (found, _) = read_divided(four("many"), 4 << 20).unwrap();
     assert_eq!(found.num_rows(), 160_000);

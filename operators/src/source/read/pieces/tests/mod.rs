@@ -1,8 +1,10 @@
 //! The rows of copies are those of one reader, and those that the files say.
 
+mod packed;
 mod records;
 mod runs;
 mod stops;
+mod tables;
 mod texts;
 mod widths;
 

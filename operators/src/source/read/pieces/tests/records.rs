@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
+use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::*;
 use crate::source::read::csv::dialect::Dialect;
+use crate::source::read::csv::labelled::{CsvColumns, LabelledRows};
 use crate::source::read::csv::records::CsvLines;
 use crate::source::read::csv::typed::TypedRows;
 
@@ -17,6 +18,12 @@ fn table(dialect: &Dialect, names: [&str; 2], sizes: Sizes) -> CsvLines<TypedRow
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let rows = TypedRows::new(schema, vec!["NA".into()]).unwrap();
     CsvLines::new(rows, dialect.clone(), sizes.line_bytes_max)
+}
+
+/// Records with ids, of which the column `x` is read.
+fn labelled(dialect: &Dialect, x: &str, sizes: Sizes) -> CsvLines<LabelledRows> {
+    let columns = CsvColumns { texts: vec![x.to_owned()], vector: Vec::new(), dims: 0 };
+    CsvLines::new(LabelledRows::new(columns), dialect.clone(), sizes.line_bytes_max)
 }
 
 /// A text as a field, with the line ends of the file.
@@ -67,7 +74,42 @@ proptest! {
             let texts = rows.column(1).as_string::<i32>();
             numbers.into_iter().zip(texts.iter().map(|text| text.unwrap().to_owned()))
         }).collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(found, expected.clone());
+
+        // The number of a record is its id.
+        let new = || {
+            let reading = reading(on_error, Invalid::of(on_error), sizes);
+            reading.lines(sizes.line_bytes_max, true).records_with_ids(dialect.clone())
+        };
+        let found = check(&contents, new, || labelled(&dialect, "y", sizes), sizes)?;
+        let rows = found.unwrap().rows;
+        let found = rows.iter().flat_map(|rows| {
+            let ids = rows.column(0).as_primitive::<UInt32Type>().values().to_vec();
+            let texts = rows.column(1).as_string::<i32>();
+            ids.into_iter().zip(texts.iter().map(|text| text.unwrap().to_owned()))
+        });
+        let expected = expected.into_iter().map(|(id, text)| (u32::try_from(id).unwrap(), text));
+        prop_assert!(found.eq(expected));
+    }
+
+    #[test]
+    fn ids_are_those_of_one_reader(
+        contents in files(r##"x,y|[12],[ab]{0,3}|"?[12]"?,"[a\n",]{0,9}"?|#"?[ab]{1,40}|[a",]{0,12}"##),
+        has_header in any::<bool>(),
+        begins_well in any::<bool>(),
+        sizes in sizes(),
+        on_error in actions(),
+        invalid in invalid(),
+    ) {
+        let dialect = Dialect { comment: Some(b'#'), has_header, ..Dialect::default() };
+        let x = if has_header { "x" } else { "c1" };
+        let head: &[u8] = if begins_well { b"x,y\n" } else { b"" };
+        let contents: Vec<_> = contents.into_iter().map(|file| [head, &file].concat()).collect();
+        let new = || {
+            let reading = reading(on_error, invalid, sizes);
+            reading.lines(sizes.line_bytes_max, true).records_with_ids(dialect.clone())
+        };
+        check(&contents, new, || labelled(&dialect, x, sizes), sizes)?.ok();
     }
 
     #[test]
