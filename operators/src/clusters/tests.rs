@@ -316,7 +316,7 @@ fn parameters_of_rows_are_checked() {
         (Clusters::new().id("value"), vec![&pairs, &rows], "an integer or a text"),
     ] {
         let inputs: Vec<_> = inputs.into_iter().map(Arc::clone).collect();
-        let error = bind(spec, &inputs).err().expect("refused").to_string();
+        let error = bind(spec, &inputs).expect_err("refused").to_string();
         assert!(error.contains(message), "{error}");
     }
 }
