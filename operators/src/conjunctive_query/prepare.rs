@@ -97,7 +97,7 @@ impl QueryProducer {
         device: BatchChoice,
         destinations: Destinations,
     ) -> Self {
-        let mut index = GrowingIndex::new(rules.tuning);
+        let mut index = GrowingIndex::new(rules.tuning, rules.kernels);
         if columns.documents.is_none() || rules.is_reused {
             index.end();
         }
@@ -367,12 +367,9 @@ impl Producer for QueryProducer {
                     }
                 });
             }
-            QueryWork::Merged(segment) => self.index.merged(segment),
+            QueryWork::Merge(task) => self.index.merged(task),
             QueryWork::Open(_) => return self.device.opened(),
-            QueryWork::Nothing
-            | QueryWork::Build(_)
-            | QueryWork::Merge(_)
-            | QueryWork::Answer(_) => return,
+            QueryWork::Nothing | QueryWork::Build(_) | QueryWork::Answer(_) => return,
         }
         self.settle();
     }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use trommel_kernels::inverted::FoundDocuments;
 
 use crate::conjunctive_query::data::index::Index;
+use crate::conjunctive_query::data::merging::{MergeTask, weight};
 use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::plan::queries::QueryBlock;
 use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
@@ -24,8 +25,7 @@ pub(crate) enum QueryWork {
     Build(DocumentBlock),
     /// The segment, and the memory of the block.
     Built(Arc<IndexSegment>, DocumentBlock),
-    Merge(Vec<Arc<IndexSegment>>),
-    Merged(Arc<IndexSegment>),
+    Merge(MergeTask),
     /// Opens the device and sends the index to the device, while other kernels answer queries.
     Open(Arc<Index>),
     Answer(Arc<Index>),
@@ -65,7 +65,6 @@ impl WaveChunk for QueryChunk {
             QueryWork::Nothing
             | QueryWork::Built(..)
             | QueryWork::Merge(_)
-            | QueryWork::Merged(_)
             | QueryWork::Open(_) => 0,
         }
     }
@@ -74,7 +73,7 @@ impl WaveChunk for QueryChunk {
         let work = match &self.work {
             QueryWork::Build(block) => block.bytes(),
             QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merge(_) => 0,
-            QueryWork::Merged(_) | QueryWork::Open(_) | QueryWork::Answer(_) => 0,
+            QueryWork::Open(_) | QueryWork::Answer(_) => 0,
         };
         work + self.queries.bytes() + size_of_val(&self.found.documents[..])
     }
@@ -92,13 +91,10 @@ impl WaveChunk for QueryChunk {
     }
 
     fn estimate(&self) -> Estimate {
-        let weight = |parts: &[Arc<IndexSegment>]| {
-            parts.iter().map(|part| part.weight()).sum::<u64>() as f64
-        };
         let cpu_ns = match &self.work {
-            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => 0.0,
+            QueryWork::Nothing | QueryWork::Built(..) => 0.0,
             QueryWork::Build(block) => block.terms.len() as f64 * BUILD_NS,
-            QueryWork::Merge(parts) => weight(parts) * MERGE_NS,
+            QueryWork::Merge(task) => weight(task) as f64 * MERGE_NS,
             QueryWork::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
             QueryWork::Answer(_) => self.queries.cost_ns as f64,
         };

@@ -14,7 +14,7 @@
 //! the segment before the merge was heavier. A posting is merged at most about 2 log2(index /
 //! block) times.
 //!
-//! One merge runs at a time. The merged segment replaces its parts when the merge has landed.
+//! One merge runs at a time, in tasks of all kernels. The merged segment replaces its parts when the merge has landed.
 //! Segments that are added meanwhile follow the merged segment. At the end of the documents, all
 //! segments are merged to one segment.
 
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use arrow_array::{Array, LargeStringArray};
 
 use super::index::Index;
+use super::merging::{MergeTask, Merging};
 use super::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::answer::chunk::QueryWork;
 use crate::conjunctive_query::parameters::tuning::Tuning;
@@ -45,6 +46,8 @@ enum IndexPhase {
 #[derive(Debug)]
 pub(crate) struct GrowingIndex {
     tuning: Tuning,
+    /// Number of kernels, which share a merge.
+    kernels: usize,
     phase: IndexPhase,
     index: Arc<Index>,
     /// The block to which documents are added.
@@ -60,8 +63,7 @@ pub(crate) struct GrowingIndex {
     built: BTreeMap<u64, Arc<IndexSegment>>,
     /// Number of the block whose segment is added next.
     next: u64,
-    /// Segments that are being merged.
-    merging: Option<Range<usize>>,
+    merging: Option<Merging>,
     /// Documents that have arrived.
     documents: u32,
     merges: u64,
@@ -70,9 +72,10 @@ pub(crate) struct GrowingIndex {
 }
 
 impl GrowingIndex {
-    pub(crate) fn new(tuning: Tuning) -> Self {
+    pub(crate) fn new(tuning: Tuning, kernels: usize) -> Self {
         Self {
             tuning,
+            kernels,
             phase: IndexPhase::Arriving,
             index: Arc::default(),
             open: DocumentBlock::default(),
@@ -169,7 +172,8 @@ impl GrowingIndex {
 
     /// Whether [`next_work`](Self::next_work) has work.
     pub(crate) fn has_work(&self) -> bool {
-        !self.closed.is_empty() || self.next_merge().is_some()
+        let has_task = self.merging.as_ref().is_some_and(Merging::has_task);
+        !self.closed.is_empty() || has_task || self.next_merge().is_some()
     }
 
     /// Whether a kernel has a block or a merge.
@@ -177,7 +181,7 @@ impl GrowingIndex {
         self.building > 0 || self.merging.is_some()
     }
 
-    /// The next block to be built, or else the next merge.
+    /// The next block to be built, or else the next task of a merge.
     pub(crate) fn next_work(&mut self) -> Option<QueryWork> {
         if let Some(mut block) = self.closed.pop_front() {
             block.sent_bytes = block.bytes();
@@ -185,12 +189,14 @@ impl GrowingIndex {
             self.building_bytes += block.sent_bytes;
             return Some(QueryWork::Build(block));
         }
-        let range = self.next_merge()?;
-        let parts = self.index.segments().skip(range.start).take(range.len());
-        let work = QueryWork::Merge(parts.cloned().collect());
-        self.merging = Some(range);
-        self.merges += 1;
-        Some(work)
+        if let Some(range) = self.next_merge() {
+            let parts = self.index.segments().skip(range.start).take(range.len());
+            let parts = parts.cloned().collect();
+            let tasks = (self.kernels, self.tuning.merge_postings);
+            self.merging = Some(Merging::new(range, parts, tasks));
+            self.merges += 1;
+        }
+        self.merging.as_mut()?.task().map(QueryWork::Merge)
     }
 
     fn next_merge(&self) -> Option<Range<usize>> {
@@ -251,9 +257,15 @@ impl GrowingIndex {
         self.settle();
     }
 
-    /// Replaces the segments that were merged.
-    pub(crate) fn merged(&mut self, segment: Arc<IndexSegment>) {
-        let range = self.merging.take().expect("one merge at a time");
+    /// Takes back a task of the merge. After the last task, the merged segment replaces its parts.
+    pub(crate) fn merged(&mut self, task: MergeTask) {
+        let Some(Merging { range, .. }) = &self.merging else { return };
+        let range = range.clone();
+        let Some(segment) = self.merging.as_mut().and_then(|merging| merging.landed(task)) else {
+            return;
+        };
+        let segment = Arc::new(segment);
+        self.merging = None;
         // Segments were added only after the range, so the range still names the merged segments.
         let old: Vec<_> = self.index.segments().cloned().collect();
         let (before, after) = (&old[..range.start], &old[range.end..]);
@@ -265,7 +277,7 @@ impl GrowingIndex {
     /// Bytes of the index, with room for the merge that runs.
     pub(crate) fn index_bytes(&self) -> usize {
         self.index.bytes()
-            + self.merging.clone().map_or(0, |range| self.bytes_of(range))
+            + self.merging.as_ref().map_or(0, |merging| self.bytes_of(merging.range.clone()))
             + self.building_bytes
             + self.built.values().map(|segment| segment.bytes()).sum::<usize>()
     }

@@ -1,9 +1,7 @@
-//! Segments of an index: their terms and names, how they are built and merged.
-
-use std::sync::Arc;
+//! Segments of an index: their terms and names, and how they are built.
 
 use arrow_array::{Array, LargeStringArray};
-use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes, merge};
+use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes};
 
 use crate::shared::names::UNKNOWN;
 
@@ -95,12 +93,22 @@ impl IndexSegment {
         }
     }
 
-    /// The global numbers of the terms of the segment.
-    fn numbers(&self) -> Vec<u32> {
-        match &self.terms {
-            SegmentTerms::All => (0..self.lists.terms()).collect(),
-            SegmentTerms::Some(numbers) => numbers.clone(),
-        }
+    /// A segment of terms with these ascending global numbers.
+    pub(crate) fn merged(
+        numbers: Vec<u32>,
+        lists: Segment<SegmentBytes>,
+        names: Option<LargeStringArray>,
+    ) -> Self {
+        Self { lists, terms: SegmentTerms::new(numbers), names }
+    }
+
+    /// The segment as a part of a merge.
+    pub(crate) fn part(&self) -> MergePart<'_, SegmentBytes> {
+        let numbers = match &self.terms {
+            SegmentTerms::All => None,
+            SegmentTerms::Some(numbers) => Some(&numbers[..]),
+        };
+        MergePart { segment: &self.lists, numbers }
     }
 
     /// Bytes of memory.
@@ -186,38 +194,12 @@ impl SegmentFactory {
     }
 }
 
-/// One segment of segments that follow each other.
-pub(crate) fn merge_segments(parts: &[Arc<IndexSegment>]) -> IndexSegment {
-    let numbers: Vec<Vec<u32>> = parts.iter().map(|part| part.numbers()).collect();
-    let mut all = numbers.concat();
-    all.sort_unstable();
-    all.dedup();
-    let places: Vec<Vec<u32>> = numbers.iter().map(|numbers| places_in(&all, numbers)).collect();
-    let merged: Vec<_> = parts
-        .iter()
-        .zip(&places)
-        .map(|(part, terms)| MergePart { segment: &part.lists, terms })
-        .collect();
-    let lists = open(merge(&merged, narrow(all.len())));
-    let names: Vec<LargeStringArray> = parts.iter().filter_map(|part| part.names.clone()).collect();
-    IndexSegment { lists, terms: SegmentTerms::new(all), names: join_names(&names) }
-}
-
-/// The place in `all` of each of `numbers`; both ascend.
-fn places_in(all: &[u32], numbers: &[u32]) -> Vec<u32> {
-    let mut numbered = (0..).zip(all);
-    let mut place = |number: &u32| {
-        let found = numbered.find(|(_, other)| *other == number);
-        found.expect("all of them are there").0
-    };
-    numbers.iter().map(&mut place).collect()
-}
-
 fn open(bytes: SegmentBytes) -> Segment<SegmentBytes> {
-    Segment::new(bytes).expect("a builder and a merge make segments")
+    Segment::new(bytes).expect("a builder makes segments")
 }
 
-fn join_names(names: &[LargeStringArray]) -> Option<LargeStringArray> {
+/// Names of documents that follow each other.
+pub(crate) fn join_names(names: &[LargeStringArray]) -> Option<LargeStringArray> {
     match names {
         [] => None,
         [one] => Some(one.clone()),
