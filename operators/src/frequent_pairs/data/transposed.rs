@@ -5,10 +5,14 @@ use super::collector::TransactionBlock;
 /// A number that no transaction of a block has; this number stands before each list.
 const NONE: u16 = u16::MAX;
 
+/// Known items for each item of a block up to which all known items are passed over, to list the
+/// items of the block in their order.
+const SCANNED: usize = 4;
+
 /// Items with their transactions, which have 16-bit numbers in the block.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TransposedBlock {
-    /// Numbers of the items that occur.
+    /// Numbers of the items that occur, ascending.
     items: Vec<u32>,
     /// Begin and end of the list of each item.
     ranges: Vec<[u32; 2]>,
@@ -33,17 +37,8 @@ impl Transposition {
         if self.next.len() < known {
             self.next.resize(known, 0);
         }
+        let items = self.count(block, known);
         let next = &mut self.next[..];
-        let mut items = Vec::new();
-        for &item in &block.items {
-            let count = &mut next[item as usize];
-            // Items are listed in the order of their first occurrence, so later steps visit only
-            // items of this block.
-            if *count == 0 {
-                items.push(item);
-            }
-            *count += 1;
-        }
         let mut ranges = Vec::with_capacity(items.len());
         let mut end = 0;
         for &item in &items {
@@ -72,16 +67,61 @@ impl Transposition {
         let transactions = u32::try_from(block.ends.len()).expect("fewer than 2^16");
         TransposedBlock { items, ranges, tids, transactions }
     }
+
+    /// Counts the items of a block, which are below `known`, in `next`. Returns the items that
+    /// occur, ascending.
+    fn count(&mut self, block: &TransactionBlock, known: usize) -> Vec<u32> {
+        let next = &mut self.next[..known];
+        if known <= SCANNED * block.items.len() {
+            block.items.iter().for_each(|&item| next[item as usize] += 1);
+            let counts = (0..).zip(&*next);
+            return counts.filter(|(_, count)| **count > 0).map(|(item, _)| item).collect();
+        }
+        // A pass over all known items would take longer than the block.
+        let mut items = Vec::new();
+        for &item in &block.items {
+            let count = &mut next[item as usize];
+            if *count == 0 {
+                items.push(item);
+            }
+            *count += 1;
+        }
+        items.sort_unstable();
+        items
+    }
 }
 
 impl TransposedBlock {
-    /// The numbers of the items that occur, each with its transactions in ascending order.
+    /// The numbers of the items that occur, ascending, each with its transactions in ascending
+    /// order.
     pub(crate) fn lists(&self) -> impl Iterator<Item = (u32, &[u16])> {
         let list = |&[begin, end]: &[u32; 2]| &self.tids[begin as usize..end as usize];
         self.items.iter().copied().zip(self.ranges.iter().map(list))
     }
 
-    /// The numbers of the items that occur.
+    /// Visits the lists of the items among `numbers`, which ascend, each with its place in
+    /// `numbers`.
+    pub(crate) fn select(&self, numbers: &[u32], mut visit: impl FnMut(usize, &[u16])) {
+        let mut from = 0;
+        for (place, &number) in numbers.iter().enumerate() {
+            from += before(&self.items[from..], number);
+            if self.items.get(from) == Some(&number) {
+                let [begin, end] = self.ranges[from];
+                visit(place, &self.tids[begin as usize..end as usize]);
+            }
+        }
+    }
+
+    /// Sorts the lists by their items.
+    pub(crate) fn sort(&mut self) {
+        if !self.items.is_sorted() {
+            let mut lists: Vec<_> = self.items.iter().copied().zip(self.ranges.drain(..)).collect();
+            lists.sort_unstable_by_key(|(item, _)| *item);
+            (self.items, self.ranges) = lists.into_iter().unzip();
+        }
+    }
+
+    /// The numbers of the items that occur. Changes keep their order.
     pub(crate) fn items_mut(&mut self) -> &mut [u32] {
         &mut self.items
     }
@@ -129,6 +169,17 @@ impl TransposedBlock {
     }
 }
 
+/// Number of ascending `items` below `number`. The search doubles its steps, so that few numbers
+/// visit few of the items, and many numbers visit each item about once.
+fn before(items: &[u32], number: u32) -> usize {
+    let mut step = 1;
+    while items.get(step - 1).is_some_and(|&item| item < number) {
+        step *= 2;
+    }
+    let (begin, end) = (step / 2, items.len().min(step));
+    begin + items[begin..end].partition_point(|&item| item < number)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -156,6 +207,12 @@ mod tests {
         let found: BTreeMap<u32, Vec<u16>> =
             transposed.lists().map(|(item, tids)| (item, tids.to_vec())).collect();
         assert_eq!(found, expected);
+        assert!(transposed.lists().map(|(item, _)| item).is_sorted());
+        let numbers: Vec<u32> = (0..50).filter(|number| number % 3 > 0).collect();
+        let mut selected = Vec::new();
+        transposed.select(&numbers, |place, tids| selected.push((numbers[place], tids.to_vec())));
+        expected.retain(|number, _| number % 3 > 0);
+        assert!(selected.into_iter().eq(expected));
         assert_eq!(transposed.transactions() as usize, transactions.len());
         assert!(memory.next.iter().all(|&next| next == 0));
     }
@@ -164,6 +221,26 @@ mod tests {
     fn the_last_transaction_of_the_largest_block_is_no_other() {
         let transactions = vec![vec![7, 7, 9, 7]; BLOCK_TRANSACTIONS];
         check(&transactions, &mut Transposition::default());
+    }
+
+    #[test]
+    fn a_search_finds_the_first_of_the_items_that_are_not_below() {
+        let items: Vec<u32> = (0..40).map(|item| 3 * item).collect();
+        for (len, number) in (0..=40).flat_map(|len| (0..130).map(move |number| (len, number))) {
+            let expected = items[..len].iter().filter(|item| **item < number).count();
+            assert_eq!(before(&items[..len], number), expected, "{len}, {number}");
+        }
+    }
+
+    #[test]
+    fn lists_of_a_state_are_sorted() {
+        let mut block = TransposedBlock::with_transactions(9);
+        for (item, tids) in [(7, &[1, 8][..]), (2, &[0]), (5, &[3, 4, 5])] {
+            block.push(item, tids);
+        }
+        block.sort();
+        let lists: Vec<_> = block.lists().collect();
+        assert_eq!(lists, [(2, &[0][..]), (5, &[3, 4, 5]), (7, &[1, 8])]);
     }
 
     proptest! {
