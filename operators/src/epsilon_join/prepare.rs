@@ -64,8 +64,8 @@ enum JoinPhase {
 }
 
 /// Number of chunks into which the share of a kernel in the parts that are left is cut. With fewer
-/// chunks, a kernel would end late; with more chunks, the thread that sends the chunks would have no
-/// time for so many of them.
+/// chunks, a kernel would end late; with more chunks, the thread that sends the chunks would have
+/// no time for so many of them.
 const SHARE_CHUNKS: usize = 4;
 
 /// Collects the vectors of one or two inputs, then cuts their join into chunks.

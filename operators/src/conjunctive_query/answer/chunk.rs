@@ -10,8 +10,11 @@ use crate::conjunctive_query::data::index::Index;
 use crate::conjunctive_query::data::merging::{MergeTask, weight};
 use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::plan::queries::QueryBlock;
+use crate::shared::names::ItemNames;
 use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
 
+/// Modelled cost of the look-up of a term of a document.
+const LOOK_UP_NS: f64 = 4.0;
 /// Modelled cost of building a segment, for each term of a document.
 const BUILD_NS: f64 = 10.0;
 /// Modelled cost of merging segments, for each posting and each document.
@@ -22,6 +25,8 @@ const MERGE_NS: f64 = 3.0;
 pub(crate) enum QueryWork {
     #[default]
     Nothing,
+    /// The terms of the block are looked up in a copy of the names.
+    LookUp(DocumentBlock, Arc<ItemNames>),
     Build(DocumentBlock),
     /// The segment, and the memory of the block.
     Built(Arc<IndexSegment>, DocumentBlock),
@@ -60,7 +65,7 @@ impl QueryChunk {
 impl WaveChunk for QueryChunk {
     fn items(&self) -> usize {
         match &self.work {
-            QueryWork::Build(block) => block.ends.len(),
+            QueryWork::LookUp(block, _) | QueryWork::Build(block) => block.ends.len(),
             QueryWork::Answer(_) => self.queries.len(),
             QueryWork::Nothing
             | QueryWork::Built(..)
@@ -71,7 +76,7 @@ impl WaveChunk for QueryChunk {
 
     fn bytes(&self) -> usize {
         let work = match &self.work {
-            QueryWork::Build(block) => block.bytes(),
+            QueryWork::LookUp(block, _) | QueryWork::Build(block) => block.bytes(),
             QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merge(_) => 0,
             QueryWork::Open(_) | QueryWork::Answer(_) => 0,
         };
@@ -93,6 +98,7 @@ impl WaveChunk for QueryChunk {
     fn estimate(&self) -> Estimate {
         let cpu_ns = match &self.work {
             QueryWork::Nothing | QueryWork::Built(..) => 0.0,
+            QueryWork::LookUp(block, _) => block.terms.len() as f64 * LOOK_UP_NS,
             QueryWork::Build(block) => block.terms.len() as f64 * BUILD_NS,
             QueryWork::Merge(task) => weight(task) as f64 * MERGE_NS,
             QueryWork::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,

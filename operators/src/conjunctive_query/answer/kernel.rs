@@ -40,6 +40,7 @@ impl Kernel for QueryKernel {
         let QueryChunk { work, queries, found, counts, .. } = chunk;
         match work {
             QueryWork::Nothing | QueryWork::Built(..) => {}
+            QueryWork::LookUp(block, names) => block.terms.look_up(names),
             QueryWork::Build(block) => {
                 let segment = self.factory.build(block);
                 *work = QueryWork::Built(Arc::new(segment), std::mem::take(block));

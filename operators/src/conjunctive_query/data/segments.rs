@@ -4,6 +4,7 @@ use arrow_array::{Array, LargeStringArray};
 use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes};
 
 use crate::shared::names::UNKNOWN;
+use crate::shared::names::block::ItemBlock;
 
 /// Documents that have arrived and that a kernel makes a segment of.
 #[derive(Debug, Default)]
@@ -11,7 +12,7 @@ pub(crate) struct DocumentBlock {
     /// Number of the block, from 0.
     pub(crate) number: u64,
     /// Terms of all documents, with duplicates.
-    pub(crate) terms: Vec<u32>,
+    pub(crate) terms: ItemBlock,
     /// The end of each document in `terms`.
     pub(crate) ends: Vec<usize>,
     /// Names of the documents; empty if the documents have no names.
@@ -25,7 +26,7 @@ pub(crate) struct DocumentBlock {
 impl DocumentBlock {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&self.terms[..]) + size_of_val(&self.ends[..]) + self.names_bytes
+        self.terms.bytes() + size_of_val(&self.ends[..]) + self.names_bytes
     }
 
     /// Removes all documents; memory is kept.
@@ -142,6 +143,7 @@ impl SegmentFactory {
     /// The segment of a block.
     pub(crate) fn build(&mut self, block: &mut DocumentBlock) -> IndexSegment {
         let DocumentBlock { terms, ends, names, .. } = block;
+        let terms = terms.numbers_mut();
         let known = terms.iter().max().map_or(0, |&term| term as usize + 1);
         if self.stamps.len() < known {
             self.stamps.resize(known, 0);

@@ -33,8 +33,8 @@ const TASKS_PER_KERNEL: usize = 4;
 const LISTS: &str = "the joined lists";
 
 /// Bytes of a frequent item while lists are joined: the item's number, once sorted and once by
-/// rank; the item's place; room to sort the places; the begin of the item's list; and in a task, the
-/// item's number, its rank and the next place of its list.
+/// rank; the item's place; room to sort the places; the begin of the item's list; and in a task,
+/// the item's number, its rank and the next place of its list.
 const ITEM_BYTES: usize = 7 * size_of::<u32>() + size_of::<usize>();
 
 /// The blocks of a window, and the places of their items.
@@ -291,11 +291,12 @@ mod tests {
                 }
                 let (items, mut numbers): (ArrayRef, _) = (Arc::new(items), Vec::new());
                 names.number(&items, &mut numbers, Budget::new(usize::MAX)).unwrap();
-                blocks.extend(collector.push(&numbers));
+                blocks.extend(collector.push_numbers(&numbers));
             }
             blocks.extend(collector.close());
             let mut memory = Transposition::default();
-            let blocks = blocks.iter().map(|block| Arc::new(memory.transpose(block))).collect();
+            let blocks =
+                blocks.iter_mut().map(|block| Arc::new(memory.transpose(block))).collect();
             let blocks: Vec<_> = blocks;
             let begin = |allowed| {
                 let (support, window) = (Support::Count(least), WindowSpan::default());

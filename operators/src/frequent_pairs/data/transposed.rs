@@ -32,12 +32,14 @@ impl Transposition {
     ///
     /// Two passes of a counting sort: the first pass counts the items, and the second pass writes
     /// the transactions to lists of these lengths.
-    pub(crate) fn transpose(&mut self, block: &TransactionBlock) -> TransposedBlock {
-        let known = block.items.iter().max().map_or(0, |&item| item as usize + 1);
+    pub(crate) fn transpose(&mut self, block: &mut TransactionBlock) -> TransposedBlock {
+        let TransactionBlock { ends, items: of_all } = block;
+        let of_all = &**of_all.numbers_mut();
+        let known = of_all.iter().max().map_or(0, |&item| item as usize + 1);
         if self.next.len() < known {
             self.next.resize(known, 0);
         }
-        let items = self.count(block, known);
+        let items = self.count(of_all, known);
         let next = &mut self.next[..];
         let mut ranges = Vec::with_capacity(items.len());
         let mut end = 0;
@@ -51,8 +53,8 @@ impl Transposition {
         }
         let mut tids = vec![NONE; end as usize];
         let mut begin = 0;
-        for (tid, &end) in (0..NONE).zip(&block.ends) {
-            for &item in &block.items[begin as usize..end as usize] {
+        for (tid, &end) in (0..NONE).zip(&*ends) {
+            for &item in &of_all[begin as usize..end as usize] {
                 let place = &mut next[item as usize];
                 // The write needs no branch: the place advances only if the item is new to the
                 // transaction.
@@ -64,22 +66,22 @@ impl Transposition {
         for (range, &item) in ranges.iter_mut().zip(&items) {
             range[1] = std::mem::take(&mut next[item as usize]);
         }
-        let transactions = u32::try_from(block.ends.len()).expect("fewer than 2^16");
+        let transactions = u32::try_from(ends.len()).expect("fewer than 2^16");
         TransposedBlock { items, ranges, tids, transactions }
     }
 
-    /// Counts the items of a block, which are below `known`, in `next`. Returns the items that
-    /// occur, ascending.
-    fn count(&mut self, block: &TransactionBlock, known: usize) -> Vec<u32> {
+    /// Counts the items `of_all` transactions, which are below `known`, in `next`. Returns the
+    /// items that occur, ascending.
+    fn count(&mut self, of_all: &[u32], known: usize) -> Vec<u32> {
         let next = &mut self.next[..known];
-        if known <= SCANNED * block.items.len() {
-            block.items.iter().for_each(|&item| next[item as usize] += 1);
+        if known <= SCANNED * of_all.len() {
+            of_all.iter().for_each(|&item| next[item as usize] += 1);
             let counts = (0..).zip(&*next);
             return counts.filter(|(_, count)| **count > 0).map(|(item, _)| item).collect();
         }
         // A pass over all known items would take longer than the block.
         let mut items = Vec::new();
-        for &item in &block.items {
+        for &item in of_all {
             let count = &mut next[item as usize];
             if *count == 0 {
                 items.push(item);
@@ -191,10 +193,10 @@ mod tests {
 
     fn check(transactions: &[Vec<u32>], memory: &mut Transposition) {
         let mut collector = Collector::new(usize::MAX);
-        let push = |items: &Vec<u32>| collector.push(items).is_none();
+        let push = |items: &Vec<u32>| collector.push_numbers(items).is_none();
         assert!(transactions.iter().all(push));
-        let Some(block) = collector.close() else { return };
-        let transposed = memory.transpose(&block);
+        let Some(mut block) = collector.close() else { return };
+        let transposed = memory.transpose(&mut block);
         let mut expected: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
         for (tid, items) in (0..NONE).zip(transactions) {
             for &item in items {
