@@ -241,7 +241,7 @@ impl GrowingIndex {
         if may_look_up && let Some(mut block) = self.closed.pop_front() {
             block.sent_bytes = block.terms.bytes_of_look_up();
             self.sent(&block);
-            let copy = names.copy(block.terms.len());
+            let copy = names.copy(block.terms.waiting());
             return Some(QueryWork::LookUp(block, copy));
         }
         if let Some(range) = self.next_merge() {
@@ -256,7 +256,7 @@ impl GrowingIndex {
 
     /// Whether the terms of the next block may be looked up now, if such a block waits.
     fn may_look_up(&self, names: &SharedNames) -> bool {
-        self.closed.front().is_none_or(|block| names.may_look_up(block.terms.len()))
+        self.closed.front().is_none_or(|block| names.may_look_up(block.terms.waiting()))
     }
 
     fn sent(&mut self, block: &DocumentBlock) {

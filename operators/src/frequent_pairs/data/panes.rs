@@ -145,11 +145,11 @@ impl PaneBlocks {
         self.numbered.front().map(|(_, block)| TransposedBlock::bytes_max(block, items))
     }
 
-    /// Number of items of the next block whose items are looked up, and maximum bytes of their
-    /// numbers; `None` if no block waits.
+    /// Number of items that are looked up in the next block, and maximum bytes of their numbers;
+    /// `None` if no block waits.
     pub(crate) fn next_to_look_up(&self) -> Option<(usize, usize)> {
         let block = self.collected.front();
-        block.map(|(_, block)| (block.items.len(), block.items.bytes_of_look_up()))
+        block.map(|(_, block)| (block.items.waiting(), block.items.bytes_of_look_up()))
     }
 
     /// The next block whose items are looked up; `bytes` are reserved for their numbers.
@@ -248,7 +248,7 @@ impl PaneBlocks {
     /// owner holds a block.
     pub(crate) fn for_each_item(&mut self, mut visit: impl FnMut(&mut u32)) {
         debug_assert!(!self.are_away());
-        for (_, block) in &mut self.numbered {
+        for (_, block) in self.collected.iter_mut().chain(&mut self.numbered) {
             block.items.numbers_mut().iter_mut().for_each(&mut visit);
         }
         for (_, block) in &mut self.here {

@@ -26,6 +26,12 @@ use crate::shared::items::to_native;
 /// items: the look-up of an item takes the time in which several items are copied.
 const MISSING_PART: usize = 8;
 
+/// A batch has few new items if they are less than this part of its items.
+const NEW_PART: usize = 5;
+
+/// Maximum number of items that are looked up at the same time, for each item that has a number.
+const UNDER_WAY: usize = 2;
+
 /// The items of a batch.
 pub(crate) enum BatchItems {
     /// The values, which have the counted type.
@@ -38,8 +44,10 @@ pub(crate) enum BatchItems {
 #[derive(Debug, Default)]
 pub(crate) struct ItemBlock {
     arrived: Vec<ArrayRef>,
-    /// Number of the items that have arrived and have no number.
+    /// Number of the items that have arrived and have no number, and of the items that have been
+    /// looked up.
     waiting: usize,
+    looked_up: usize,
     numbers: Vec<u32>,
     /// Number of items of the copy: larger numbers stand for items that the copy lacks.
     known: u32,
@@ -89,6 +97,11 @@ impl ItemBlock {
         all - size_of_val(&numbers[..]).min(all)
     }
 
+    /// Number of items that wait for a number.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// Whether no item waits for a number.
     pub(crate) fn is_numbered(&self) -> bool {
         self.arrived.is_empty()
@@ -110,13 +123,13 @@ impl ItemBlock {
         self.waiting * Self::LOOKED_UP_BYTES + self.bytes()
     }
 
-    /// Looks up the numbers of the items in a copy of the names.
+    /// Looks up the numbers of the items that wait, in a copy of the names.
     pub(crate) fn look_up(&mut self, copy: &ItemNames) {
         self.known = u32::try_from(copy.len()).expect("items have numbers of 32 bits");
         let mut missing = ItemNames::new(copy.item_type()).expect("names have names");
         let (mut found, mut places, mut new) = (Vec::new(), Vec::new(), Vec::new());
         self.numbers.reserve_exact(self.waiting);
-        self.waiting = 0;
+        self.looked_up = std::mem::take(&mut self.waiting);
         for items in self.arrived.drain(..) {
             copy.find(&items, &mut found);
             places.clear();
@@ -151,7 +164,8 @@ impl ItemBlock {
     pub(crate) fn numbers_mut(&mut self) -> &mut Vec<u32> {
         if !self.resolved.is_empty() {
             // A null may have any number.
-            for number in &mut self.numbers {
+            let begin = self.numbers.len() - self.looked_up;
+            for number in &mut self.numbers[begin..] {
                 if let Some(missing) = number.checked_sub(self.known) {
                     *number = self.resolved.get(missing as usize).copied().unwrap_or(0);
                 }
@@ -178,14 +192,24 @@ pub(crate) struct SharedNames {
     copy: Option<Arc<ItemNames>>,
     /// Number of items that were missing in the copy, once for each block.
     missing: usize,
-    /// Number of items of the blocks that are being looked up, and of all blocks before.
+    /// Whether few items of a batch are new, so that kernels look up blocks.
+    are_few_new: bool,
+    /// Number of items of the blocks that are being looked up, and of all items that have numbers.
     under_way: usize,
     resolved: usize,
 }
 
 impl SharedNames {
     pub(crate) fn new(names: ItemNames) -> Self {
-        Self { names, numbers: Vec::new(), copy: None, missing: 0, under_way: 0, resolved: 0 }
+        Self {
+            names,
+            numbers: Vec::new(),
+            copy: None,
+            missing: 0,
+            are_few_new: false,
+            under_way: 0,
+            resolved: 0,
+        }
     }
 
     pub(crate) fn names(&self) -> &ItemNames {
@@ -204,8 +228,9 @@ impl SharedNames {
         self.names.bytes() + numbers + self.copy.as_ref().map_or(0, |copy| 2 * copy.bytes())
     }
 
-    /// The items of a batch, as numbers if `kernels` is 1. All other memory has been taken from
-    /// `budget`.
+    /// The items of a batch. The items get numbers here if `kernels` is 1, and while many items of
+    /// a batch are new: a new item costs more as an item that a copy lacks. All other memory has
+    /// been taken from `budget`.
     ///
     /// # Errors
     /// If new items do not fit the budget.
@@ -215,10 +240,13 @@ impl SharedNames {
         kernels: usize,
         budget: Budget,
     ) -> Result<BatchItems, BudgetFull> {
-        if kernels > 1 {
+        if self.are_few_new && kernels > 1 {
             return Ok(BatchItems::Arrived(values));
         }
+        let known = self.names.len();
         self.names.number(&values, &mut self.numbers, budget)?;
+        self.resolved += values.len();
+        self.are_few_new = (self.names.len() - known) * NEW_PART < values.len();
         Ok(BatchItems::Numbered(std::mem::take(&mut self.numbers)))
     }
 
@@ -233,10 +261,10 @@ impl SharedNames {
         }
     }
 
-    /// Whether a block of `items` items may be looked up now. Blocks that are looked up at the same
-    /// time miss the same new items, so such blocks have no more items than all blocks before.
+    /// Whether `items` items of a block may be looked up now. Blocks that are looked up at the same
+    /// time miss the same new items, so such blocks have few more items than came before.
     pub(crate) fn may_look_up(&self, items: usize) -> bool {
-        self.under_way == 0 || self.under_way + items <= self.resolved
+        self.under_way == 0 || self.under_way + items <= UNDER_WAY * self.resolved
     }
 
     /// The copy in which a block of `items` items is looked up.
@@ -261,8 +289,8 @@ impl SharedNames {
         block: &mut ItemBlock,
         budget: Budget,
     ) -> Result<(), BudgetFull> {
-        self.under_way -= block.len();
-        self.resolved += block.len();
+        self.under_way -= block.looked_up;
+        self.resolved += block.looked_up;
         self.missing += block.resolve(&mut self.names, budget)?;
         Ok(())
     }
@@ -309,6 +337,8 @@ mod tests {
             let kind = kinds[kind].clone();
             let names = || ItemNames::new(&kind).unwrap();
             let (mut shared, mut alone) = (SharedNames::new(names()), names());
+            // In half of the cases, no batch gets its numbers when it arrives.
+            shared.are_few_new = early.is_multiple_of(2);
             let unlimited = || Budget::new(usize::MAX);
             let mut away: Vec<(ItemBlock, Vec<u32>)> = Vec::new();
             let land = |shared: &mut SharedNames, away: (ItemBlock, Vec<u32>)| {
@@ -328,7 +358,7 @@ mod tests {
                     block.extend(&batch, half..items.len());
                     expected.extend_from_slice(&numbers);
                 }
-                block.look_up(&shared.copy(block.len()));
+                block.look_up(&shared.copy(block.waiting()));
                 away.push((block, expected));
                 if away.len() > early {
                     land(&mut shared, away.remove(0));
