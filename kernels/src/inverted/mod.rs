@@ -101,4 +101,6 @@ pub use self::document_set::DocumentSet;
 pub use self::query::Query;
 pub use self::scratch::QueryScratch;
 pub use self::segment::{ListNamer, NamedLists, Segment, SegmentError};
-pub use self::writing::{MergePart, SegmentBuilder, SegmentBytes, merge};
+pub use self::writing::{
+    ListRun, MergePart, MergedLists, MergedTerms, SegmentBuilder, SegmentBytes, merge, merge_ranges,
+};

@@ -26,6 +26,7 @@ use super::rows::question;
 use crate::expressions::ColumnInput;
 use crate::shared::budget::{Allowance, Budget, BudgetFull};
 use crate::shared::names::ItemNames;
+use crate::shared::names::block::SharedNames;
 use crate::shared::rejected::BadRows;
 use crate::shared::sets::{SetInput, hide};
 use crate::wave::{Filled, Producer};
@@ -60,14 +61,14 @@ pub(super) struct Rules {
 pub(super) struct QueryProducer {
     rules: Rules,
     columns: Columns,
-    names: ItemNames,
+    names: SharedNames,
     index: GrowingIndex,
     waiting: WaitingQueries,
     buckets: Buckets,
     device: BatchChoice,
     destinations: Destinations,
-    /// The numbers of the terms of a batch of documents.
-    numbers: Vec<u32>,
+    /// The error of a block that has returned.
+    failed: Option<BudgetFull>,
     /// Number of chunks in the wave.
     in_flight: usize,
     /// Whether the last batch of queries went to the device.
@@ -97,7 +98,7 @@ impl QueryProducer {
         device: BatchChoice,
         destinations: Destinations,
     ) -> Self {
-        let mut index = GrowingIndex::new(rules.tuning);
+        let mut index = GrowingIndex::new(rules.tuning, rules.kernels);
         if columns.documents.is_none() || rules.is_reused {
             index.end();
         }
@@ -105,12 +106,12 @@ impl QueryProducer {
             buckets: Buckets::new(rules.buckets),
             rules,
             columns,
-            names,
+            names: SharedNames::new(names),
             index,
             waiting: WaitingQueries::default(),
             device,
             destinations,
-            numbers: Vec::new(),
+            failed: None,
             in_flight: 0,
             is_on_device: false,
             now: Instant::now(),
@@ -126,7 +127,7 @@ impl QueryProducer {
         names: ItemNames,
         segment: IndexSegment,
     ) -> Result<(), BudgetFull> {
-        self.names = names;
+        self.names = SharedNames::new(names);
         self.index.begin_with(segment);
         self.budget_with_terms()?;
         Ok(())
@@ -151,15 +152,23 @@ impl QueryProducer {
         bad.settle(0, records, &faults)?;
         let sets = Sets::new(&hide(sets, &faults));
         let budget = self.budget()?;
-        self.names.number(&sets.values, &mut self.numbers, budget)?;
+        let terms = self.names.of_batch(Arc::clone(&sets.values), self.rules.kernels, budget)?;
         let mut budget = self.budget()?;
         budget.take("the terms", self.names.bytes())?;
-        budget.take("the documents", self.index.bytes_while_pushed(self.numbers.len()))?;
-        self.counters.terms += self.numbers.len() as u64;
-        let mut begin = 0;
+        budget.take("the documents", self.index.bytes_while_pushed(sets.values.len()))?;
+        self.counters.terms += sets.values.len() as u64;
+        // The index has the terms before `taken`.
+        let (mut begin, mut taken) = (0, 0);
         for row in 0..sets.len() {
-            self.index.push(&self.numbers[sets.range(row)]);
+            let place = sets.place(row);
+            if sets.is_null(row) {
+                self.index.extend(&terms, taken..place.start);
+                taken = place.end;
+            }
+            self.index.push(sets.range(row).len());
             if self.index.is_full() || row + 1 == sets.len() {
+                self.index.extend(&terms, taken..place.end);
+                taken = place.end;
                 let names = names.as_ref().map(|names| names.slice(begin, row + 1 - begin));
                 names.into_iter().for_each(|names| self.index.push_names(names));
                 begin = row + 1;
@@ -168,6 +177,7 @@ impl QueryProducer {
                 }
             }
         }
+        self.names.end_batch(terms, self.rules.tuning.block_terms);
         Ok(())
     }
 
@@ -222,9 +232,8 @@ impl QueryProducer {
 
     /// The budget that is left after all data, including documents and waiting queries.
     fn budget_with_terms(&self) -> Result<Budget, BudgetFull> {
-        let numbers = self.numbers.capacity() * size_of::<u32>();
         let mut budget = self.budget()?;
-        budget.take("the terms", self.names.bytes() + numbers)?;
+        budget.take("the terms", self.names.bytes())?;
         Ok(budget)
     }
 
@@ -238,21 +247,23 @@ impl QueryProducer {
     /// documents begin.
     fn settle(&mut self) {
         if self.index.is_whole() {
-            self.destinations.write(&self.names, self.index.index());
+            self.destinations.write(self.names.names(), self.index.index());
             self.waiting.attach_whole(self.index.index());
         }
     }
 
     /// The next work, if there is work to be sent now.
-    fn next_work(&mut self, chunk: &mut QueryChunk) -> Option<QueryWork> {
+    fn next_work(&mut self, chunk: &mut QueryChunk, budget: &Budget) -> Option<QueryWork> {
+        let look_up_bytes = self.index.next_look_up_bytes();
+        let has_room = budget.clone().take("the documents", look_up_bytes).is_ok();
         // Segments come before answers, because queries may wait for segments.
-        if let Some(work) = self.index.next_work() {
+        if let Some(work) = self.index.next_work(&mut self.names, has_room) {
             return Some(work);
         }
         if let Some(index) = self.device.next_opening() {
             return Some(QueryWork::Open(index));
         }
-        self.waiting.fill(&mut self.buckets, &self.names);
+        self.waiting.fill(&mut self.buckets, self.names.names());
         // Queries over another index wait for the queries in the buckets.
         let is_blocked = self.waiting.is_ready();
         let all = self.has_finished || is_blocked || self.is_woken && self.is_idle();
@@ -311,7 +322,7 @@ impl Producer for QueryProducer {
 
     fn wake_at(&self) -> Option<Instant> {
         // This time has passed, so the call comes as soon as no input waits.
-        if self.index.has_work() || self.waiting.is_ready() {
+        if self.index.has_work(&self.names) || self.waiting.is_ready() {
             return Some(self.now);
         }
         if !self.buckets.is_empty() && self.is_idle() {
@@ -327,10 +338,13 @@ impl Producer for QueryProducer {
     }
 
     fn fill(&mut self, chunk: &mut QueryChunk) -> Result<Filled, OperatorError> {
+        if let Some(full) = self.failed.take() {
+            return Err(full.into());
+        }
         let mut budget = self.budget_with_terms()?;
         // The merged segment needs room next to its parts, which stay until the merge has landed.
         budget.reserve("the merge of the index", self.index.next_merge_bytes())?;
-        if let Some(work) = self.next_work(chunk) {
+        if let Some(work) = self.next_work(chunk, &budget) {
             chunk.work = work;
             self.in_flight += 1;
             return Ok(Filled::Chunk);
@@ -356,6 +370,12 @@ impl Producer for QueryProducer {
         }
         self.in_flight -= 1;
         match std::mem::take(&mut chunk.work) {
+            QueryWork::LookUp(block, _) => {
+                let looked_up = self
+                    .budget()
+                    .and_then(|budget| self.index.looked_up(block, &mut self.names, &budget));
+                self.failed = self.failed.take().or(looked_up.err());
+            }
             QueryWork::Built(segment, block) => {
                 let waiting = &mut self.waiting;
                 let is_waited_for = self.rules.over == AnswerOver::Arrived;
@@ -365,12 +385,9 @@ impl Producer for QueryProducer {
                     }
                 });
             }
-            QueryWork::Merged(segment) => self.index.merged(segment),
+            QueryWork::Merge(task) => self.index.merged(task),
             QueryWork::Open(_) => return self.device.opened(),
-            QueryWork::Nothing
-            | QueryWork::Build(_)
-            | QueryWork::Merge(_)
-            | QueryWork::Answer(_) => return,
+            QueryWork::Nothing | QueryWork::Build(_) | QueryWork::Answer(_) => return,
         }
         self.settle();
     }
@@ -386,7 +403,7 @@ impl Producer for QueryProducer {
     }
 
     fn query(&self, request: &Request) -> Result<Response, QueryError> {
-        question::answer(request, &self.names, self.index.index(), self.rules.isa)
+        question::answer(request, self.names.names(), self.index.index(), self.rules.isa)
     }
 
     fn counters(&self) -> Counters {

@@ -58,11 +58,15 @@ enum JoinPhase {
         sides: Sides,
         partners: Option<PartnerCounts>,
         parts: Range<usize>,
-        step: usize,
         kept: KeptPairs,
     },
     Done,
 }
+
+/// Number of chunks into which the share of a kernel in the parts that are left is cut. With fewer
+/// chunks, a kernel would end late; with more chunks, the thread that sends the chunks would have
+/// no time for so many of them.
+const SHARE_CHUNKS: usize = 4;
 
 /// Collects the vectors of one or two inputs, then cuts their join into chunks.
 pub(super) struct EpsilonProducer {
@@ -221,16 +225,13 @@ impl EpsilonProducer {
         else {
             return Ok(());
         };
-        let Rules { kernels, tuning, .. } = self.rules;
-        let parts = PartedJoin::new(&sides, tuning.block_rows).parts();
+        let parts = PartedJoin::new(&sides, self.rules.tuning.block_rows).parts();
         let (kept, counted) = std::mem::replace(&mut self.rest, (KeptPairs::All, None));
         let partners = match counted {
             Some(counted) => Some(counted),
             None => self.partners(&sides)?,
         };
-        // Each kernel gets some dozens of chunks, so that all kernels end at about the same time.
-        let step = (parts / (kernels * 32)).clamp(1, tuning.chunk_parts);
-        self.phase = JoinPhase::Joining { sides, partners, parts: 0..parts, step, kept };
+        self.phase = JoinPhase::Joining { sides, partners, parts: 0..parts, kept };
         Ok(())
     }
 
@@ -253,12 +254,12 @@ impl EpsilonProducer {
                     outcome: Outcome::Undone,
                 })))
             }
-            JoinPhase::Joining { sides, partners, parts, step, kept }
-                if parts.start < parts.end =>
-            {
-                let end = parts.end.min(parts.start + *step);
-                let taken = parts.start..end;
-                parts.start = end;
+            JoinPhase::Joining { sides, partners, parts, kept } if parts.start < parts.end => {
+                // Chunks become smaller, so that all kernels end at about the same time.
+                let Rules { kernels, tuning, .. } = self.rules;
+                let len = (parts.len() / (SHARE_CHUNKS * kernels)).clamp(1, tuning.chunk_parts);
+                let taken = parts.start..parts.start + len;
+                parts.start = taken.end;
                 let (sides, partners, kept) = (sides.clone(), partners.clone(), kept.clone());
                 Some(Task::Join { sides, partners, parts: taken, kept })
             }

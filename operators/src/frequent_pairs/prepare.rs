@@ -23,6 +23,7 @@ use super::plan::tasks::{Task, tasks};
 use super::plan::tiles::tile_tasks;
 use crate::shared::budget::{Allowance, Budget, BudgetFull};
 use crate::shared::names::ItemNames;
+use crate::shared::names::block::SharedNames;
 use crate::shared::rejected::BadRows;
 use crate::shared::sets::SetInput;
 use crate::shared::state::{SnapshotFile, SnapshotFileError};
@@ -69,11 +70,9 @@ pub(super) struct PairProducer {
     /// The transactions.
     set: SetInput,
     bad: BadRows,
-    names: ItemNames,
+    names: SharedNames,
     /// Number of items that were left when items were last forgotten.
     retained: usize,
-    /// Numbers of the items of a batch.
-    numbers: Vec<u32>,
     collector: Collector,
     panes: PaneBlocks,
     device: DeviceChoice,
@@ -89,6 +88,8 @@ pub(super) struct PairProducer {
     /// written.
     is_checked: bool,
     not_saved: Option<SnapshotFileError>,
+    /// The error of a block that has returned.
+    failed: Option<BudgetFull>,
     /// Number of tasks that have not returned.
     away: usize,
     counters: PairCounters,
@@ -120,9 +121,8 @@ impl PairProducer {
             rules,
             set,
             bad,
-            names,
+            names: SharedNames::new(names),
             retained: 0,
-            numbers: Vec::new(),
             device,
             forms,
             mining: Mining::Nothing,
@@ -130,6 +130,7 @@ impl PairProducer {
             snapshot,
             is_checked: false,
             not_saved: None,
+            failed: None,
             away: 0,
             counters: PairCounters::default(),
         }
@@ -146,27 +147,38 @@ impl PairProducer {
         // A batch may be a slice of a larger batch, and then has all values of that batch.
         let items = sets.values().slice(first, last - first);
         let budget = self.budget()?;
-        self.names.number(&items, &mut self.numbers, budget)?;
+        let items = self.names.of_batch(items, self.rules.kernels, budget)?;
+        // The collector has the items before `taken`.
+        let mut taken = 0;
         for (row, ends) in ends.windows(2).enumerate() {
+            let [begin, end] = [ends[0] - first, ends[1] - first];
             if sets.is_null(row) {
                 self.counters.nulls += 1;
+                self.collector.extend(&items, taken..begin);
+                taken = end;
                 continue;
             }
-            let [begin, end] = [ends[0] - first, ends[1] - first];
             self.counters.transactions += 1;
             self.counters.items += (end - begin) as u64;
             let bytes = self.collector.bytes_of_large(end - begin);
             if bytes > 0 {
                 self.budget_with_items()?.take("the transactions", bytes)?;
             }
-            if let Some(full) = self.collector.push(&self.numbers[begin..end]) {
-                self.panes.push(full);
+            if self.collector.is_full(end - begin) {
+                self.collector.extend(&items, taken..begin);
+                taken = begin;
+                self.collector.close_full().into_iter().for_each(|block| self.panes.push(block));
                 self.budget_with_items()?;
             }
+            self.collector.push(end - begin);
             if self.panes.count_transaction() {
+                self.collector.extend(&items, taken..end);
+                taken = end;
                 self.panes.close(self.collector.close(), true);
             }
         }
+        self.collector.extend(&items, taken..last - first);
+        self.names.end_batch(items, self.rules.tuning.block_items);
         Ok(())
     }
 
@@ -184,7 +196,7 @@ impl PairProducer {
 
     /// The budget that is left after all data.
     fn budget_with_items(&self) -> Result<Budget, BudgetFull> {
-        self.budget_beside(self.names.bytes() + self.numbers.capacity() * size_of::<u32>())
+        self.budget_beside(self.names.bytes())
     }
 
     fn budget_beside(&self, items_bytes: usize) -> Result<Budget, BudgetFull> {
@@ -198,7 +210,8 @@ impl PairProducer {
 
     /// The next block to be transposed, once there is room for its lists.
     fn next_block(&mut self) -> Result<Option<TransactionBlock>, BudgetFull> {
-        let Some(bytes) = self.panes.next_bytes(self.names.len()) else { return Ok(None) };
+        let items = self.names.names().len();
+        let Some(bytes) = self.panes.next_bytes(items) else { return Ok(None) };
         let has_room = self.budget_with_items()?.take("the transactions", bytes);
         match has_room {
             // Blocks that are away are charged with their maximum; the budget grows when a smaller
@@ -209,10 +222,36 @@ impl PairProducer {
         }
     }
 
+    /// The next block whose items are to be looked up, once there is room for their numbers.
+    fn next_look_up(&mut self) -> Result<Option<PairWork>, BudgetFull> {
+        let Some((items, bytes)) = self.panes.next_to_look_up() else { return Ok(None) };
+        if !self.names.may_look_up(items) {
+            return Ok(None);
+        }
+        let has_room = self.budget_with_items()?.take("the transactions", bytes);
+        match has_room {
+            Err(_) if self.panes.are_away() => Ok(None),
+            Err(full) => Err(full),
+            Ok(()) => {
+                let block = self.panes.next_look_up(bytes);
+                Ok(block.map(|block| PairWork::LookUp(block, self.names.copy(items))))
+            }
+        }
+    }
+
+    /// Takes a block whose items have been looked up.
+    fn looked_up(&mut self, mut block: TransactionBlock) -> Result<(), BudgetFull> {
+        let budget = self.budget()?;
+        self.names.resolve(&mut block.items, budget)?;
+        self.panes.looked_up(block);
+        Ok(())
+    }
+
     /// Continues from the state of an earlier stream. The stream has no batch yet.
     pub(super) fn restore(&mut self, bytes: &[u8]) -> Result<(), OperatorError> {
-        stored::restore(bytes, &mut self.names, self.rules.slides, &mut self.panes)?;
-        self.retained = self.names.len();
+        let names = self.names.names_mut();
+        stored::restore(bytes, names, self.rules.slides, &mut self.panes)?;
+        self.retained = names.len();
         self.budget_with_items()?;
         Ok(())
     }
@@ -220,7 +259,7 @@ impl PairProducer {
     /// Writes the state, once. All blocks of the last window have returned.
     fn save(&mut self) {
         if let Some(file) = self.snapshot.take() {
-            let state = stored::snapshot(&self.names, self.rules.slides, &self.panes);
+            let state = stored::snapshot(self.names.names(), self.rules.slides, &self.panes);
             self.not_saved = file.write(state).err();
         }
     }
@@ -228,27 +267,27 @@ impl PairProducer {
     /// Whether most items may belong only to transactions that are gone.
     fn has_old_items(&self) -> bool {
         let many = 2 * self.retained + self.rules.tuning.items_min;
-        self.rules.slides.is_some() && self.names.len() > many
+        self.rules.slides.is_some() && self.names.names().len() > many
     }
 
     /// Forgets the items that occur in no block.
     fn forget_old_items(&mut self) {
-        let mut used = vec![false; self.names.len()];
-        let collected = self.collector.items_mut();
+        let mut used = vec![false; self.names.names().len()];
+        let collected = self.collector.numbers_mut();
         collected.iter().for_each(|&item| used[item as usize] = true);
         self.panes.for_each_item(|item| used[*item as usize] = true);
-        let numbers = self.names.retain(&used);
-        let collected = self.collector.items_mut();
+        let numbers = self.names.names_mut().retain(&used);
+        let collected = self.collector.numbers_mut();
         collected.iter_mut().for_each(|item| *item = numbers[*item as usize]);
         self.panes.for_each_item(|item| *item = numbers[*item as usize]);
-        self.retained = self.names.len();
+        self.retained = self.names.names().len();
     }
 
     /// Ranks the items of a window whose blocks have all returned, and begins to join their lists.
     fn begin_joining(&mut self, closed: Closed) -> Result<(), OperatorError> {
         let Rules { support, kernels, tuning, .. } = self.rules;
         let (blocks, names, budget) =
-            (self.panes.blocks(closed), &self.names, self.budget_with_items()?);
+            (self.panes.blocks(closed), self.names.names(), self.budget_with_items()?);
         let tasks = (kernels, tuning.join_tids);
         let mut joining = Joining::new(blocks, names, support, closed.span, tasks, budget)?;
         if closed.is_last {
@@ -337,11 +376,6 @@ impl Producer for PairProducer {
         self.panes.enter(entered);
         self.close_until(entered);
         self.collect(&batch.into_records())?;
-        if self.numbers.capacity() > self.rules.tuning.block_items {
-            // A few large transactions have made the buffer grow; later batches need not have such
-            // transactions.
-            self.numbers = Vec::new();
-        }
         self.budget_with_items()?;
         Ok(())
     }
@@ -372,6 +406,9 @@ impl Producer for PairProducer {
     }
 
     fn fill(&mut self, chunk: &mut PairChunk) -> Result<Filled, OperatorError> {
+        if let Some(full) = self.failed.take() {
+            return Err(full.into());
+        }
         self.budget_with_items()?;
         // New numbers wait until no list is joined and no block is away, because lists and such
         // blocks still use the old numbers.
@@ -382,10 +419,13 @@ impl Producer for PairProducer {
             self.forget_old_items();
         }
         // Blocks come before tasks: other kernels transpose while this thread reads more input.
-        let block = self.next_block()?.map(PairWork::Transpose);
-        let work = match block {
+        // Look-ups come last of these two, so that blocks end that have begun.
+        let work = match self.next_block()?.map(PairWork::Transpose) {
             Some(block) => Some(block),
-            None => self.next_task()?,
+            None => match self.next_look_up()? {
+                Some(block) => Some(block),
+                None => self.next_task()?,
+            },
         };
         let Some(work) = work else { return Ok(Filled::Nothing) };
         chunk.work = work;
@@ -402,6 +442,10 @@ impl Producer for PairProducer {
             self.found.extend_from_slice(chunk.found.pairs());
         }
         match std::mem::take(&mut chunk.work) {
+            PairWork::LookUp(block, _) => {
+                let looked_up = self.looked_up(block);
+                self.failed = self.failed.take().or(looked_up.err());
+            }
             PairWork::Transposed(block, memory) => {
                 self.panes.landed(block);
                 self.collector.recycle(memory);

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "a slice of integers is another view of the same bytes")]
 
+use crate::memory::Plain;
+
 /// Words of a cache line.
 pub(in crate::inverted) const LINE: usize = 16;
 
@@ -9,6 +11,9 @@ pub(in crate::inverted) const LINE: usize = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(in crate::inverted) struct Line([u32; LINE]);
+
+// SAFETY: an array of numbers whose size is its alignment, so it has no padding.
+unsafe impl Plain for Line {}
 
 /// The words of `bytes`; `None` if the bytes are not aligned to words or are no whole number of
 /// words.

@@ -66,6 +66,12 @@ impl<B: AsRef<[u8]>> Segment<B> {
         Ok(Self { bytes, header })
     }
 
+    /// A segment of bytes that code of this module has written; nothing is checked.
+    pub(super) fn written(bytes: B, header: Header) -> Self {
+        debug_assert_eq!(validate(bytes.as_ref()), Ok(header), "only segments are written");
+        Self { bytes, header }
+    }
+
     /// The number of documents.
     #[must_use]
     pub fn documents(&self) -> u32 {
@@ -82,6 +88,11 @@ impl<B: AsRef<[u8]>> Segment<B> {
     #[must_use]
     pub fn postings(&self) -> u64 {
         self.header.postings
+    }
+
+    /// The bytes, for another owner.
+    pub(super) fn into_bytes(self) -> B {
+        self.bytes
     }
 
     /// The bytes, which are the content of its file.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::one::Find;
 use super::segment::ListSize;
-use super::writing::{Encoder, SegmentBytes};
+use super::writing::{Encoding, SegmentBytes};
 use super::*;
 use crate::Isa;
 use crate::simd::{Base, dispatch};
@@ -32,9 +32,13 @@ fn encode(documents: u32, lists: &[BTreeSet<u32>]) -> SegmentBytes {
     let lists = lists.iter().map(|list| Vec::from_iter(list.iter().copied()));
     let lists: Vec<Vec<u32>> = lists.collect();
     let sizes: Vec<ListSize> = lists.iter().map(|ids| ListSize::of(ids, documents)).collect();
-    let mut encoder = Encoder::new(documents, sizes.into_iter());
-    lists.iter().for_each(|ids| encoder.push(ids));
-    encoder.finish()
+    let (encoding, mut runs) = Encoding::new(documents, &sizes, 3);
+    let terms: Vec<_> = runs.iter().flat_map(|run| run.terms()).collect();
+    assert!(terms.into_iter().eq(0..lists.len()), "runs have each list once");
+    for run in &mut runs {
+        run.terms().for_each(|term| run.push(sizes[term], &lists[term]));
+    }
+    encoding.finish(runs).into_bytes()
 }
 
 /// The documents that are in all lists.

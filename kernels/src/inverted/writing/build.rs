@@ -1,6 +1,6 @@
 //! The builder of a segment from documents.
 
-use super::encode::{Encoder, SegmentBytes};
+use super::encode::{Encoding, SegmentBytes};
 use crate::inverted::segment::ListSize;
 
 /// Collects documents in the order of their ids.
@@ -88,9 +88,10 @@ impl SegmentBuilder {
         let begins = [0].into_iter().chain(ends.iter().copied());
         let lists = || begins.clone().zip(&ends).map(|(begin, &end)| &ids[begin..end]);
         let sizes: Vec<ListSize> = lists().map(|ids| ListSize::of(ids, documents)).collect();
-        let mut encoder = Encoder::new(documents, sizes.into_iter());
-        lists().for_each(|ids| encoder.push(ids));
-        encoder.finish()
+        let (encoding, mut runs) = Encoding::new(documents, &sizes, 1);
+        let run = runs.iter_mut().next().expect("there is a run");
+        sizes.iter().zip(lists()).for_each(|(&size, ids)| run.push(size, ids));
+        encoding.finish(runs).into_bytes()
     }
 
     /// The ids, sorted by their terms. `places` are the begins of the lists, and become their ends.

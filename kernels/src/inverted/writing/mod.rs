@@ -9,6 +9,6 @@ mod merge_segments;
 
 pub use self::build::SegmentBuilder;
 #[cfg(test)]
-pub(super) use self::encode::Encoder;
-pub use self::encode::SegmentBytes;
-pub use self::merge_segments::{MergePart, merge};
+pub(super) use self::encode::Encoding;
+pub use self::encode::{ListRun, SegmentBytes};
+pub use self::merge_segments::{MergePart, MergedLists, MergedTerms, merge, merge_ranges};

@@ -7,10 +7,14 @@ use std::time::Instant;
 use trommel_kernels::inverted::FoundDocuments;
 
 use crate::conjunctive_query::data::index::Index;
+use crate::conjunctive_query::data::merging::{MergeTask, weight};
 use crate::conjunctive_query::data::segments::{DocumentBlock, IndexSegment};
 use crate::conjunctive_query::plan::queries::QueryBlock;
+use crate::shared::names::ItemNames;
 use crate::wave::{Estimate, OPENING_NS, SEND_NS_PER_BYTE, Target, WaveChunk};
 
+/// Modelled cost of the look-up of a term of a document.
+const LOOK_UP_NS: f64 = 4.0;
 /// Modelled cost of building a segment, for each term of a document.
 const BUILD_NS: f64 = 10.0;
 /// Modelled cost of merging segments, for each posting and each document.
@@ -21,11 +25,12 @@ const MERGE_NS: f64 = 3.0;
 pub(crate) enum QueryWork {
     #[default]
     Nothing,
+    /// The terms of the block are looked up in a copy of the names.
+    LookUp(DocumentBlock, Arc<ItemNames>),
     Build(DocumentBlock),
     /// The segment, and the memory of the block.
     Built(Arc<IndexSegment>, DocumentBlock),
-    Merge(Vec<Arc<IndexSegment>>),
-    Merged(Arc<IndexSegment>),
+    Merge(MergeTask),
     /// Opens the device and sends the index to the device, while other kernels answer queries.
     Open(Arc<Index>),
     Answer(Arc<Index>),
@@ -58,21 +63,20 @@ impl QueryChunk {
 impl WaveChunk for QueryChunk {
     fn items(&self) -> usize {
         match &self.work {
-            QueryWork::Build(block) => block.ends.len(),
+            QueryWork::LookUp(block, _) | QueryWork::Build(block) => block.ends.len(),
             QueryWork::Answer(_) => self.queries.len(),
             QueryWork::Nothing
             | QueryWork::Built(..)
             | QueryWork::Merge(_)
-            | QueryWork::Merged(_)
             | QueryWork::Open(_) => 0,
         }
     }
 
     fn bytes(&self) -> usize {
         let work = match &self.work {
-            QueryWork::Build(block) => block.bytes(),
+            QueryWork::LookUp(block, _) | QueryWork::Build(block) => block.bytes(),
             QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merge(_) => 0,
-            QueryWork::Merged(_) | QueryWork::Open(_) | QueryWork::Answer(_) => 0,
+            QueryWork::Open(_) | QueryWork::Answer(_) => 0,
         };
         work + self.queries.bytes() + size_of_val(&self.found.documents[..])
     }
@@ -89,13 +93,11 @@ impl WaveChunk for QueryChunk {
     }
 
     fn estimate(&self) -> Estimate {
-        let weight = |parts: &[Arc<IndexSegment>]| {
-            parts.iter().map(|part| part.weight()).sum::<u64>() as f64
-        };
         let cpu_ns = match &self.work {
-            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => 0.0,
+            QueryWork::Nothing | QueryWork::Built(..) => 0.0,
+            QueryWork::LookUp(block, _) => block.terms.len() as f64 * LOOK_UP_NS,
             QueryWork::Build(block) => block.terms.len() as f64 * BUILD_NS,
-            QueryWork::Merge(parts) => weight(parts) * MERGE_NS,
+            QueryWork::Merge(task) => weight(task) as f64 * MERGE_NS,
             QueryWork::Open(index) => OPENING_NS + index.list_bytes() as f64 * SEND_NS_PER_BYTE,
             QueryWork::Answer(_) => self.queries.cost_ns as f64,
         };

@@ -8,7 +8,8 @@ use trommel_kernels::cuda::NoDevice;
 
 use super::chunk::{QueryChunk, QueryWork};
 use crate::conjunctive_query::data::index::Answerer;
-use crate::conjunctive_query::data::segments::{SegmentFactory, merge_segments};
+use crate::conjunctive_query::data::merging;
+use crate::conjunctive_query::data::segments::SegmentFactory;
 use crate::conjunctive_query::device::flights::{OpenFlights, QueryFlights};
 use crate::conjunctive_query::parameters::options::QueryOutput;
 use crate::wave::{DeviceSession, Kernel};
@@ -37,7 +38,8 @@ impl Kernel for QueryKernel {
     fn run(&mut self, chunk: &mut QueryChunk) {
         let QueryChunk { work, queries, found, counts, .. } = chunk;
         match work {
-            QueryWork::Nothing | QueryWork::Built(..) | QueryWork::Merged(_) => {}
+            QueryWork::Nothing | QueryWork::Built(..) => {}
+            QueryWork::LookUp(block, names) => block.terms.look_up(names),
             QueryWork::Build(block) => {
                 let segment = self.factory.build(block);
                 *work = QueryWork::Built(Arc::new(segment), std::mem::take(block));
@@ -45,7 +47,7 @@ impl Kernel for QueryKernel {
             QueryWork::Open(index) => {
                 self.device.iter().for_each(|device| device.open_ahead(index))
             }
-            QueryWork::Merge(parts) => *work = QueryWork::Merged(Arc::new(merge_segments(parts))),
+            QueryWork::Merge(task) => task.run(merging::run),
             QueryWork::Answer(index) => {
                 match self.output {
                     QueryOutput::Documents => self.answerer.find(index, queries.terms(), found),

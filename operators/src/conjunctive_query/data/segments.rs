@@ -1,11 +1,10 @@
-//! Segments of an index: their terms and names, how they are built and merged.
-
-use std::sync::Arc;
+//! Segments of an index: their terms and names, and how they are built.
 
 use arrow_array::{Array, LargeStringArray};
-use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes, merge};
+use trommel_kernels::inverted::{MergePart, Segment, SegmentBuilder, SegmentBytes};
 
 use crate::shared::names::UNKNOWN;
+use crate::shared::names::block::ItemBlock;
 
 /// Documents that have arrived and that a kernel makes a segment of.
 #[derive(Debug, Default)]
@@ -13,7 +12,7 @@ pub(crate) struct DocumentBlock {
     /// Number of the block, from 0.
     pub(crate) number: u64,
     /// Terms of all documents, with duplicates.
-    pub(crate) terms: Vec<u32>,
+    pub(crate) terms: ItemBlock,
     /// The end of each document in `terms`.
     pub(crate) ends: Vec<usize>,
     /// Names of the documents; empty if the documents have no names.
@@ -27,7 +26,7 @@ pub(crate) struct DocumentBlock {
 impl DocumentBlock {
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&self.terms[..]) + size_of_val(&self.ends[..]) + self.names_bytes
+        self.terms.bytes() + size_of_val(&self.ends[..]) + self.names_bytes
     }
 
     /// Removes all documents; memory is kept.
@@ -95,12 +94,22 @@ impl IndexSegment {
         }
     }
 
-    /// The global numbers of the terms of the segment.
-    fn numbers(&self) -> Vec<u32> {
-        match &self.terms {
-            SegmentTerms::All => (0..self.lists.terms()).collect(),
-            SegmentTerms::Some(numbers) => numbers.clone(),
-        }
+    /// A segment of terms with these ascending global numbers.
+    pub(crate) fn merged(
+        numbers: Vec<u32>,
+        lists: Segment<SegmentBytes>,
+        names: Option<LargeStringArray>,
+    ) -> Self {
+        Self { lists, terms: SegmentTerms::new(numbers), names }
+    }
+
+    /// The segment as a part of a merge.
+    pub(crate) fn part(&self) -> MergePart<'_, SegmentBytes> {
+        let numbers = match &self.terms {
+            SegmentTerms::All => None,
+            SegmentTerms::Some(numbers) => Some(&numbers[..]),
+        };
+        MergePart { segment: &self.lists, numbers }
     }
 
     /// Bytes of memory.
@@ -134,6 +143,7 @@ impl SegmentFactory {
     /// The segment of a block.
     pub(crate) fn build(&mut self, block: &mut DocumentBlock) -> IndexSegment {
         let DocumentBlock { terms, ends, names, .. } = block;
+        let terms = terms.numbers_mut();
         let known = terms.iter().max().map_or(0, |&term| term as usize + 1);
         if self.stamps.len() < known {
             self.stamps.resize(known, 0);
@@ -186,38 +196,12 @@ impl SegmentFactory {
     }
 }
 
-/// One segment of segments that follow each other.
-pub(crate) fn merge_segments(parts: &[Arc<IndexSegment>]) -> IndexSegment {
-    let numbers: Vec<Vec<u32>> = parts.iter().map(|part| part.numbers()).collect();
-    let mut all = numbers.concat();
-    all.sort_unstable();
-    all.dedup();
-    let places: Vec<Vec<u32>> = numbers.iter().map(|numbers| places_in(&all, numbers)).collect();
-    let merged: Vec<_> = parts
-        .iter()
-        .zip(&places)
-        .map(|(part, terms)| MergePart { segment: &part.lists, terms })
-        .collect();
-    let lists = open(merge(&merged, narrow(all.len())));
-    let names: Vec<LargeStringArray> = parts.iter().filter_map(|part| part.names.clone()).collect();
-    IndexSegment { lists, terms: SegmentTerms::new(all), names: join_names(&names) }
-}
-
-/// The place in `all` of each of `numbers`; both ascend.
-fn places_in(all: &[u32], numbers: &[u32]) -> Vec<u32> {
-    let mut numbered = (0..).zip(all);
-    let mut place = |number: &u32| {
-        let found = numbered.find(|(_, other)| *other == number);
-        found.expect("all of them are there").0
-    };
-    numbers.iter().map(&mut place).collect()
-}
-
 fn open(bytes: SegmentBytes) -> Segment<SegmentBytes> {
-    Segment::new(bytes).expect("a builder and a merge make segments")
+    Segment::new(bytes).expect("a builder makes segments")
 }
 
-fn join_names(names: &[LargeStringArray]) -> Option<LargeStringArray> {
+/// Names of documents that follow each other.
+pub(crate) fn join_names(names: &[LargeStringArray]) -> Option<LargeStringArray> {
     match names {
         [] => None,
         [one] => Some(one.clone()),

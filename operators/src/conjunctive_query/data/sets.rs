@@ -49,6 +49,11 @@ impl Sets {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
+    /// The place of the set of a row in the values; a null may have a place.
+    pub(crate) fn place(&self, row: usize) -> std::ops::Range<usize> {
+        self.ends[row]..self.ends[row + 1]
+    }
+
     /// The place of a set in the values; a null is empty.
     pub(crate) fn range(&self, row: usize) -> std::ops::Range<usize> {
         let end = self.ends[row + 1];

@@ -148,13 +148,14 @@ mod tests {
     use crate::conjunctive_query::data::segments::{DocumentBlock, SegmentFactory};
     use crate::conjunctive_query::parameters::tuning::Tuning;
     use crate::conjunctive_query::plan::queries::Origin;
+    use crate::shared::names::block::ItemBlock;
     use crate::wave::{Device, DevicePrice, DeviceSession, whole};
 
     /// An index of two segments, of 1,000 documents with one term each.
     fn index() -> Arc<Index> {
         let mut factory = SegmentFactory::default();
         let mut segment = || {
-            let (terms, ends) = (vec![0; 1000], (1..=1000).collect());
+            let (terms, ends) = (ItemBlock::of(vec![0; 1000]), (1..=1000).collect());
             Arc::new(factory.build(&mut DocumentBlock { terms, ends, ..DocumentBlock::default() }))
         };
         Arc::new(Index::new([segment(), segment()]))

@@ -12,6 +12,9 @@ pub(crate) struct Tuning {
     pub(crate) block_documents: usize,
     /// Minimum segments of a merge before the documents have ended.
     pub(crate) merge_segments: usize,
+    /// Least number of postings and documents of a task of a merge, if there are several kernels: a
+    /// task takes some milliseconds.
+    pub(crate) merge_postings: u64,
     /// Number of documents, estimated by the shortest lists of the queries, that closes a batch: 16
     /// MiB of answers.
     pub(crate) answer_documents: u64,
@@ -35,6 +38,7 @@ impl Default for Tuning {
             block_terms: 1 << 20,
             block_documents: 1 << 18,
             merge_segments: 4,
+            merge_postings: 1 << 17,
             answer_documents: 1 << 22,
             device_documents: 1 << 22,
             device_list_words: 1 << 24,
@@ -53,6 +57,7 @@ impl Tuning {
         block_terms: 20,
         block_documents: 7,
         merge_segments: 2,
+        merge_postings: 5,
         answer_documents: 10,
         device_documents: 400,
         device_list_words: 1 << 10,

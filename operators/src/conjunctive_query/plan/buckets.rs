@@ -151,6 +151,7 @@ mod tests {
 
     use super::*;
     use crate::conjunctive_query::data::segments::{DocumentBlock, SegmentFactory};
+    use crate::shared::names::block::ItemBlock;
 
     /// Term `t` is in 4^t documents, so that each term has a bucket of its own.
     fn index() -> Arc<Index> {
@@ -159,6 +160,7 @@ mod tests {
             terms.extend((0..5).filter(|&term| document < 4_u32.pow(term)));
             ends.push(terms.len());
         }
+        let terms = ItemBlock::of(terms);
         let block = &mut DocumentBlock { terms, ends, ..DocumentBlock::default() };
         Arc::new(Index::new([Arc::new(SegmentFactory::default().build(block))]))
     }

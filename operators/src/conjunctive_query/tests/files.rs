@@ -35,6 +35,30 @@ fn a_file_answers_as_the_documents() {
     }
 }
 
+/// The numbers of terms and the merged segment depend neither on the number of kernels nor on the
+/// batches.
+#[test]
+fn any_number_of_kernels_makes_the_same_file() {
+    let folder = tempdir().unwrap();
+    let (documents, queries) = (corpus(300), questions(20));
+    let expected = by_hand(&documents, &queries);
+    for are_texts in [false, true] {
+        let mut first = None;
+        for kernels in [1, 2, 3, 8] {
+            for batch in [1, 33, 300] {
+                let file = folder.path().join("index");
+                let spec = spec().index_path(&file).name("label");
+                let how = Run { batch, kernels, are_texts };
+                let (rows, ended) = run(Some(&documents), &queries, spec, how);
+                ended.unwrap();
+                assert_eq!(names_of(&rows, queries.len()).len(), expected.len());
+                let bytes = fs::read(&file).unwrap();
+                assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{how:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_missing_file_is_built_or_refused() {
     let folder = tempdir().unwrap();

@@ -10,8 +10,11 @@ use crate::frequent_pairs::data::pair_rows::PairRows;
 use crate::frequent_pairs::data::transposed::TransposedBlock;
 use crate::frequent_pairs::data::vertical::VerticalData;
 use crate::frequent_pairs::plan::tasks::Task;
+use crate::shared::names::ItemNames;
 use crate::wave::{Estimate, Target, WaveChunk};
 
+/// Modelled cost of the look-up of an item of a transaction.
+const LOOK_UP_NS: f64 = 4.0;
 /// Modelled cost of transposing an item of a transaction.
 const TRANSPOSE_NS: f64 = 3.0;
 /// Modelled cost of joining a transaction to a list.
@@ -22,6 +25,8 @@ const JOIN_NS: f64 = 2.0;
 pub(crate) enum PairWork {
     #[default]
     Nothing,
+    /// The items of the block are looked up in a copy of the names.
+    LookUp(TransactionBlock, Arc<ItemNames>),
     Transpose(TransactionBlock),
     /// The result, and the memory of the block.
     Transposed(TransposedBlock, TransactionBlock),
@@ -49,7 +54,7 @@ impl WaveChunk for PairChunk {
     fn items(&self) -> usize {
         match &self.work {
             PairWork::Nothing | PairWork::Transposed(..) => self.found.pairs().len(),
-            PairWork::Transpose(block) => block.ends.len(),
+            PairWork::LookUp(block, _) | PairWork::Transpose(block) => block.ends.len(),
             PairWork::Join(task) => tids(task) as usize,
             PairWork::Count(_, task) | PairWork::CountTriples(_, task) => {
                 task.rows.len() + task.tiles.len()
@@ -59,7 +64,7 @@ impl WaveChunk for PairChunk {
 
     fn bytes(&self) -> usize {
         let work = match &self.work {
-            PairWork::Transpose(block) => block.bytes(),
+            PairWork::LookUp(block, _) | PairWork::Transpose(block) => block.bytes(),
             PairWork::Transposed(block, memory) => block.bytes() + memory.bytes(),
             PairWork::Nothing
             | PairWork::Join(_)
@@ -77,6 +82,7 @@ impl WaveChunk for PairChunk {
     fn estimate(&self) -> Estimate {
         let cpu_ns = match &self.work {
             PairWork::Nothing | PairWork::Transposed(..) => 0.0,
+            PairWork::LookUp(block, _) => block.items.len() as f64 * LOOK_UP_NS,
             PairWork::Transpose(block) => block.items.len() as f64 * TRANSPOSE_NS,
             PairWork::Join(task) => f64::from(tids(task)) * JOIN_NS,
             PairWork::Count(_, task) | PairWork::CountTriples(_, task) => task.cpu_ns,
@@ -99,6 +105,7 @@ impl WaveChunk for PairChunk {
         match &self.work {
             PairWork::Count(_, task) | PairWork::CountTriples(_, task) => !task.is_done(),
             PairWork::Nothing
+            | PairWork::LookUp(..)
             | PairWork::Transpose(_)
             | PairWork::Transposed(..)
             | PairWork::Join(_) => false,

@@ -91,6 +91,7 @@ impl Kernel for PairKernel {
     fn run(&mut self, chunk: &mut PairChunk) {
         match &mut chunk.work {
             PairWork::Nothing | PairWork::Transposed(..) => {}
+            PairWork::LookUp(block, names) => block.items.look_up(names),
             PairWork::Transpose(block) => {
                 let transposed = self.transposition.transpose(block);
                 chunk.work = PairWork::Transposed(transposed, std::mem::take(block));

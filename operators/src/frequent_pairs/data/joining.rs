@@ -26,17 +26,16 @@ use crate::wave::{Numbered, Round};
 /// The rank of an item that is not frequent.
 const NO_RANK: u32 = u32::MAX;
 
-/// Number of tasks for each kernel. The number is small because each task reads the items of all
-/// blocks.
-const TASKS_PER_KERNEL: usize = 2;
+/// Number of tasks for each kernel. Each task passes over the ranks of all items.
+const TASKS_PER_KERNEL: usize = 4;
 
 /// Name of the memory in errors.
 const LISTS: &str = "the joined lists";
 
 /// Bytes of a frequent item while lists are joined: the item's number, once sorted and once by
-/// rank; the item's place; room to sort the places; the begin of the item's list; and the next
-/// place of that list in a task.
-const ITEM_BYTES: usize = 6 * size_of::<u32>();
+/// rank; the item's place; room to sort the places; the begin of the item's list; and in a task,
+/// the item's number, its rank and the next place of its list.
+const ITEM_BYTES: usize = 7 * size_of::<u32>() + size_of::<usize>();
 
 /// The blocks of a window, and the places of their items.
 #[derive(Debug)]
@@ -80,20 +79,24 @@ impl JoinedRanks {
     pub(crate) fn join(&mut self, ranked: &Ranked) {
         let Self { ranks, tids } = self;
         let begin = ranked.offsets[ranks.start];
-        let offsets = &ranked.offsets[ranks.clone()];
-        let mut places: Vec<u32> = offsets.iter().map(|offset| offset - begin).collect();
+        let in_task = (0..).zip(&ranked.ranks).filter_map(|(number, &rank)| {
+            // Items of other tasks and infrequent items have no place in this task.
+            let rank = (rank as usize).wrapping_sub(ranks.start);
+            (rank < ranks.len()).then_some((number, rank))
+        });
+        let (numbers, of_task): (Vec<u32>, Vec<usize>) = in_task.unzip();
+        // The places of the next transactions, by ascending numbers.
+        let place = |rank: usize| ranked.offsets[ranks.start + rank] - begin;
+        let mut places: Vec<u32> = of_task.into_iter().map(place).collect();
         let joined = &mut tids[..];
         let mut first = 0;
         for block in &ranked.blocks {
-            for (number, tids) in block.lists() {
-                let rank = ranked.ranks[number as usize] as usize;
-                // Items of other tasks and infrequent items have no place in this task.
-                if let Some(place) = places.get_mut(rank.wrapping_sub(ranks.start)) {
-                    let list = &mut joined[*place as usize..][..tids.len()];
-                    list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));
-                    *place += narrow(tids.len());
-                }
-            }
+            block.select(&numbers, |at, tids| {
+                let place = &mut places[at];
+                let list = &mut joined[*place as usize..][..tids.len()];
+                list.iter_mut().zip(tids).for_each(|(to, &tid)| *to = first + u32::from(tid));
+                *place += narrow(tids.len());
+            });
             first += block.transactions();
         }
     }
@@ -288,11 +291,12 @@ mod tests {
                 }
                 let (items, mut numbers): (ArrayRef, _) = (Arc::new(items), Vec::new());
                 names.number(&items, &mut numbers, Budget::new(usize::MAX)).unwrap();
-                blocks.extend(collector.push(&numbers));
+                blocks.extend(collector.push_numbers(&numbers));
             }
             blocks.extend(collector.close());
             let mut memory = Transposition::default();
-            let blocks = blocks.iter().map(|block| Arc::new(memory.transpose(block))).collect();
+            let blocks =
+                blocks.iter_mut().map(|block| Arc::new(memory.transpose(block))).collect();
             let blocks: Vec<_> = blocks;
             let begin = |allowed| {
                 let (support, window) = (Support::Count(least), WindowSpan::default());

@@ -1,11 +1,13 @@
 //! The blocks of transactions, by pane.
 //!
 //! ```text
-//!             collected      away: transposed      here, transposed
-//!   blocks    5 5 4     ──►      4 4 3        ──►      3 3 2 2          each with its pane
+//!            collected   numbering   numbered   away: transposed   here, transposed
+//!   blocks   6 5      ─► 5 5      ─► 4       ─► 4 4 3           ─► 3 3 2 2, each with its pane
 //!
-//!   closed    2..3: can be counted when no block of pane 3 is collected or away
+//!   closed   2..3: can be counted when all blocks of pane 3 are here
 //! ```
+//!
+//! Blocks whose items have numbers when they arrive are numbered at once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,6 +41,10 @@ pub(crate) struct PaneBlocks {
     /// Number of transactions of each pane of the present window; the live pane is at the end.
     counts: VecDeque<u64>,
     collected: VecDeque<(u64, TransactionBlock)>,
+    /// Panes of the blocks whose items are being looked up, each with the bytes that the block
+    /// takes meanwhile.
+    numbering: VecDeque<(u64, usize)>,
+    numbered: VecDeque<(u64, TransactionBlock)>,
     /// Panes of the blocks that are being transposed, each with the bytes that the block takes
     /// meanwhile.
     away: VecDeque<(u64, usize)>,
@@ -56,6 +62,8 @@ impl PaneBlocks {
             pane: 0,
             counts: VecDeque::from([0]),
             collected: VecDeque::new(),
+            numbering: VecDeque::new(),
+            numbered: VecDeque::new(),
             away: VecDeque::new(),
             here: VecDeque::new(),
             here_bytes: 0,
@@ -65,7 +73,10 @@ impl PaneBlocks {
 
     /// Adds a block of the live pane.
     pub(crate) fn push(&mut self, block: TransactionBlock) {
-        self.collected.push_back((self.pane, block));
+        let is_first = self.collected.is_empty() && self.numbering.is_empty();
+        let is_numbered = is_first && block.items.is_numbered();
+        let blocks = if is_numbered { &mut self.numbered } else { &mut self.collected };
+        blocks.push_back((self.pane, block));
     }
 
     /// Counts a transaction of the live pane; returns whether the pane is full now.
@@ -131,12 +142,32 @@ impl PaneBlocks {
     /// Maximum bytes of the lists of the next block, if `items` items are known; `None` if no block
     /// waits.
     pub(crate) fn next_bytes(&self, items: usize) -> Option<usize> {
-        self.collected.front().map(|(_, block)| TransposedBlock::bytes_max(block, items))
+        self.numbered.front().map(|(_, block)| TransposedBlock::bytes_max(block, items))
+    }
+
+    /// Number of items that are looked up in the next block, and maximum bytes of their numbers;
+    /// `None` if no block waits.
+    pub(crate) fn next_to_look_up(&self) -> Option<(usize, usize)> {
+        let block = self.collected.front();
+        block.map(|(_, block)| (block.items.waiting(), block.items.bytes_of_look_up()))
+    }
+
+    /// The next block whose items are looked up; `bytes` are reserved for their numbers.
+    pub(crate) fn next_look_up(&mut self, bytes: usize) -> Option<TransactionBlock> {
+        let (pane, block) = self.collected.pop_front()?;
+        self.numbering.push_back((pane, block.bytes() + bytes));
+        Some(block)
+    }
+
+    /// Takes a block whose items have numbers now. Blocks return in order.
+    pub(crate) fn looked_up(&mut self, block: TransactionBlock) {
+        let (pane, _) = self.numbering.pop_front().expect("it was away");
+        self.numbered.push_back((pane, block));
     }
 
     /// The next block to be transposed; `list_bytes` are reserved for its lists.
     pub(crate) fn next_block(&mut self, list_bytes: usize) -> Option<TransactionBlock> {
-        let (pane, block) = self.collected.pop_front()?;
+        let (pane, block) = self.numbered.pop_front()?;
         self.away.push_back((pane, block.bytes() + list_bytes));
         Some(block)
     }
@@ -149,9 +180,9 @@ impl PaneBlocks {
         self.here.push_back((pane, Arc::new(block)));
     }
 
-    /// Whether blocks are being transposed.
+    /// Whether blocks are being looked up or transposed.
     pub(crate) fn are_away(&self) -> bool {
-        !self.away.is_empty()
+        !self.numbering.is_empty() || !self.away.is_empty()
     }
 
     /// The next window that has closed and whose blocks are all here.
@@ -159,9 +190,12 @@ impl PaneBlocks {
         let closed = *self.closed.front()?;
         // Blocks go through each step in order, so the first block that is not here has the oldest
         // pane.
-        let away = self.away.front().map(|(pane, _)| pane);
-        let first = away.or(self.collected.front().map(|(pane, _)| pane));
-        if first.is_some_and(|&pane| pane <= closed.pane) {
+        let away = |blocks: &VecDeque<(u64, usize)>| blocks.front().map(|(pane, _)| *pane);
+        let waiting =
+            |blocks: &VecDeque<(u64, TransactionBlock)>| blocks.front().map(|(pane, _)| *pane);
+        let first = away(&self.away).or_else(|| waiting(&self.numbered));
+        let first = first.or_else(|| away(&self.numbering)).or_else(|| waiting(&self.collected));
+        if first.is_some_and(|pane| pane <= closed.pane) {
             return None;
         }
         self.closed.pop_front()
@@ -210,11 +244,12 @@ impl PaneBlocks {
         }
     }
 
-    /// Visits the item numbers of all blocks. No block is away, and no other owner holds a block.
+    /// Visits the item numbers of all blocks that have numbers. No block is away, and no other
+    /// owner holds a block.
     pub(crate) fn for_each_item(&mut self, mut visit: impl FnMut(&mut u32)) {
-        debug_assert!(self.away.is_empty());
-        for (_, block) in &mut self.collected {
-            block.items.iter_mut().for_each(&mut visit);
+        debug_assert!(!self.are_away());
+        for (_, block) in self.collected.iter_mut().chain(&mut self.numbered) {
+            block.items.numbers_mut().iter_mut().for_each(&mut visit);
         }
         for (_, block) in &mut self.here {
             let block = Arc::get_mut(block).expect("no lists are joined");
@@ -224,9 +259,11 @@ impl PaneBlocks {
 
     /// Bytes of all blocks.
     pub(crate) fn bytes(&self) -> usize {
-        let collected: usize = self.collected.iter().map(|(_, block)| block.bytes()).sum();
-        let away: usize = self.away.iter().map(|(_, bytes)| bytes).sum();
-        self.here_bytes + collected + away
+        let waiting = self.collected.iter().chain(&self.numbered);
+        let away = self.numbering.iter().chain(&self.away);
+        self.here_bytes
+            + waiting.map(|(_, block)| block.bytes()).sum::<usize>()
+            + away.map(|(_, bytes)| bytes).sum::<usize>()
     }
 }
 
@@ -238,11 +275,11 @@ mod tests {
     use crate::frequent_pairs::data::transposed::Transposition;
 
     fn block(transactions: usize) -> TransactionBlock {
-        TransactionBlock { ends: vec![0; transactions], items: Vec::new() }
+        TransactionBlock { ends: vec![0; transactions], ..TransactionBlock::default() }
     }
 
     fn transposed(transactions: usize) -> TransposedBlock {
-        Transposition::default().transpose(&block(transactions))
+        Transposition::default().transpose(&mut block(transactions))
     }
 
     fn sizes(panes: &PaneBlocks, closed: Closed) -> Vec<u32> {

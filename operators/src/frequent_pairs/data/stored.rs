@@ -134,6 +134,8 @@ fn read_block(
         }
         block.push(item, &tids);
     }
+    // Earlier versions wrote items in the order of their first occurrence.
+    block.sort();
     Ok(block)
 }
 

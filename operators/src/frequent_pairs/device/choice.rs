@@ -85,6 +85,7 @@ mod tests {
     use crate::frequent_pairs::{Layout, Support};
     use crate::shared::budget::Budget;
     use crate::shared::names::ItemNames;
+    use crate::shared::names::block::ItemBlock;
     use crate::shared::window::borders::WindowSpan;
     use crate::wave::{Device, DevicePrice, DeviceSession, OPENING_NS};
 
@@ -94,9 +95,9 @@ mod tests {
         let items: ArrayRef = Arc::new(UInt32Array::from_iter_values(0..700));
         let mut numbers = Vec::new();
         names.number(&items, &mut numbers, Budget::new(usize::MAX)).unwrap();
-        let block =
-            TransactionBlock { ends: vec![700, 1400, 2100, 2800], items: numbers.repeat(4) };
-        let blocks = vec![Arc::new(Transposition::default().transpose(&block))];
+        let items = ItemBlock::of(numbers.repeat(4));
+        let mut block = TransactionBlock { ends: vec![700, 1400, 2100, 2800], items };
+        let blocks = vec![Arc::new(Transposition::default().transpose(&mut block))];
         let (support, window) = (Support::Count(1), WindowSpan::default());
         let budget = Budget::new(usize::MAX);
         Joining::new(blocks, &names, support, window, (1, 1), budget).unwrap().run()

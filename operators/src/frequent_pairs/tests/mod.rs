@@ -129,6 +129,41 @@ fn pairs_are_those_of_nested_loops() {
     check(&mixed(3000), 30, Tuning::default());
 }
 
+/// The rows and the state depend neither on the number of kernels nor on the batches.
+#[test]
+fn any_number_of_kernels_makes_the_same_rows_and_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let transactions = mixed(500);
+    for itemset in [2, 3] {
+        let made = |batch_len: usize, kernels: usize| {
+            let file = folder.path().join("state");
+            let spec = FrequentPairs::new(Support::Count(3)).itemset(itemset);
+            let spec = spec.tuning(Tuning::SMALL).snapshot(&file);
+            let (rows, ended) = run(&transactions, spec, batch_len, kernels);
+            ended.unwrap();
+            let mut all: Vec<Vec<u32>> = vec![Vec::new(); itemset + 1];
+            for rows in &rows {
+                for (all, column) in all.iter_mut().zip(rows.columns()) {
+                    all.extend(column.as_primitive::<UInt32Type>().values());
+                }
+            }
+            let rows: BTreeSet<Vec<u32>> = (0..all[0].len())
+                .map(|row| all.iter().map(|column| column[row]).collect())
+                .collect();
+            (rows, std::fs::read(&file).unwrap())
+        };
+        let expected = made(500, 1);
+        assert!(expected.0.len() > 20);
+        for kernels in [1, 2, 3, 8] {
+            for batch_len in [1, 33, 500] {
+                let (rows, state) = made(batch_len, kernels);
+                assert_eq!(rows, expected.0, "{itemset} {kernels} {batch_len}");
+                assert!(state == expected.1, "{itemset} {kernels} {batch_len}");
+            }
+        }
+    }
+}
+
 #[test]
 fn items_that_come_twice_count_once() {
     let transactions = [vec![7, 7, 3], vec![3, 7, 3, 7, 9, 9], vec![], vec![9], vec![7, 3]];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use trommel_kernels::Isa;
 use trommel_kernels::signatures::{Counted, Tiles};
 
@@ -13,6 +14,7 @@ use crate::set_similarity_join::candidates::pairs::{Match, matches};
 use crate::set_similarity_join::candidates::tiles::{TileList, TiledSets};
 use crate::set_similarity_join::parameters::options::JoinOutput;
 use crate::set_similarity_join::plan::verification;
+use crate::set_similarity_join::rows::pair_rows::SimilarRows;
 use crate::wave::{Estimate, Target, WaveChunk};
 
 /// A chunk of candidates with their sets, the question, and room for the answer.
@@ -29,6 +31,8 @@ pub(crate) struct JoinChunk {
     pub(crate) pairs_answer: OverlapAnswer,
     pub(crate) tiles: TileList,
     pub(crate) tiles_answer: TilesAnswer,
+    /// Rows of the similar pairs, if a kernel has made rows.
+    rows: Vec<RecordBatch>,
     progress: TileProgress,
 }
 
@@ -63,6 +67,7 @@ impl JoinChunk {
             pairs_answer: OverlapAnswer::default(),
             tiles: TileList::with_bytes(0),
             tiles_answer: TilesAnswer::default(),
+            rows: Vec::new(),
             progress: TileProgress::New,
         }
     }
@@ -202,6 +207,28 @@ impl JoinChunk {
         }
     }
 
+    /// Makes the rows of the similar pairs.
+    pub(crate) fn make_rows(&mut self, of_pairs: &SimilarRows) {
+        let matches = self.matches();
+        let (mut left, mut made) = (&matches[..], Vec::new());
+        while !left.is_empty() {
+            // COLLECT makes the rows again if there is an error, and reports the error.
+            let Ok(rows) = of_pairs.take(&mut left) else { return };
+            made.push(rows);
+        }
+        self.rows = made;
+    }
+
+    /// The rows that a kernel has made; none if COLLECT makes the rows.
+    pub(crate) fn rows(&self) -> &[RecordBatch] {
+        &self.rows
+    }
+
+    /// Drops the rows of the last answer.
+    pub(crate) fn drop_rows(&mut self) {
+        self.rows.clear();
+    }
+
     fn has_unfinished(&self) -> bool {
         if let Some(work) = &self.work {
             return work.has_more();
@@ -230,6 +257,7 @@ impl WaveChunk for JoinChunk {
     fn clear(&mut self, bytes_max: usize) {
         self.content = Content::Empty;
         self.work = None;
+        self.rows.clear();
         self.pairs.clear();
         self.pairs.set_bytes(bytes_max);
         self.tiles.clear();

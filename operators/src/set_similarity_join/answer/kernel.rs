@@ -14,6 +14,7 @@ use super::tiles::{self, TilesFlights};
 use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::tiles::TileList;
 use crate::set_similarity_join::plan::verify_plan::PairKernel;
+use crate::set_similarity_join::rows::pair_rows::SimilarRows;
 use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
 
 /// Verifies the chunks of a join.
@@ -26,6 +27,8 @@ pub(crate) struct JoinKernel {
     pairs: ChunkLimits,
     tiles: TileLimits,
     limits: DeviceLimits,
+    /// Rows of pairs, if several kernels share the work of making rows.
+    rows: Option<SimilarRows>,
 }
 
 impl JoinKernel {
@@ -46,7 +49,14 @@ impl JoinKernel {
             pairs: ChunkLimits { entries: pairs, pairs, starts: true },
             tiles: TileList::limits(chunk_bytes),
             limits: DeviceLimits { slots, sets_bytes_max },
+            rows: None,
         }
+    }
+
+    /// Makes the rows of the pairs that the CPU finds.
+    pub(crate) fn making_rows(mut self, rows: Option<SimilarRows>) -> Self {
+        self.rows = rows;
+        self
     }
 
     /// Sets the load of the kernel in comparison with the filter.
@@ -66,13 +76,16 @@ impl Kernel for JoinKernel {
     }
 
     fn run(&mut self, chunk: &mut JoinChunk) {
-        if chunk.run_work(self.isa) {
-            return;
+        chunk.drop_rows();
+        if !chunk.run_work(self.isa) {
+            match chunk.content().clone() {
+                Content::Empty => {}
+                Content::Pairs(sets) => overlap::run(self.isa, chunk, &sets),
+                Content::Tiles(sets) => tiles::run(self.isa, chunk, &sets, self.tiles.matches),
+            }
         }
-        match chunk.content().clone() {
-            Content::Empty => {}
-            Content::Pairs(sets) => overlap::run(self.isa, chunk, &sets),
-            Content::Tiles(sets) => tiles::run(self.isa, chunk, &sets, self.tiles.matches),
+        if let Some(rows) = &self.rows {
+            chunk.make_rows(rows);
         }
     }
 

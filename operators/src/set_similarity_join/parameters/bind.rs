@@ -287,6 +287,11 @@ impl SetSimilarityJoin {
             JoinAlgorithm::Auto => Load::Moderate,
             _ => Load::Heavy,
         });
+        let of_pairs = match &rows {
+            ResultRows::Pairs(of_pairs) if cores > 1 => Some(of_pairs.clone()),
+            ResultRows::Pairs(_) | ResultRows::Count(_) => None,
+        };
+        let kernel = kernel.making_rows(of_pairs);
         let outputs = vec![SchemaRef::clone(rows.schema())];
         let output = self.output;
         let consumer = PairConsumer::new(rows);

@@ -34,7 +34,8 @@ impl ResultRows {
 /// Sends the rows of similar pairs.
 pub(crate) struct PairConsumer {
     rows: ResultRows,
-    /// Number of pairs of the present chunk that have been sent.
+    /// Number of pairs of the present chunk that have been sent; of batches, if a kernel has made
+    /// the batches.
     sent: usize,
     verified: u64,
     results: u64,
@@ -52,6 +53,15 @@ impl Consumer for PairConsumer {
     fn take(&mut self, chunk: &JoinChunk, out: &mut Output) -> Result<Taken, OperatorError> {
         match &self.rows {
             ResultRows::Count(_) => self.results += chunk.count(),
+            ResultRows::Pairs(_) if !chunk.rows().is_empty() => {
+                let rows = &chunk.rows()[self.sent];
+                self.sent += 1;
+                self.results += rows.num_rows() as u64;
+                out.send(rows.clone());
+                if self.sent < chunk.rows().len() {
+                    return Ok(Taken::Some);
+                }
+            }
             ResultRows::Pairs(rows) => {
                 let matches = chunk.matches();
                 let mut left = &matches[self.sent..];

@@ -1,10 +1,12 @@
 //! The items of a column, integers or texts, each with its own number.
 
+pub(crate) mod block;
 pub(crate) mod long;
 mod numbers;
 pub(crate) mod secret;
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -32,6 +34,7 @@ const ITEMS: &str = "the items";
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// Numbers the items of a column from 0 on, in the order of their first occurrence.
+#[derive(Clone)]
 pub(crate) struct ItemNames {
     /// Type of the items in results.
     kind: DataType,
@@ -39,6 +42,7 @@ pub(crate) struct ItemNames {
 }
 
 /// Items in the types in which items are counted, see [`native_type`].
+#[derive(Clone)]
 enum Known {
     Narrow(ItemNumbers<u32>),
     Wide(ItemNumbers<u64>),
@@ -285,6 +289,13 @@ impl ItemNames {
             Known::Wide(known) => known.bytes(),
             Known::Texts { table, .. } => table.bytes(),
         }
+    }
+}
+
+impl fmt::Debug for ItemNames {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("ItemNames");
+        shown.field("kind", &self.kind).field("items", &self.len()).finish_non_exhaustive()
     }
 }
 

@@ -38,7 +38,7 @@ impl Integer for u64 {
 }
 
 /// Numbers items from 0 on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct ItemNumbers<I> {
     /// The items by number.
     items: Vec<I>,

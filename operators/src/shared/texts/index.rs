@@ -39,7 +39,7 @@ impl CacheLine {
 }
 
 /// Numbers by key.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TextIndex {
     /// The lines, whose number is a power of two.
     lines: Vec<CacheLine>,

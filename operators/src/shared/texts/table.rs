@@ -13,7 +13,7 @@ use crate::shared::columns::TextsBuilder;
 ///
 /// The key of a short text holds the text. A buffer holds all longer texts. The look-up of a known
 /// text allocates nothing.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct TextTable {
     numbers: TextIndex,
     /// The key of each text. The key of a long text has the place of the text among the long texts
