@@ -228,8 +228,9 @@ impl SharedNames {
         self.names.bytes() + numbers + self.copy.as_ref().map_or(0, |copy| 2 * copy.bytes())
     }
 
-    /// The items of a batch. The items get numbers here if `kernels` is 1, and while many items of
-    /// a batch are new: a new item costs more as an item that a copy lacks. All other memory has
+    /// The items of a batch. The items get numbers here if `kernels` is 1, if there is no memory for
+    /// copies, and while many items of a batch are new: a new item costs more as an item that a
+    /// copy lacks. All other memory has
     /// been taken from `budget`.
     ///
     /// # Errors
@@ -238,10 +239,15 @@ impl SharedNames {
         &mut self,
         values: ArrayRef,
         kernels: usize,
-        budget: Budget,
+        mut budget: Budget,
     ) -> Result<BatchItems, BudgetFull> {
         if self.are_few_new && kernels > 1 {
-            return Ok(BatchItems::Arrived(values));
+            // The names with the present copy and the next one. Where memory is short, the items
+            // get their numbers here, and no copy is needed.
+            if budget.reserve("copies of the items", 3 * self.names.bytes()).is_ok() {
+                return Ok(BatchItems::Arrived(values));
+            }
+            self.copy = None;
         }
         let known = self.names.len();
         self.names.number(&values, &mut self.numbers, budget)?;
