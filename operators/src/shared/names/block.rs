@@ -228,10 +228,9 @@ impl SharedNames {
         self.names.bytes() + numbers + self.copy.as_ref().map_or(0, |copy| 2 * copy.bytes())
     }
 
-    /// The items of a batch. The items get numbers here if `kernels` is 1, if there is no memory for
-    /// copies, and while many items of a batch are new: a new item costs more as an item that a
-    /// copy lacks. All other memory has
-    /// been taken from `budget`.
+    /// The items of a batch. The items get numbers here if `kernels` is 1, if there is no memory
+    /// for copies, and while many items of a batch are new: a new item costs more as an item that a
+    /// copy lacks. All other memory has been taken from `budget`.
     ///
     /// # Errors
     /// If new items do not fit the budget.
