@@ -16,6 +16,7 @@
 //! | `input` | from batches to the columns of groups and arguments |
 //! | `groups` | keys and the numbers of groups |
 //! | `accumulate` | the values of groups |
+//! | `memory` | the memory that the parts share |
 //! | `state` | groups with their values, and the rows of groups |
 //! | `whole`, `windows` | the parts of the operator |
 //! | `questions` | the query of a running stage |
@@ -23,6 +24,7 @@
 mod accumulate;
 mod groups;
 mod input;
+mod memory;
 mod parameters;
 mod questions;
 mod state;

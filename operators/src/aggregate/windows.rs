@@ -17,7 +17,7 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::input::{Input, Observed};
-use super::parameters::bind::Memory;
+use super::memory::Memory;
 use super::parameters::plan::Plan;
 use super::questions::{QUERIES, Question};
 use super::state::{State, Unsent};

@@ -2,7 +2,8 @@
 //!
 //! Keys of at most 16 bytes become numbers, whose first byte is the highest one. The order of
 //! numbers is therefore the order of the bytes, which is the order of the values: ascending, with
-//! nulls first, and NaN after all numbers. The keys of one column of texts are the texts themselves.
+//! nulls first, and NaN after all numbers. The keys of one column of texts are the texts
+//! themselves.
 
 use std::sync::Arc;
 

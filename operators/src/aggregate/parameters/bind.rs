@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use trommel_engine::error::BindError;
-use trommel_engine::memory::MemoryBudget;
 use trommel_engine::operator::{
     BindContext, Body, Demand, Division, Fragment, Load, Operator, OperatorError, OperatorSpec,
     Part,
@@ -14,42 +13,14 @@ use trommel_engine::registry::Configured;
 use super::operator::Aggregate;
 use super::plan::Plan;
 use crate::aggregate::input::Input;
+use crate::aggregate::memory::Memory;
 use crate::aggregate::state::State;
 use crate::aggregate::whole::{Merge, OnePlace, Worker};
 use crate::aggregate::windows::{Windows, window_schema};
 use crate::expressions::demand_of;
-use crate::shared::budget::{Allowance, Budget};
 use crate::shared::parameters::{Mistakes, blame};
 use crate::shared::rejected::OnError;
 use crate::shared::window::Window;
-
-/// Most bytes that a worker takes when no number is given: 4 GiB.
-const MEMORY_MAX: usize = 1 << 32;
-
-/// The memory of the stage, which workers and panes share.
-#[derive(Debug, Clone)]
-pub(crate) struct Memory {
-    shared: MemoryBudget,
-    most: usize,
-    /// The bytes of the stage in the memory of the pipeline, if the stage has a number of its own.
-    _own: Option<Allowance>,
-}
-
-impl Memory {
-    fn new(memory_max: Option<usize>, pipeline: &MemoryBudget) -> Result<Self, BindError> {
-        let Some(bytes) = memory_max else {
-            return Ok(Self { shared: pipeline.clone(), most: MEMORY_MAX, _own: None });
-        };
-        let own = Allowance::of_stage(memory_max, bytes, pipeline)?;
-        Ok(Self { shared: MemoryBudget::new(bytes), most: bytes, _own: Some(own) })
-    }
-
-    /// A budget for the groups of a worker or of a pane.
-    pub(crate) fn budget(&self) -> Budget {
-        let allowance = Allowance::of_stage(None, self.most, &self.shared);
-        allowance.expect("nothing is reserved at first").budget()
-    }
-}
 
 impl OperatorSpec for Aggregate {
     fn operator(&self) -> &'static str {

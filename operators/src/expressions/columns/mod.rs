@@ -1,4 +1,5 @@
-//! Expressions in the place of columns: of inputs, of `select`, of calls, and of conditions on blocks.
+//! Expressions in the place of columns: of inputs, of `select`, of calls, and of conditions on
+//! blocks.
 //!
 //! | file | contents |
 //! |---|---|
