@@ -11,7 +11,7 @@
 //! values with a wrong estimate, but no values that make the work long.
 
 use std::any::Any;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
@@ -191,12 +191,11 @@ impl Accumulator for Sketches {
     }
 
     fn update(&mut self, update: &mut Update<'_>) -> Result<(), OperatorError> {
-        static SEED: LazyLock<u64> = LazyLock::new(|| split_mix(0, 1));
         self.grow(update.len, update.budget)?;
         let (groups, values) = update.valid()?;
         let encoded = self.encoder.encode_bytes(&[canonical(&values)])?;
         for (row, &group) in groups.values().iter().enumerate() {
-            let hash = rapidhash_v3(encoded.value(row)) ^ *SEED;
+            let hash = rapidhash_v3(encoded.value(row));
             self.sketches[group as usize].add(split_mix(hash, 1), update.budget)?;
         }
         Ok(())
