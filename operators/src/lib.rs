@@ -8,11 +8,12 @@
 //! | | |
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program · [`Feed`] batches that another thread hands over |
-//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets · [`Clusters`] of pairs |
+//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets · [`Aggregate`] rows by groups · [`Clusters`] of pairs |
 //! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod basic;
 mod clusters;
 pub mod conjunctive_query;
@@ -34,6 +35,7 @@ pub mod wave;
 use trommel_engine::registry::Registry;
 pub use trommel_kernels::{Isa, cuda};
 
+pub use crate::aggregate::Aggregate;
 pub use crate::basic::{Filter, Map, Select, Union};
 pub use crate::clusters::{Clusters, Keep};
 pub use crate::conjunctive_query::ConjunctiveQuery;
@@ -73,6 +75,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<FrequentPairs>()
         .register::<ConjunctiveQuery>()
         .register::<EpsilonJoin>()
+        .register::<Aggregate>()
         .register::<Clusters>()
         .register::<Filter>()
         .register::<Select>()

@@ -1,6 +1,6 @@
 //! Configurations shipped with Trommel: each fits the published schema, and each runs.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 
 use rustix::process::Signal;
@@ -55,6 +55,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
             "filter-cores.json",
             "frequent-pairs.json",
             "heavy-filter.json",
+            "latency.json",
             "near-duplicates.json",
             "near-vectors.json",
             "quickstart.json",
@@ -166,6 +167,30 @@ fn access_log_counts_the_paths_of_failed_requests() {
     for row in rows {
         let path = row["item"].as_str().expect("a path");
         assert_eq!(counts[path], row["count"]);
+    }
+}
+
+#[test]
+fn latency_has_the_requests_of_each_minute_and_service() {
+    let path = repository().join("configs/data/requests.csv");
+    let mut times: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+    for line in fs::read_to_string(path).unwrap().lines().skip(1) {
+        let [time, service, ms] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let minute = time[..16].to_owned();
+        times.entry((minute, service.to_owned())).or_default().push(ms.parse().unwrap());
+    }
+    let rows = objects(&trommel(["run", "configs/latency.json"]).end().ok());
+    assert_eq!(rows.len(), times.len());
+    for (row, ((minute, service), times)) in rows.iter().zip(&times) {
+        assert!(row["minute"].as_str().expect("a time").starts_with(minute), "{row}");
+        assert_eq!(row["service"], *service);
+        assert_eq!(row["requests"], times.len());
+        let mean = times.iter().sum::<u64>() as f64 / times.len() as f64;
+        assert!((row["mean"].as_f64().expect("a mean") - mean).abs() < 1e-9, "{row}");
+        // 99 of 100 requests are not slower, and the largest of fewer than 100 is that one.
+        assert!(times.len() < 100);
+        let largest = *times.iter().max().unwrap() as f64;
+        assert_eq!(row["p99"].as_f64(), Some(largest), "{row}");
     }
 }
 

@@ -12,6 +12,7 @@ use crate::support::trommel;
 fn operators_are_listed_with_summaries() {
     let list = trommel(["operators"]).end().ok();
     for name in [
+        "aggregate",
         "clusters",
         "discard",
         "frequent_items",

@@ -316,6 +316,7 @@ struct Layout {
 const SHARED: &[&str] = &["expressions", "shared", "summary", "wave"];
 /// Operators, sources and sinks.
 const OPERATORS: &[&str] = &[
+    "aggregate",
     "basic",
     "clusters",
     "conjunctive_query",

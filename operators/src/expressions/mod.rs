@@ -41,6 +41,7 @@ use trommel_engine::operator::Demand;
 pub use error::{EvaluationError, ExpressionError};
 
 pub(crate) use columns::bounds::Bounds;
+pub(crate) use columns::calls::Call;
 pub(crate) use columns::input::ColumnInput;
 pub(crate) use columns::rows::{evaluate_rows, first_failed};
 pub(crate) use columns::select::{Chosen, choose};
@@ -121,6 +122,11 @@ impl Expression {
             Some(index) => schema.field(index).clone().with_name(name),
             None => Field::new(name, self.data_type().clone(), true),
         }
+    }
+
+    /// The value, if it is the same for all rows and known when the expression is compiled.
+    pub(crate) fn constant(&self) -> Option<ArrayRef> {
+        self.program.constant(self.root).cloned()
     }
 
     /// Place of the column, if the expression is a bare column.

@@ -22,11 +22,12 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use self::counting::scope::{Decay, Window};
+pub use self::counting::scope::Decay;
 pub use self::parameters::operator::{Algorithm, Emit, FrequentItems, Parallel};
 pub use self::rows::labels::StoredItems;
 pub use crate::shared::items::{Item, Items, StoredItem, Text};
 pub use crate::shared::state::{RestoreError, SnapshotFileError};
+pub use crate::shared::window::Window;
 pub use crate::summary::{
     Absorbed, COUNTERS_MAX, CapacityError, Counted, Filter, FilterFront, MergeError, Sieve,
     SpaceSaving, sieve, top,

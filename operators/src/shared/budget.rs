@@ -129,6 +129,11 @@ impl Budget {
         Allowance::new(allowed).budget()
     }
 
+    /// Bytes in use.
+    pub(crate) fn used(&self) -> usize {
+        self.used
+    }
+
     /// Takes `bytes` for `what`, before the bytes are allocated.
     pub(crate) fn take(&mut self, what: &'static str, bytes: usize) -> Result<(), BudgetFull> {
         self.reserve(what, bytes)?;

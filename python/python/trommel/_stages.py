@@ -151,6 +151,67 @@ class Stages(Builder):
     """The methods of `Pipeline` that add a stage of an operator each."""
 
     @operator
+    def aggregate(
+        self,
+        id: str,
+        inputs: str | Iterable[str],
+        *,
+        compute: str | Collection[str],
+        by: str | Collection[str] | None = None,
+        memory_max: int | None = None,
+        on_error: OnError | None = None,
+        window: Window | None = None,
+        cores: Iterable[int] | None = None,
+        workers: int | None = None,
+    ) -> str:
+        """Add a stage to compute counts, sums and other values for each group of rows.
+
+        Parameters
+        ----------
+        id
+            Names the stage in inputs, queries, reports and errors.
+        inputs
+            Ids of the stages that it reads; ``"stage.port"`` for an output of a stage with several.
+        compute
+            The values to compute, each a call with a name: ``count(*) as n``, ``avg(ms) as mean``.
+            The calls are ``count(*)``, ``count(x)``, ``sum(x)``, ``avg(x)``, ``min(x)``,
+            ``max(x)``, ``first(x)``, ``last(x)``, ``count_distinct(x)``,
+            ``approx_count_distinct(x)``, ``quantile(x, 0.99)`` and ``list(x)``, in which x is a
+            column or an expression. Nulls are left out; a group without values has null, or the
+            count 0.
+        by
+            The columns or expressions whose values in a row are the group of the row: ``host``,
+            ``status // 100 as class``, or a list of them. Nulls are a group. When left out, all
+            rows are one group, which has a row even if there are no rows.
+        memory_max
+            Maximum bytes of the groups and their values. They are reserved from the memory of the
+            pipeline at the start, which must have them. When left out, as much as the stage comes
+            to need and the other stages leave, at most 4 GiB for each worker. At least 1.
+        on_error
+            Action for a row for which an expression has no value, such as a text in a cast to a
+            number. When left out, ``fail``. One of ``"fail"``, ``"skip"``, ``"reject"``.
+        window
+            Compute in windows: {"items": 1000000} or {"seconds": 10}, with "slide" for the distance
+            between the beginnings of two windows. A window sends its rows when it closes, with the
+            columns ``window_start``, ``window_end`` and ``complete``, which is false for a window
+            that the stream did not fill. Windows of seconds begin at whole multiples of their slide
+            since 1970.
+        cores
+            Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
+        """
+        parameters = {
+            "compute": compute,
+            "by": by,
+            "memory_max": memory_max,
+            "on_error": on_error,
+            "window": window,
+        }
+        return self.stage(id, "aggregate", inputs, cores=cores, workers=workers, parameters=parameters)
+
+    @operator
     def clusters(
         self,
         id: str,

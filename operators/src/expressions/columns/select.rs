@@ -38,7 +38,7 @@ pub(crate) fn choose(text: &str, schema: &Schema) -> Result<Vec<Chosen>, Express
 }
 
 /// The expression before ` as name`; the alias begins at `alias`. Errors show the expression alone.
-fn before_alias(text: &str, alias: usize) -> &str {
+pub(super) fn before_alias(text: &str, alias: usize) -> &str {
     let before = text[..alias].trim_end();
     let end = before.len().saturating_sub(2);
     match before.get(end..) {

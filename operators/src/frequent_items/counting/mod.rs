@@ -5,7 +5,7 @@
 //! | `state` | The operator with its state in one place: SpaceSaving, the filter in front of it, or the sieve; plain, or with counts that fade |
 //! | `scope` | The part of the stream that counts: all of it, a window, or recent items by decay |
 //! | `windows` | The operator over windows: rows for each window when it closes |
-//! | `window_cutter`, `window_rows` | The cut of a stream at the borders of windows; the rows of windows |
+//! | `window_rows` | The rows of windows |
 //! | `partial_windows` | Windows that several workers count |
 //! | `memory` | The share of a summary in the memory of the pipeline |
 //! | `partial` | A summary for each worker, and the sum of their bounds |
@@ -15,6 +15,5 @@ pub(crate) mod partial;
 pub(crate) mod partial_windows;
 pub(crate) mod scope;
 pub(crate) mod state;
-pub(crate) mod window_cutter;
 pub(crate) mod window_rows;
 pub(crate) mod windows;

@@ -24,13 +24,13 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 use trommel_engine::query::{CopyPayloads, QueryError, QueryPayload, Request, Response};
 
 use super::memory::StateMemory;
-use super::window_cutter::{WindowCutter, WindowStep};
 use super::window_rows::{Asked, ClosedWindow, WindowRows};
 use crate::frequent_items::input::columns::{Input, Observations};
 use crate::frequent_items::rows::batches::Budget;
 use crate::frequent_items::rows::questions::{QUERIES, Question, check_counters};
 use crate::shared::items::Column;
 use crate::shared::window::borders::WindowSpan;
+use crate::shared::window::cutter::{WindowCutter, WindowStep};
 use crate::summary::{Bounds, Counted, EndedPanes, Summary, sum_bounds};
 
 /// Maximum parts of a batch that one call of CUT sends.
@@ -60,7 +60,7 @@ struct EndedPane<K> {
 /// CUT: cuts batches at the borders of windows.
 pub(crate) struct Cut<K> {
     input: Input,
-    cutter: WindowCutter,
+    cutter: WindowCutter<Observations>,
     workers: usize,
     /// Weights of the panes of the window, the live pane at the end.
     weights: VecDeque<u64>,
@@ -70,7 +70,7 @@ pub(crate) struct Cut<K> {
 
 impl<K: Column> Cut<K> {
     /// Windows that consist of `panes` panes.
-    pub(crate) fn new(input: Input, cutter: WindowCutter, panes: usize) -> Self {
+    pub(crate) fn new(input: Input, cutter: WindowCutter<Observations>, panes: usize) -> Self {
         let weights = VecDeque::from([0]);
         Self { input, cutter, workers: 1, weights, panes, _item: PhantomData }
     }
@@ -126,7 +126,8 @@ impl<K: Column> Operator for Cut<K> {
     ) -> Result<Flow, OperatorError> {
         let entered = input.origin().map_or_else(Instant::now, |origin| origin.entered);
         let observations = self.input.read(&input.into_records(), out)?;
-        self.cutter.take(observations, entered);
+        let items = observations.items.len();
+        self.cutter.take(observations, items, entered);
         Ok(self.advance(out))
     }
 

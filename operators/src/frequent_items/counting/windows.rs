@@ -17,19 +17,20 @@ use trommel_engine::operator::{Counters, Flow, NamedInputs, Operator, OperatorEr
 use trommel_engine::query::{QueryError, QueryPayload, Request, Response};
 
 use super::memory::StateMemory;
-use super::window_cutter::{WindowCutter, WindowStep};
 use super::window_rows::{Asked, ClosedWindow, WindowRows};
-use crate::frequent_items::input::columns::Input;
+use crate::frequent_items::input::columns::{Input, Observations};
 use crate::frequent_items::rows::batches::Budget;
 use crate::frequent_items::rows::questions::{QUERIES, Question, Report};
 use crate::shared::items::{Column, Part};
 use crate::shared::window::borders::{Borders, WindowSpan};
+use crate::shared::window::cutter::{WindowCutter, WindowStep};
+use crate::shared::window::slides::Slides;
 use crate::summary::{Counted, PaneQueue, Summary};
 
 /// Counts the items of a column in windows.
 pub(crate) struct Windows<K, S> {
     panes: PaneQueue<K, S>,
-    cutter: WindowCutter,
+    cutter: WindowCutter<Observations>,
     input: Input,
     memory: StateMemory,
     rows: WindowRows<K>,
@@ -47,7 +48,7 @@ impl<K: Column, S: Summary<K>> Windows<K, S> {
         memory: StateMemory,
     ) -> Self {
         let rows = WindowRows::new(input.item_type(), borders, report);
-        let cutter = WindowCutter::new(borders, pane_count);
+        let cutter = WindowCutter::new(Slides { panes: pane_count, borders });
         Self { panes, cutter, input, memory, rows, _item: PhantomData }
     }
 
@@ -99,7 +100,8 @@ impl<K: Column, S: Summary<K>> Operator for Windows<K, S> {
         let observations = self.input.read(&input.into_records(), out)?;
         let Self { panes, rows, memory, .. } = self;
         memory.counted(&observations.items, || panes.state_bytes() + rows.bytes())?;
-        self.cutter.take(observations, entered);
+        let items = observations.items.len();
+        self.cutter.take(observations, items, entered);
         Ok(self.advance(out))
     }
 

@@ -20,7 +20,6 @@ use crate::frequent_items::counting::partial::{Merge, Read, Worker};
 use crate::frequent_items::counting::partial_windows::{Cut, MergePanes, PaneWorker};
 use crate::frequent_items::counting::scope::{Scope, check_bytes};
 use crate::frequent_items::counting::state::{Counter, Counting, restore_like};
-use crate::frequent_items::counting::window_cutter::WindowCutter;
 use crate::frequent_items::counting::window_rows::{WindowRows, window_schema};
 use crate::frequent_items::counting::windows::Windows;
 use crate::frequent_items::input::columns::{Input, ItemInput, WeightsFull};
@@ -35,6 +34,8 @@ use crate::shared::parameters::{Mistakes, blame, refuse, selected_isa};
 use crate::shared::rejected::OnError;
 use crate::shared::state::{SnapshotFile, Stamp, check_input, read_file};
 use crate::shared::window::borders::Borders;
+use crate::shared::window::cutter::WindowCutter;
+use crate::shared::window::slides::Slides;
 use crate::summary::{
     CapacityError, Decayed, EndedPanes, Fading, Filter, PaneQueue, Sieve, SpaceSaving, Stored,
     Summary,
@@ -427,7 +428,7 @@ impl FrequentItems {
         let rows = WindowRows::new(&item, borders, report);
         let memory = sharing.state(of_ended)?;
         let merge = MergePanes::<K>::new((panes, monitored_max), &item, rows, memory);
-        let cut = Cut::<K>::new(input, WindowCutter::new(borders, panes), panes);
+        let cut = Cut::<K>::new(input, WindowCutter::new(Slides { panes, borders }), panes);
         let budget = sharing.memory.clone();
         let mut numbers = 0..;
         let mut worker = move || -> Result<Body, BindError> {

@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trommel_engine::registry::Configured;
 
-use crate::frequent_items::counting::scope::{Decay, Window};
+use crate::frequent_items::counting::scope::Decay;
 use crate::shared::parameters::{Names, parameters};
 use crate::shared::rejected::OnError;
 use crate::shared::share::Share;
 use crate::shared::state::MissingState;
+use crate::shared::window::Window;
 
 /// How items are counted. All give counts with the same guarantees; they differ in speed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

@@ -5,13 +5,16 @@
 
 pub(crate) mod borders;
 pub(crate) mod clock;
+pub(crate) mod cutter;
 pub(crate) mod panes;
+mod parameter;
 pub(crate) mod slides;
 
 use std::time::Duration;
 
 use trommel_engine::error::BindError;
 
+pub use self::parameter::Window;
 use crate::shared::parameters::{check_range, refuse};
 
 /// Minimum and maximum time of a window, in seconds.

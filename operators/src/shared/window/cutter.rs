@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::frequent_items::input::columns::Observations;
-use crate::shared::window::borders::{Borders, WindowSpan};
+use super::borders::{Borders, WindowSpan};
+use super::slides::Slides;
 
 /// The next thing that happens to a window.
 pub(crate) enum WindowStep {
@@ -15,29 +15,32 @@ pub(crate) enum WindowStep {
 }
 
 /// Cuts batches at the borders of windows, and knows when windows close.
-pub(crate) struct WindowCutter {
+pub(crate) struct WindowCutter<B> {
     borders: Borders,
     /// Number of panes of a window.
     panes: usize,
     /// Windows that end before this time are to be closed before further items are counted.
     passed: Option<Instant>,
-    /// The batch, of which the first items have been counted.
-    batch: Option<(Observations, usize)>,
+    /// The batch.
+    batch: Option<B>,
+    /// Number of items of the batch, and number of items that have been counted.
+    items: usize,
+    done: usize,
     /// Whether the live pane has all its items.
     is_full: bool,
 }
 
-impl WindowCutter {
-    /// Windows that consist of `panes` panes.
-    pub(crate) fn new(borders: Borders, panes: usize) -> Self {
-        Self { borders, panes, passed: None, batch: None, is_full: false }
+impl<B> WindowCutter<B> {
+    pub(crate) fn new(Slides { panes, borders }: Slides) -> Self {
+        Self { borders, panes, passed: None, batch: None, items: 0, done: 0, is_full: false }
     }
 
-    /// Takes a batch that entered the stream at a time. The batch before has been counted.
-    pub(crate) fn take(&mut self, observations: Observations, entered: Instant) {
+    /// Takes a batch of `items` items that entered the stream at a time. The batch before has been
+    /// counted.
+    pub(crate) fn take(&mut self, batch: B, items: usize, entered: Instant) {
         self.borders.enter(entered);
         self.passed = Some(entered);
-        self.batch = Some((observations, 0));
+        (self.batch, self.items, self.done) = (Some(batch), items, 0);
     }
 
     /// Notes the time.
@@ -46,8 +49,8 @@ impl WindowCutter {
     }
 
     /// The batch that is cut.
-    pub(crate) fn batch(&self) -> &Observations {
-        &self.batch.as_ref().expect("a batch is being counted").0
+    pub(crate) fn batch(&self) -> &B {
+        self.batch.as_ref().expect("a batch is being counted")
     }
 
     /// The next step; `None` if the batch is used up. `has_items` says whether the window that ends
@@ -63,15 +66,14 @@ impl WindowCutter {
             self.borders.skip_to(live);
         }
         self.passed = None;
-        let (observations, done) = self.batch.as_mut()?;
-        let left = observations.items.len() - *done;
+        let left = self.items - self.done;
         if left == 0 {
             self.batch = None;
             return None;
         }
         let (taken, is_full) = self.borders.advance(left);
-        let counted = *done..*done + taken;
-        *done += taken;
+        let counted = self.done..self.done + taken;
+        self.done += taken;
         self.is_full = is_full;
         Some(WindowStep::Count(counted))
     }
