@@ -182,13 +182,16 @@ proptest! {
         };
         // The curve of the documentation: 64 steps of a half-life.
         let step = |position: usize| position as u64 * 64 / half_life;
+        let part = |step: u64| ((step % 64) as f64 / 64.0 + 16.0).exp2().round();
+        // A weight beside that of the newest item, so that no power of two exceeds the floats.
+        let now = step(stream.len() - 1);
         let weight = |step: u64| {
-            ((step % 64) as f64 / 64.0 + 16.0).exp2().round() * ((step / 64) as f64).exp2()
+            let halvings = (now / 64 - step / 64) as f64;
+            part(step) / part(now) * (-halvings).exp2()
         };
-        let now = weight(step(stream.len() - 1));
         let mut truth: BTreeMap<u32, f64> = BTreeMap::new();
         for (position, &(item, own)) in stream.iter().enumerate() {
-            *truth.entry(item).or_default() += own as f64 * weight(step(position)) / now;
+            *truth.entry(item).or_default() += own as f64 * weight(step(position));
         }
         let observed: f64 = truth.values().sum();
         let bound = observed / counters as f64 + 2.0;

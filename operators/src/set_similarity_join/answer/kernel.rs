@@ -15,7 +15,7 @@ use crate::set_similarity_join::candidates::chunk::CandidateChunk;
 use crate::set_similarity_join::candidates::tiles::TileList;
 use crate::set_similarity_join::plan::verify_plan::PairKernel;
 use crate::set_similarity_join::rows::pair_rows::SimilarRows;
-use crate::wave::{DeviceSession, Kernel, Landed, OnDevice};
+use crate::wave::{DeviceSession, Kernel, Landed, OnDevice, WaveChunk as _};
 
 /// Verifies the chunks of a join.
 #[derive(Clone, Debug)]
@@ -84,7 +84,9 @@ impl Kernel for JoinKernel {
                 Content::Tiles(sets) => tiles::run(self.isa, chunk, &sets, self.tiles.matches),
             }
         }
-        if let Some(rows) = &self.rows {
+        if let Some(rows) = &self.rows
+            && !chunk.awaits_device()
+        {
             chunk.make_rows(rows);
         }
     }
