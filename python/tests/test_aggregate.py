@@ -48,6 +48,19 @@ def near(ours: Any, theirs: Any) -> bool:
     return ours == theirs
 
 
+def test_the_function_takes_data_as_a_whole() -> None:
+    data = {"host": ["b", "a", None, "a"], "ms": [4, 1, 7, 3]}
+    found = trommel.aggregate(data, ["count(*) as n", "max(ms) as most"], ["host"]).to_pylist()
+    assert found == [
+        {"host": None, "n": 1, "most": 7},
+        {"host": "a", "n": 2, "most": 3},
+        {"host": "b", "n": 1, "most": 4},
+    ]
+    assert trommel.aggregate([3, 4], "avg(item) as mean")["mean"] == [3.5]
+    with pytest.raises(ValueError, match="by"):
+        trommel.aggregate(data, "count(*)", "hst")
+
+
 @pytest.mark.parametrize("by", [["k"], ["s"], ["k", "s"], ["k % 3", "length(s)"], []])
 def test_groups_are_those_of_duckdb(by: list[str]) -> None:
     data = table(1500)

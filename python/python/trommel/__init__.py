@@ -1,7 +1,7 @@
 """Frequent items, similar sets, frequent pairs and close vectors.
 
 Functions take data as a whole: `top`, `set_similarity_join`, `near_duplicates`, `clusters`,
-`frequent_pairs`, `epsilon_join` and `tokenize`. Objects take it as it comes: `FrequentItems`, `SetJoinStream`,
+`frequent_pairs`, `epsilon_join`, `aggregate` and `tokenize`. Objects take it as it comes: `FrequentItems`, `SetJoinStream`,
 `EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any graph of operators, and answers
 queries while it runs. All take anything with an Arrow interface, NumPy arrays, and lists, and give
 tables that any Arrow library reads.
@@ -11,6 +11,7 @@ import atexit
 
 from . import _trommel
 from ._functions import (
+    aggregate,
     clusters,
     epsilon_join,
     filter,
@@ -41,6 +42,7 @@ __all__ = [
     "Table",
     "Watch",
     "__version__",
+    "aggregate",
     "clusters",
     "epsilon_join",
     "filter",

@@ -208,6 +208,58 @@ def select(data: Any, columns: Iterable[str]) -> Table:
     return _run([stage], [("data", source(data), asked)])
 
 
+def aggregate(
+    data: Any,
+    compute: str | Iterable[str],
+    by: str | Iterable[str] = (),
+    *,
+    memory_max: int | None = None,
+) -> Table:
+    """Compute counts, sums, means, quantiles and other values for each group of rows.
+
+    Parameters
+    ----------
+    data
+        A table, or a column, which is named ``item``.
+    compute
+        Calls with names, such as ``"count(*) as n"``, ``"avg(ms) as mean"`` and
+        ``"quantile(ms, 0.99) as p99"``; the page of the operator `aggregate` lists the functions.
+    by
+        The columns or expressions whose values are the group of a row. Without them, all rows are one
+        group.
+    memory_max
+        Most bytes of the groups and their values.
+
+    Returns
+    -------
+    Table
+        The columns of `by` and of `compute`, a row for each group, ascending by `by`. Nulls form a
+        group.
+
+    Raises
+    ------
+    ValueError
+        If an expression names a column or function that there is not, or its types do not fit.
+    PipelineError
+        If a sum does not fit its type, or the memory does not suffice.
+
+    Examples
+    --------
+    >>> aggregate({"host": ["a", "b", "a"], "ms": [1, 5, 4]}, ["count(*) as n", "sum(ms) as ms"], "host").to_pylist()
+    [{'host': 'a', 'n': 2, 'ms': 5}, {'host': 'b', 'n': 1, 'ms': 5}]
+    """
+    asked = form("rows", into="rows")
+    stage = _with(
+        "groups",
+        "aggregate",
+        ["data"],
+        compute=compute if isinstance(compute, str) else names("compute", compute),
+        by=by if isinstance(by, str) else names("by", by),
+        memory_max=memory_max,
+    )
+    return _run([stage], [("data", source(data), asked)])
+
+
 def tokenize(
     texts: Any,
     by: TokenizeBy = "words",
