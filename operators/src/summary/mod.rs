@@ -79,7 +79,7 @@ mod tests;
 
 pub use trommel_kernels::filter::Absorbed;
 
-pub(crate) use self::bounds::{Bounds, sum_bounds};
+pub(crate) use self::bounds::{Bounds, largest_sums, sum_bounds};
 pub use self::capacity::{COUNTERS_MAX, CapacityError};
 pub use self::contract::MergeError;
 pub(crate) use self::contract::{Counts, Stored, Summary};

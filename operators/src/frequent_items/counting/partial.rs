@@ -59,7 +59,7 @@ use crate::frequent_items::rows::questions::{
 use crate::frequent_items::rows::ranked::ranked_schema;
 use crate::shared::items::Column;
 use crate::shared::state::{SnapshotFile, Stamp};
-use crate::summary::{Bounds, Counted, Fading, Stored, faded, sum_bounds};
+use crate::summary::{Bounds, Counted, Fading, Stored, faded, largest_sums, sum_bounds};
 
 /// A message of READ to a worker.
 enum Work {
@@ -473,7 +473,10 @@ impl<K: Column, S: Stored<K>> Merge<K, S> {
         }
         // Weights of counts that fade saturate.
         let observed = observed.or(self.fades.then_some(u64::MAX)).ok_or(WeightsFull)?;
-        let mut sum = sum_bounds(bounds);
+        // Counts that fade can become equal by rounding, and their ranks then depend on all of them.
+        let n = self.report.n.min(self.rows_max);
+        let largest = if self.fades { None } else { largest_sums(&bounds, n) };
+        let mut sum = largest.unwrap_or_else(|| sum_bounds(bounds));
         sum.keep(self.rows_max);
         let monitored = sum.monitored().iter().map(|counted| faded(counted.as_ref(), weight));
         Ok(self.report.select(monitored, observed.div_ceil(weight)))
