@@ -487,11 +487,16 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
     for (call, times) in &calls {
         for nth in [1, 2, *times] {
             for (code, kind) in [(2, "full"), (1, "refused"), (719, "lost")] {
-                let failing = plain.clone().failure(call, nth.min(*times), code);
+                let nth = nth.min(*times);
+                let failing = plain.clone().failure(call, nth, code);
                 let outcome = outcome(&failing, &[]);
                 let shown = format!("{call}, call {nth} of {times}, code {code}: {outcome}");
-                if ends_something(call) && outcome == "fine" {
-                    // There was no work left.
+                let (left, calls) = report(&path);
+                assert_eq!(left, NOTHING, "{shown}");
+                let is_reached = calls.get(call).is_some_and(|made| *made >= nth);
+                if outcome == "fine" && (ends_something(call) || !is_reached) {
+                    // There was no work left, or the join of tiles took fewer rounds: the rounds
+                    // depend on the order in which blocks find room.
                 } else if ends_something(call) {
                     let is_named = outcome.starts_with(&format!("{kind}: {call}"));
                     assert!(is_named || (code == 719 && outcome.starts_with(kind)), "{shown}");
@@ -504,7 +509,6 @@ fn a_failure_of_any_call_is_an_error_and_leaks_nothing() {
                     assert!(outcome.starts_with(&format!("{kind}: {name}")), "{shown}");
                     assert!(outcome.ends_with(&format!("({code})")), "{shown}");
                 }
-                assert_eq!(report(&path).0, NOTHING, "{shown}");
             }
         }
     }
