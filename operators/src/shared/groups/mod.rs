@@ -19,10 +19,11 @@ mod slots;
 
 use std::cmp::Ordering;
 
+use arrow_array::BinaryArray;
 use thiserror::Error;
 
 use self::encode::NULL_TEXT;
-pub(crate) use self::encode::{BatchKeys, Encoder, canonical};
+pub(crate) use self::encode::{BatchKeys, Encoder, canonical, plain};
 pub(crate) use self::keys::KeyHash;
 use self::keys::{Arena, Store};
 use self::slots::Slots;
@@ -111,10 +112,7 @@ impl Groups {
                 number_rows((keys, slots), hash, (batch.len(), key), hashes, numbers, budget)
             }
             (Keys::Bytes(keys), BatchKeys::Bytes(batch)) => {
-                let (offsets, bytes) = (batch.value_offsets(), batch.value_data());
-                let at = |row: usize| offsets[row].unsigned_abs() as usize;
-                let key = |row: usize| &bytes[at(row)..at(row + 1)];
-                let rows = offsets.len() - 1;
+                let (rows, key) = bytes_of_rows(batch);
                 number_rows((keys, slots), hash, (rows, key), hashes, numbers, budget)
             }
             (_, batch) => {
@@ -237,6 +235,13 @@ fn make_room<'k, S: Store>(
     Ok(())
 }
 
+/// The number of rows of a batch of keys, and the key of each row.
+fn bytes_of_rows<'k>(batch: &'k BinaryArray) -> (usize, impl Fn(usize) -> &'k [u8]) {
+    let (offsets, bytes) = (batch.value_offsets(), batch.value_data());
+    let at = |row: usize| offsets[row].unsigned_abs() as usize;
+    (offsets.len() - 1, move |row| &bytes[at(row)..at(row + 1)])
+}
+
 /// Numbers the groups of `rows` rows, whose keys `key` returns.
 fn number_rows<'k, S: Store>(
     (keys, slots): (&mut S, &mut Slots),
@@ -273,12 +278,7 @@ fn look_up<'k, S: Store, const PREFETCHES: bool>(
 ) {
     for row in numbers.len()..hashes.len() {
         if PREFETCHES {
-            if let Some(&ahead) = hashes.get(row + AHEAD) {
-                slots.prefetch(ahead);
-            }
-            if let Some(likely) = hashes.get(row + KEY_AHEAD).and_then(|&hash| slots.likely(hash)) {
-                keys.prefetch(likely);
-            }
+            fetch_ahead((&*keys, &*slots), hashes, row);
         }
         let (hash, key) = (hashes[row], key(row));
         let group = match slots.find(hash, |group| keys.is(group, key)) {
@@ -294,6 +294,17 @@ fn look_up<'k, S: Store, const PREFETCHES: bool>(
             }
         };
         numbers.push(u32::try_from(group).expect("there are fewer groups than numbers"));
+    }
+}
+
+/// Fetches the place of a later row into the cache, and the key at the place of another one.
+#[inline(always)]
+fn fetch_ahead<S: Store>((keys, slots): (&S, &Slots), hashes: &[u64], row: usize) {
+    if let Some(&ahead) = hashes.get(row + AHEAD) {
+        slots.prefetch(ahead);
+    }
+    if let Some(likely) = hashes.get(row + KEY_AHEAD).and_then(|&hash| slots.likely(hash)) {
+        keys.prefetch(likely);
     }
 }
 
