@@ -42,6 +42,8 @@ const PREFETCHED_MIN: usize = 1 << 14;
 const BLOCK: usize = 64;
 
 const ORDER: &str = "the order of the groups";
+/// The number of a row whose key is the key of no group.
+pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// There are too many groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -119,6 +121,27 @@ impl Groups {
                 numbers.resize(batch.rows(), 0);
                 Ok(())
             }
+        }
+    }
+
+    /// The number of the group of each row, or [`NO_GROUP`] if the key of the row is the key of no
+    /// group.
+    pub(crate) fn find(&mut self, batch: &BatchKeys, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        let Self { slots, keys, hashes, hash } = self;
+        let slots = &*slots;
+        match (&*keys, batch) {
+            (Keys::Narrow(keys), BatchKeys::Narrow(batch)) => {
+                find_rows((keys, slots), hash, (batch.len(), |row| batch[row]), hashes, numbers);
+            }
+            (Keys::Wide(keys), BatchKeys::Wide(batch)) => {
+                find_rows((keys, slots), hash, (batch.len(), |row| batch[row]), hashes, numbers);
+            }
+            (Keys::Bytes(keys), BatchKeys::Bytes(batch)) => {
+                let (rows, key) = bytes_of_rows(batch);
+                find_rows((keys, slots), hash, (rows, key), hashes, numbers);
+            }
+            (_, batch) => numbers.resize(batch.rows(), 0),
         }
     }
 
@@ -306,6 +329,28 @@ fn fetch_ahead<S: Store>((keys, slots): (&S, &Slots), hashes: &[u64], row: usize
     if let Some(likely) = hashes.get(row + KEY_AHEAD).and_then(|&hash| slots.likely(hash)) {
         keys.prefetch(likely);
     }
+}
+
+/// Finds the groups of `rows` rows, whose keys `key` returns.
+fn find_rows<'k, S: Store>(
+    (keys, slots): (&S, &Slots),
+    hash: &KeyHash,
+    (rows, key): (usize, impl Fn(usize) -> S::Key<'k>),
+    hashes: &mut Vec<u64>,
+    numbers: &mut Vec<u32>,
+) {
+    hashes.clear();
+    hashes.extend((0..rows).map(|row| S::hash(hash, key(row))));
+    let prefetches = slots.len() >= PREFETCHED_MIN;
+    numbers.extend((0..rows).map(|row| {
+        if prefetches {
+            fetch_ahead((keys, slots), hashes, row);
+        }
+        let key = key(row);
+        slots.find(hashes[row], |group| keys.is(group, key)).map_or(NO_GROUP, |group| {
+            u32::try_from(group).expect("there are fewer groups than numbers")
+        })
+    }));
 }
 
 /// Adds the groups of another store in the order of their hashes, in which the places of both
