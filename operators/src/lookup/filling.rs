@@ -181,9 +181,10 @@ impl Filling {
                     Duplicates::Last => *earlier = number(row),
                     Duplicates::First | Duplicates::All => {}
                     Duplicates::Fail => {
-                        let (row, earlier) = (self.len + row, *earlier as usize + 1);
-                        let key = shown(keys, row - self.len)?;
-                        return Err(DuplicateKey { row: row + 1, earlier, key }.into());
+                        let earlier = *earlier as usize + 1;
+                        let key = shown(keys, row)?;
+                        let row = self.len + row + 1;
+                        return Err(DuplicateKey { row, earlier, key }.into());
                     }
                 },
             }
@@ -200,9 +201,10 @@ impl Filling {
         }
         let sizes = self.sizes(&columns, budget)?;
         let rows = match self.plan.duplicates {
-            Duplicates::All => Lists::new(&self.key_of, self.keys.len(), budget)?.into_rows(),
+            Duplicates::All => Lists::new(&self.key_of, self.keys.len(), budget)?.into_rows(budget),
             _ => Rows::One(self.row_of),
         };
+        budget.give_back(self.key_of.capacity() * size_of::<u32>());
         Ok(Table { keys: self.keys, rows, columns, sizes })
     }
 
@@ -236,6 +238,7 @@ fn joined(
     budget: &mut Budget,
 ) -> Result<ArrayRef, OperatorError> {
     let Batches { arrays, bytes } = batches;
+    let bytes = bytes + arrays.capacity() * size_of::<ArrayRef>();
     let needed = arrays.iter().map(|array| array.to_data().get_slice_memory_size());
     let needed = needed.sum::<Result<usize, _>>()?;
     let has_offsets =

@@ -95,9 +95,9 @@ pub enum Duplicates {
 /// A null matches nothing, -0 matches 0, and NaN matches NaN.
 ///
 /// # State
-/// The keys and the columns of the table, 20 bytes for each key, and the rows of the stream that
-/// come before the end of the table. More than `memory_max` bytes are an error. The state is not
-/// saved.
+/// The keys and the columns of the table, 20 to 40 bytes for each key, and the rows of the stream
+/// that come before the end of the table. More than `memory_max` bytes are an error. The state is
+/// not saved.
 ///
 /// # Cost
 /// One pass over the keys of a batch, and one copy of each column of the table.

@@ -154,10 +154,10 @@ impl LookingUp {
             self.unsent = self.look_up(records, out)?;
         }
         if let (Some(unsent), State::Whole(table)) = (&mut self.unsent, &self.state) {
-            let rows = unsent.next(table, &self.plan)?;
-            if rows.num_rows() > 0 {
-                out.send(rows);
-            } else {
+            if !unsent.is_sent() {
+                out.send(unsent.next(table, &self.plan)?);
+            }
+            if unsent.is_sent() {
                 self.unsent = None;
             }
         }

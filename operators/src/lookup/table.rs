@@ -67,8 +67,12 @@ impl Lists {
     }
 
     /// The lists, or the rows if each key has one row.
-    pub(super) fn into_rows(self) -> Rows {
-        if self.rows.len() == self.ends.len() { Rows::One(self.rows) } else { Rows::Lists(self) }
+    pub(super) fn into_rows(self, budget: &mut Budget) -> Rows {
+        if self.rows.len() > self.ends.len() {
+            return Rows::Lists(self);
+        }
+        budget.give_back(self.ends.capacity() * size_of::<u32>());
+        Rows::One(self.rows)
     }
 
     /// The rows of a key.

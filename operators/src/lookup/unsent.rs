@@ -83,7 +83,16 @@ impl Unsent {
         Ok(Self { records, partners })
     }
 
-    /// The next rows; without rows if all rows have left.
+    /// Whether all rows have left.
+    pub(super) fn is_sent(&self) -> bool {
+        match &self.partners {
+            Partners::Without => self.records.num_rows() == 0,
+            Partners::One { rows, sent } => *sent == rows.len(),
+            Partners::All(Expansion { keys, row, .. }) => *row == keys.len(),
+        }
+    }
+
+    /// The next rows.
     pub(super) fn next(&mut self, table: &Table, plan: &Plan) -> Result<RecordBatch, ArrowError> {
         let (mut columns, added) = match &mut self.partners {
             Partners::Without => {

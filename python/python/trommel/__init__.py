@@ -1,8 +1,8 @@
 """Frequent items, similar sets, frequent pairs and close vectors.
 
 Functions take data as a whole: `top`, `set_similarity_join`, `near_duplicates`, `clusters`,
-`frequent_pairs`, `epsilon_join` and `tokenize`. Objects take it as it comes: `FrequentItems`, `SetJoinStream`,
-`EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any graph of operators, and answers
+`frequent_pairs`, `epsilon_join`, `lookup` and `tokenize`. Objects take it as it comes:
+`FrequentItems`, `SetJoinStream`, `EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any graph of operators, and answers
 queries while it runs. All take anything with an Arrow interface, NumPy arrays, and lists, and give
 tables that any Arrow library reads.
 """
@@ -15,6 +15,7 @@ from ._functions import (
     epsilon_join,
     filter,
     frequent_pairs,
+    lookup,
     near_duplicates,
     select,
     set_similarity_join,
@@ -45,6 +46,7 @@ __all__ = [
     "epsilon_join",
     "filter",
     "frequent_pairs",
+    "lookup",
     "near_duplicates",
     "select",
     "set_similarity_join",
