@@ -86,13 +86,13 @@ pub enum Duplicates {
 /// a list.
 ///
 /// # Ports
-/// In: the stream, and the table, which must end. Out: the rows of the stream that `mode` says, with
-/// the columns of the table that `columns` says. With `on_error` `reject`, rows of both inputs for
-/// which an expression has no value go to a second output `rejected`.
+/// In: the stream, and the table, which must end. Out: the rows of the stream that `mode` says,
+/// with the columns of the table that `columns` says. With `on_error` `reject`, rows of both inputs
+/// for which an expression has no value go to a second output `rejected`.
 ///
 /// # Guarantees
-/// Exact. Rows of the stream keep their order, and see the whole table, whichever input comes first.
-/// A null matches nothing, -0 matches 0, and NaN matches NaN.
+/// Exact. Rows of the stream keep their order, and see the whole table, whichever input comes
+/// first. A null matches nothing, -0 matches 0, and NaN matches NaN.
 ///
 /// # State
 /// The keys and the columns of the table, 20 to 40 bytes for each key, and the rows of the stream
