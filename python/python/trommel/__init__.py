@@ -2,9 +2,9 @@
 
 Functions take data as a whole: `top`, `set_similarity_join`, `near_duplicates`, `clusters`,
 `frequent_pairs`, `epsilon_join`, `lookup` and `tokenize`. Objects take it as it comes:
-`FrequentItems`, `SetJoinStream`, `EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any graph of operators, and answers
-queries while it runs. All take anything with an Arrow interface, NumPy arrays, and lists, and give
-tables that any Arrow library reads.
+`FrequentItems`, `SetJoinStream`, `EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any
+graph of operators, and answers queries while it runs. All take anything with an Arrow interface,
+NumPy arrays, and lists, and give tables that any Arrow library reads.
 """
 
 import atexit
