@@ -79,14 +79,14 @@ pub use trommel_engine::{
 pub use trommel_operators::wave::Device;
 pub use trommel_operators::{
     Aggregate, Algorithm, Clusters, Collect, Collected, ConjunctiveQuery, Decay, DictionaryFull,
-    Discard, Emit, EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError, Feeder, Filter,
-    ForEach, FrequentItems, FrequentPairs, Generate, GenerateKind, HeavyFilter, Invalid, Isa,
-    JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, Keep, Map, Memory, MissingState, Names,
-    NpyError, OnError, Parallel, Read, ReadError, ReadFormat, ReadFrom, Rotate, RotateCompression,
-    SchemaMismatch, Select, SetSimilarityJoin, Share, ShareError, Similarity, TableError,
-    Threshold, Tokenize, TokenizeBy, TokenizeError, TokenizeInto, Union, ValueError,
-    VectorDistribution, VectorWindow, VerifyMode, Window, Write, WriteError, WriteFormat, Zipf,
-    ZipfError,
+    Discard, Duplicates, Emit, EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Feed, FeedError,
+    Feeder, Filter, ForEach, FrequentItems, FrequentPairs, Generate, GenerateKind, HeavyFilter,
+    Invalid, Isa, JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, Keep, Lookup, LookupMode, Map,
+    Memory, MissingState, Names, NpyError, OnError, Parallel, Read, ReadError, ReadFormat,
+    ReadFrom, Rotate, RotateCompression, SchemaMismatch, Select, SetSimilarityJoin, Share,
+    ShareError, Similarity, TableError, Threshold, Tokenize, TokenizeBy, TokenizeError,
+    TokenizeInto, Union, ValueError, VectorDistribution, VectorWindow, VerifyMode, Window, Write,
+    WriteError, WriteFormat, Zipf, ZipfError,
 };
 pub use trommel_operators::{
     conjunctive_query, epsilon_join, expressions, files, frequent_items, frequent_pairs, items,

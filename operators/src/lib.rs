@@ -8,7 +8,7 @@
 //! | | |
 //! | --- | --- |
 //! | sources | [`Read`] files and standard input · [`Generate`] synthetic streams · [`Memory`] batches from the program · [`Feed`] batches that another thread hands over |
-//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets · [`Aggregate`] rows by groups · [`Clusters`] of pairs |
+//! | basic operators | [`Filter`] rows by an expression · [`Select`] columns by expressions · [`Map`] a function over batches · [`Union`] of several streams · [`Tokenize`] text into tokens or sets · [`Aggregate`] rows by groups · [`Clusters`] of pairs · [`Lookup`] of rows in a table |
 //! | the papers' operators | [`ConjunctiveQuery`] · [`EpsilonJoin`] · [`FrequentItems`] · [`HeavyFilter`] takes hot items out of a stream · [`SetSimilarityJoin`] · [`FrequentPairs`] |
 //! | sinks | [`Write`] files and standard output · [`Discard`] · [`Collect`] into memory · [`ForEach`] a function called with each batch |
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ pub mod expressions;
 pub mod frequent_items;
 pub mod frequent_pairs;
 mod heavy_filter;
+mod lookup;
 pub mod set_similarity_join;
 mod shared;
 mod sink;
@@ -43,6 +44,7 @@ pub use crate::epsilon_join::{EpsilonAlgorithm, EpsilonJoin, EpsilonOutput, Vect
 pub use crate::frequent_items::{Algorithm, Decay, Emit, FrequentItems, Parallel, Window};
 pub use crate::frequent_pairs::FrequentPairs;
 pub use crate::heavy_filter::HeavyFilter;
+pub use crate::lookup::{Duplicates, Lookup, LookupMode};
 pub use crate::set_similarity_join::{
     JoinAlgorithm, JoinMode, JoinOutput, JoinWindow, SetSimilarityJoin, Similarity, Threshold,
     VerifyMode,
@@ -77,6 +79,7 @@ pub fn register_all(registry: &mut Registry) {
         .register::<EpsilonJoin>()
         .register::<Aggregate>()
         .register::<Clusters>()
+        .register::<Lookup>()
         .register::<Filter>()
         .register::<Select>()
         .register::<Union>()

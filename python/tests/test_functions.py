@@ -154,6 +154,33 @@ def test_clusters_of_pairs_and_of_rows():
     assert [row["kept"] for row in found] == [value[id] == max(value[n] for n in joined[id]) for id in ids]
 
 
+@pytest.mark.parametrize("mode", ["left", "inner", "anti", "semi"])
+@pytest.mark.parametrize("duplicates", ["first", "last", "all"])
+def test_lookup_finds_the_rows_of_a_dict(mode, duplicates):
+    hosts = [RNG.choice([None, *"abcdefgh"]) for _ in range(500)]
+    names = [RNG.choice([None, *"abcdxyz"]) for _ in range(12)]
+    rows = {}
+    for place, name in enumerate(names):
+        if name is not None:
+            rows.setdefault(name, []).append(place)
+    chosen = {"first": lambda found: found[:1], "last": lambda found: found[-1:], "all": list}[duplicates]
+    expected = []
+    for n, host in enumerate(hosts):
+        places = chosen(rows.get(host, []))
+        if mode in ("left", "inner"):
+            places = places or ([None] if mode == "left" else [])
+            expected.extend({"host": host, "n": n, "place": place} for place in places)
+        elif (mode == "anti") == (not places):
+            expected.append({"host": host, "n": n})
+    stream = {"host": hosts, "n": list(range(500))}
+    table = {"name": names, "at": list(range(12))}
+    columns = ["at as place"] if mode in ("left", "inner") else None
+    found = trommel.lookup(
+        stream, table, ["host"], table_key="name", mode=mode, columns=columns, duplicates=duplicates
+    )
+    assert found.to_pylist() == expected
+
+
 def test_near_duplicates_keep_the_longest_text():
     texts = ["a b c d", "a b c d e", "x y", "b c d e a f", "x y z", "alone"]
     data = {"id": [7, 7, 8, 9, 9, 1], "text": texts}
@@ -263,6 +290,8 @@ def test_empty_data_gives_empty_tables_with_columns():
         (lambda: trommel.near_duplicates(["a"], 1, keep="first", carry=["x"]), "keep: all rows are returned"),
         (lambda: trommel.clusters({"left": [1], "right": [1]}, keep="largest"), "name in `by` the column"),
         (lambda: trommel.clusters({"left": [1], "right": [1]}, {"n": [5]}), "positions of rows beside pairs of Int64"),
+        (lambda: trommel.lookup({"a": [1]}, {"a": ["x"], "b": [2]}, "a"), "`a` of Utf8 for `a` of Int64"),
+        (lambda: trommel.lookup({"a": [1], "b": [1]}, {"a": [1], "b": [2]}, "a"), "`b as table_b` gives"),
         (lambda: trommel.frequent_pairs([[1]], 0), "support: "),
         (lambda: trommel.frequent_pairs([[1]], 1, itemset=4), "itemset: 4 is out of range; allowed: 2 to 3"),
         (lambda: trommel.epsilon_join([[1.0]], epsilon=-1), "epsilon: -1 is out of range; allowed: at least 0"),

@@ -58,6 +58,7 @@ fn the_schema_accepts_every_config_and_refuses_broken_ones() {
             "latency.json",
             "near-duplicates.json",
             "near-vectors.json",
+            "owners.json",
             "quickstart.json",
             "search-text.json",
             "set-join.json",
@@ -191,6 +192,38 @@ fn latency_has_the_requests_of_each_minute_and_service() {
         assert!(times.len() < 100);
         let largest = *times.iter().max().unwrap() as f64;
         assert_eq!(row["p99"].as_f64(), Some(largest), "{row}");
+    }
+}
+
+#[test]
+fn owners_have_the_team_of_each_slow_request() {
+    let lines = |name: &str| -> Vec<Vec<String>> {
+        let text = fs::read_to_string(repository().join("configs/data").join(name)).unwrap();
+        let lines = text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect());
+        lines.collect()
+    };
+    let teams: BTreeMap<String, (String, String)> = lines("teams.csv")
+        .into_iter()
+        .map(|line| (line[0].clone(), (line[1].clone(), line[2].clone())))
+        .collect();
+    let mut expected = Vec::new();
+    for line in lines("requests.csv") {
+        let ms: u64 = line[2].parse().unwrap();
+        if ms >= 400 {
+            expected.push((line[0].clone(), ms, teams.get(&line[1])));
+        }
+    }
+    assert!(
+        expected.iter().any(|row| row.2.is_some()) && expected.iter().any(|row| row.2.is_none())
+    );
+    let rows = objects(&trommel(["run", "configs/owners.json"]).end().ok());
+    assert_eq!(rows.len(), expected.len());
+    for (row, (time, ms, team)) in rows.iter().zip(expected) {
+        assert_eq!(row["time"].as_str(), Some(&time[..]), "{row}");
+        assert_eq!(row["ms"], ms);
+        assert_eq!(row["team"].as_str(), team.map(|team| &team.0[..]));
+        let phone = team.map(|team| team.1.parse::<u64>().unwrap());
+        assert_eq!(row["phone"].as_u64(), phone);
     }
 }
 

@@ -18,6 +18,7 @@ fn operators_are_listed_with_summaries() {
         "frequent_items",
         "generate",
         "heavy_filter",
+        "lookup",
         "read",
         "set_similarity_join",
         "tokenize",

@@ -324,6 +324,7 @@ const OPERATORS: &[&str] = &[
     "frequent_items",
     "frequent_pairs",
     "heavy_filter",
+    "lookup",
     "set_similarity_join",
     "sink",
     "source",

@@ -8,8 +8,8 @@ use arrow_cast::cast;
 use arrow_select::filter::filter;
 use trommel_engine::operator::{Counters, NamedInputs, OperatorError, Output};
 
-use super::groups::canonical;
-use super::parameters::plan::{Plan, plain};
+use super::parameters::plan::Plan;
+use crate::shared::groups::{canonical, plain};
 use crate::shared::rejected::{BadRows, OnError, PORT};
 
 /// The columns of some rows.

@@ -14,7 +14,6 @@
 //! |---|---|
 //! | `parameters` | the parameters, and the way from parameters to parts |
 //! | `input` | from batches to the columns of groups and arguments |
-//! | `groups` | keys and the numbers of groups |
 //! | `accumulate` | the values of groups |
 //! | `memory` | the memory that the parts share |
 //! | `state` | groups with their values, and the rows of groups |
@@ -22,7 +21,6 @@
 //! | `questions` | the query of a running stage |
 
 mod accumulate;
-mod groups;
 mod input;
 mod memory;
 mod parameters;

@@ -7,10 +7,10 @@ use arrow_schema::{ArrowError, SchemaRef};
 use trommel_engine::operator::OperatorError;
 
 use super::accumulate::{Accumulator, Counts, Finish, Update};
-use super::groups::{Groups, GroupsFull};
 use super::input::Observed;
 use super::parameters::plan::{Computed, Origin, Plan};
 use crate::shared::budget::{Budget, BudgetFull};
+use crate::shared::groups::{Groups, GroupsFull};
 
 const WHAT: &str = "the groups";
 

@@ -6,6 +6,7 @@
 //! | `columns` | Columns that operators share, `line`, `item`, `id` and `set`: how they are found and built |
 //! | `files` | Output files: of sinks, of states and of reports |
 //! | `fraction` | Exact fractions in texts and JSON, for shares and thresholds |
+//! | `groups` | Distinct keys of rows, of any columns, and their numbers |
 //! | `items` | Items: the integers and texts that operators count, filter and look up |
 //! | `names` | The items of a column, integers or texts, each with its own number |
 //! | `parameters` | Checks of parameters that Rust programs set |
@@ -21,6 +22,7 @@ pub(crate) mod budget;
 pub(crate) mod columns;
 pub mod files;
 pub(crate) mod fraction;
+pub(crate) mod groups;
 pub mod items;
 pub(crate) mod names;
 pub(crate) mod parameters;

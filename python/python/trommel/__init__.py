@@ -1,10 +1,10 @@
 """Frequent items, similar sets, frequent pairs and close vectors.
 
 Functions take data as a whole: `top`, `set_similarity_join`, `near_duplicates`, `clusters`,
-`frequent_pairs`, `epsilon_join`, `aggregate` and `tokenize`. Objects take it as it comes: `FrequentItems`, `SetJoinStream`,
-`EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any graph of operators, and answers
-queries while it runs. All take anything with an Arrow interface, NumPy arrays, and lists, and give
-tables that any Arrow library reads.
+`frequent_pairs`, `epsilon_join`, `aggregate`, `lookup` and `tokenize`. Objects take it as it
+comes: `FrequentItems`, `SetJoinStream`, `EpsilonStream` and `ConjunctiveIndex`. A `Pipeline` runs any
+graph of operators, and answers queries while it runs. All take anything with an Arrow interface,
+NumPy arrays, and lists, and give tables that any Arrow library reads.
 """
 
 import atexit
@@ -16,6 +16,7 @@ from ._functions import (
     epsilon_join,
     filter,
     frequent_pairs,
+    lookup,
     near_duplicates,
     select,
     set_similarity_join,
@@ -47,6 +48,7 @@ __all__ = [
     "epsilon_join",
     "filter",
     "frequent_pairs",
+    "lookup",
     "near_duplicates",
     "select",
     "set_similarity_join",

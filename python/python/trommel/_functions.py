@@ -12,6 +12,7 @@ from ._stages import (
     Algorithm,
     Decay,
     Device,
+    Duplicates,
     EpsilonAlgorithm,
     EpsilonOutput,
     Exact,
@@ -21,6 +22,7 @@ from ._stages import (
     JoinWindow,
     Keep,
     Layout,
+    LookupMode,
     Measure,
     OnError,
     PairWindow,
@@ -618,6 +620,79 @@ def clusters(
         memory_max=memory_max,
     )
     return _run([stage], inputs)
+
+
+def lookup(
+    stream: Any,
+    table: Any,
+    key: str | Iterable[str],
+    *,
+    table_key: str | Iterable[str] | None = None,
+    mode: LookupMode = "left",
+    columns: str | Iterable[str] | None = None,
+    duplicates: Duplicates = "fail",
+    memory_max: int | None = None,
+) -> Table:
+    """Join rows to a table by a key: the name that belongs to an id, or the rows whose key is in a list.
+
+    Parameters
+    ----------
+    stream
+        The rows that are looked up. They are returned in their order.
+    table
+        The table in which they are looked up.
+    key
+        The key of a row of `stream`: a column, an expression such as ``"lower(host)"``, or a list of
+        them. A null matches nothing.
+    table_key
+        The key of a row of `table`; without it, as `key`.
+    mode
+        ``"left"``: all rows, with nulls where `table` has no row with the key; ``"inner"``: the rows
+        whose key `table` has; ``"anti"``: the rows whose key `table` does not have; ``"semi"``: as
+        ``"inner"``, without the columns of `table`.
+    columns
+        Columns of `table` that are added: ``"x"``, ``"x as y"``, or a list of them; without it, all
+        columns but the key.
+    duplicates
+        The row of `table` that counts, of several rows with one key: ``"fail"`` (an error),
+        ``"first"``, ``"last"`` or ``"all"`` (a row for each).
+    memory_max
+        Most bytes of the table.
+
+    Returns
+    -------
+    Table
+        The columns of `stream`, and with ``"left"`` and ``"inner"`` `columns` of `table`.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, two columns have one name, or the types of the keys differ.
+    PipelineError
+        If two rows of `table` have one key, or the memory does not suffice.
+
+    Examples
+    --------
+    >>> lookup({"host": [2, 1, 7]}, {"id": [1, 2], "name": ["db", "web"]}, "host", table_key="id")["name"]
+    ['web', 'db', None]
+    """
+
+    def texts(parameter: str, value: str | Iterable[str] | None) -> str | list[str] | None:
+        return value if value is None or isinstance(value, str) else names(parameter, value)
+
+    stage = _with(
+        "lookup",
+        "lookup",
+        ["stream", "table"],
+        key=texts("key", key),
+        table_key=texts("table_key", table_key),
+        mode=mode,
+        columns=texts("columns", columns),
+        duplicates=duplicates,
+        memory_max=memory_max,
+    )
+    asked = form("rows", into="rows")
+    return _run([stage], [("stream", source(stream), asked), ("table", source(table), asked)])
 
 
 def frequent_pairs(

@@ -21,6 +21,7 @@ Device = Union[Literal[
     "cuda:15"
 ], list[str]]
 DictionaryFull = Literal["forget", "fail"]
+Duplicates = Literal["fail", "first", "last", "all"]
 Emit = Literal["end", "every"]
 EpsilonAlgorithm = Literal["auto", "nested_loop", "directory"]
 EpsilonOutput = Literal["pairs", "count", "partners", "first"]
@@ -36,6 +37,7 @@ Keep = Literal["first", "last", "unmatched", "largest", "smallest"]
 Layout = Literal[
     "auto", "batmap", "bitmap", "lists", "sliced", "sparse", "tensor", "triangle"
 ]
+LookupMode = Literal["left", "inner", "anti", "semi"]
 Measure = Literal["confidence", "lift"]
 MissingState = Literal["fail", "begin"]
 OnError = Literal["fail", "skip", "reject"]
@@ -906,6 +908,70 @@ class Stages(Builder):
             "on_error": on_error,
         }
         return self.stage(id, "heavy_filter", inputs, cores=cores, workers=workers, parameters=parameters)
+
+    @operator
+    def lookup(
+        self,
+        id: str,
+        inputs: str | Iterable[str],
+        *,
+        key: str | Collection[str],
+        columns: str | Collection[str] | None = None,
+        duplicates: Duplicates | None = None,
+        memory_max: int | None = None,
+        mode: LookupMode | None = None,
+        on_error: OnError | None = None,
+        table_key: str | Collection[str] | None = None,
+        cores: Iterable[int] | None = None,
+        workers: int | None = None,
+    ) -> str:
+        """Add a stage to join rows to a table by a key.
+
+        Parameters
+        ----------
+        id
+            Names the stage in inputs, queries, reports and errors.
+        inputs
+            Ids of the stages that it reads; ``"stage.port"`` for an output of a stage with several.
+        key
+            The key of a row of the stream: a column, an expression such as ``lower(host)``, or a
+            list of them.
+        columns
+            Columns of the table that rows leave with: ``column``, ``expression as name``, ``*`` for
+            all columns but the key, or ``* except (a, b)``. When left out, ``*``.
+        duplicates
+            The row of the table that counts, of several rows with one key. One of ``"fail"``,
+            ``"first"``, ``"last"``, ``"all"``. Default: ``"fail"``.
+        memory_max
+            Maximum bytes of the table and of the rows that wait for its end. They are reserved from
+            the memory of the pipeline at the start, which must have them. When left out, as much as
+            the stage comes to need and the other stages leave, at most 4 GiB. At least 1.
+        mode
+            Rows that leave, by whether the table has a row with their key. One of ``"left"``,
+            ``"inner"``, ``"anti"``, ``"semi"``. Default: ``"left"``.
+        on_error
+            Action for a row of either input for which an expression has no value, such as a text in
+            a cast to a number. When left out, ``fail``. One of ``"fail"``, ``"skip"``,
+            ``"reject"``.
+        table_key
+            The key of a row of the table, with as many columns of the same types. Integers may have
+            different types. When left out, as ``key``.
+        cores
+            Cores for its parts: a thread of its own on each.
+        workers
+            Number of workers that do its work side by side, if the work can be divided; by default,
+            one for each core where this pays.
+        """
+        parameters = {
+            "key": key,
+            "columns": columns,
+            "duplicates": duplicates,
+            "memory_max": memory_max,
+            "mode": mode,
+            "on_error": on_error,
+            "table_key": table_key,
+        }
+        return self.stage(id, "lookup", inputs, cores=cores, workers=workers, parameters=parameters)
 
     @operator
     def read(

@@ -8,8 +8,8 @@ use arrow_schema::{ArrowError, DataType};
 use trommel_engine::operator::OperatorError;
 
 use super::{Accumulator, Finish, Update, grow};
-use crate::aggregate::groups::{Encoder, Groups, GroupsFull, KeyHash, canonical};
 use crate::shared::budget::{Budget, BudgetFull};
+use crate::shared::groups::{Encoder, Groups, GroupsFull, KeyHash, canonical};
 use crate::shared::parameters::BATCH_ITEMS;
 
 /// The distinct values of all groups.

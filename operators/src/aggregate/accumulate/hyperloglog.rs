@@ -20,8 +20,8 @@ use trommel_engine::operator::OperatorError;
 use trommel_kernels::sieve::split_mix;
 
 use super::{Accumulator, Finish, Update, grow};
-use crate::aggregate::groups::{Encoder, canonical};
 use crate::shared::budget::{Budget, BudgetFull};
+use crate::shared::groups::{Encoder, canonical};
 
 const WHAT: &str = "sketches of distinct values";
 /// Bits of a hash that are the number of a register.

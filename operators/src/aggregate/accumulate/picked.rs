@@ -15,8 +15,8 @@ use arrow_select::take::take;
 use trommel_engine::operator::OperatorError;
 
 use super::{Accumulator, Finish, Update, each, grow};
-use crate::aggregate::groups::{Encoder, canonical};
 use crate::shared::budget::{Budget, BudgetFull};
+use crate::shared::groups::{Encoder, canonical};
 
 const WHAT: &str = "the values of groups";
 

@@ -11,8 +11,8 @@ use crate::aggregate::accumulate::{
     Accumulator, Asked, Choice, Distinct, Lists, Quantiles, Sketches, is_quantified, mean_type,
     picked, sum_type, sums,
 };
-use crate::aggregate::groups::{Encoder, KeyHash};
 use crate::expressions::{Call, Chosen, Expression, ExpressionError, choose};
+use crate::shared::groups::{Encoder, KeyHash, plain};
 use crate::shared::names::secret::Secret;
 use crate::shared::parameters::{Mistakes, blame, refuse};
 
@@ -157,16 +157,6 @@ fn groups(spec: &Aggregate, input: &SchemaRef) -> Result<Vec<Chosen>, BindError>
         }
     }
     mistakes.all(|| Some(all))
-}
-
-/// The type of a column of values of this type: texts and numbers themselves, where the column has
-/// numbers of them.
-pub(crate) fn plain(kind: &DataType) -> DataType {
-    match kind {
-        DataType::Dictionary(_, values) => plain(values),
-        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
-        other => other.clone(),
-    }
 }
 
 /// The calls that have been read.

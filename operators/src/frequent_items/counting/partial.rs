@@ -473,7 +473,8 @@ impl<K: Column, S: Stored<K>> Merge<K, S> {
         }
         // Weights of counts that fade saturate.
         let observed = observed.or(self.fades.then_some(u64::MAX)).ok_or(WeightsFull)?;
-        // Counts that fade can become equal by rounding, and their ranks then depend on all of them.
+        // Counts that fade can become equal by rounding, and their ranks then depend on all of
+        // them.
         let n = self.report.n.min(self.rows_max);
         let largest = if self.fades { None } else { largest_sums(&bounds, n) };
         let mut sum = largest.unwrap_or_else(|| sum_bounds(bounds));

@@ -19,10 +19,11 @@ mod slots;
 
 use std::cmp::Ordering;
 
+use arrow_array::BinaryArray;
 use thiserror::Error;
 
 use self::encode::NULL_TEXT;
-pub(crate) use self::encode::{BatchKeys, Encoder, canonical};
+pub(crate) use self::encode::{BatchKeys, Encoder, canonical, plain};
 pub(crate) use self::keys::KeyHash;
 use self::keys::{Arena, Store};
 use self::slots::Slots;
@@ -41,6 +42,8 @@ const PREFETCHED_MIN: usize = 1 << 14;
 const BLOCK: usize = 64;
 
 const ORDER: &str = "the order of the groups";
+/// The number of a row whose key is the key of no group.
+pub(crate) const NO_GROUP: u32 = u32::MAX;
 
 /// There are too many groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -111,16 +114,34 @@ impl Groups {
                 number_rows((keys, slots), hash, (batch.len(), key), hashes, numbers, budget)
             }
             (Keys::Bytes(keys), BatchKeys::Bytes(batch)) => {
-                let (offsets, bytes) = (batch.value_offsets(), batch.value_data());
-                let at = |row: usize| offsets[row].unsigned_abs() as usize;
-                let key = |row: usize| &bytes[at(row)..at(row + 1)];
-                let rows = offsets.len() - 1;
+                let (rows, key) = bytes_of_rows(batch);
                 number_rows((keys, slots), hash, (rows, key), hashes, numbers, budget)
             }
             (_, batch) => {
                 numbers.resize(batch.rows(), 0);
                 Ok(())
             }
+        }
+    }
+
+    /// The number of the group of each row, or [`NO_GROUP`] if the key of the row is the key of no
+    /// group.
+    pub(crate) fn find(&mut self, batch: &BatchKeys, numbers: &mut Vec<u32>) {
+        numbers.clear();
+        let Self { slots, keys, hashes, hash } = self;
+        let slots = &*slots;
+        match (&*keys, batch) {
+            (Keys::Narrow(keys), BatchKeys::Narrow(batch)) => {
+                find_rows((keys, slots), hash, (batch.len(), |row| batch[row]), hashes, numbers);
+            }
+            (Keys::Wide(keys), BatchKeys::Wide(batch)) => {
+                find_rows((keys, slots), hash, (batch.len(), |row| batch[row]), hashes, numbers);
+            }
+            (Keys::Bytes(keys), BatchKeys::Bytes(batch)) => {
+                let (rows, key) = bytes_of_rows(batch);
+                find_rows((keys, slots), hash, (rows, key), hashes, numbers);
+            }
+            (_, batch) => numbers.resize(batch.rows(), 0),
         }
     }
 
@@ -237,6 +258,13 @@ fn make_room<'k, S: Store>(
     Ok(())
 }
 
+/// The number of rows of a batch of keys, and the key of each row.
+fn bytes_of_rows<'k>(batch: &'k BinaryArray) -> (usize, impl Fn(usize) -> &'k [u8]) {
+    let (offsets, bytes) = (batch.value_offsets(), batch.value_data());
+    let at = |row: usize| offsets[row].unsigned_abs() as usize;
+    (offsets.len() - 1, move |row| &bytes[at(row)..at(row + 1)])
+}
+
 /// Numbers the groups of `rows` rows, whose keys `key` returns.
 fn number_rows<'k, S: Store>(
     (keys, slots): (&mut S, &mut Slots),
@@ -273,12 +301,7 @@ fn look_up<'k, S: Store, const PREFETCHES: bool>(
 ) {
     for row in numbers.len()..hashes.len() {
         if PREFETCHES {
-            if let Some(&ahead) = hashes.get(row + AHEAD) {
-                slots.prefetch(ahead);
-            }
-            if let Some(likely) = hashes.get(row + KEY_AHEAD).and_then(|&hash| slots.likely(hash)) {
-                keys.prefetch(likely);
-            }
+            fetch_ahead((&*keys, &*slots), hashes, row);
         }
         let (hash, key) = (hashes[row], key(row));
         let group = match slots.find(hash, |group| keys.is(group, key)) {
@@ -295,6 +318,39 @@ fn look_up<'k, S: Store, const PREFETCHES: bool>(
         };
         numbers.push(u32::try_from(group).expect("there are fewer groups than numbers"));
     }
+}
+
+/// Fetches the place of a later row into the cache, and the key at the place of another one.
+#[inline(always)]
+fn fetch_ahead<S: Store>((keys, slots): (&S, &Slots), hashes: &[u64], row: usize) {
+    if let Some(&ahead) = hashes.get(row + AHEAD) {
+        slots.prefetch(ahead);
+    }
+    if let Some(likely) = hashes.get(row + KEY_AHEAD).and_then(|&hash| slots.likely(hash)) {
+        keys.prefetch(likely);
+    }
+}
+
+/// Finds the groups of `rows` rows, whose keys `key` returns.
+fn find_rows<'k, S: Store>(
+    (keys, slots): (&S, &Slots),
+    hash: &KeyHash,
+    (rows, key): (usize, impl Fn(usize) -> S::Key<'k>),
+    hashes: &mut Vec<u64>,
+    numbers: &mut Vec<u32>,
+) {
+    hashes.clear();
+    hashes.extend((0..rows).map(|row| S::hash(hash, key(row))));
+    let prefetches = slots.len() >= PREFETCHED_MIN;
+    numbers.extend((0..rows).map(|row| {
+        if prefetches {
+            fetch_ahead((keys, slots), hashes, row);
+        }
+        let key = key(row);
+        slots.find(hashes[row], |group| keys.is(group, key)).map_or(NO_GROUP, |group| {
+            u32::try_from(group).expect("there are fewer groups than numbers")
+        })
+    }));
 }
 
 /// Adds the groups of another store in the order of their hashes, in which the places of both

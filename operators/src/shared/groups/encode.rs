@@ -219,6 +219,16 @@ fn words<W, const N: usize>(
     words
 }
 
+/// The type of a column of values of this type: texts and numbers themselves, where the column has
+/// numbers of them.
+pub(crate) fn plain(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other.clone(),
+    }
+}
+
 /// The column with one form of NaN and of zero, in which equal numbers are equal bytes.
 pub(crate) fn canonical(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
