@@ -138,7 +138,8 @@ fn a_sink_a_hundred_times_slower_gets_every_item_in_bounded_memory() {
     let metrics = graph.build().unwrap().run(RunOptions::new()).unwrap();
     assert_eq!(taken.load(Ordering::Relaxed), items);
     assert!(metrics.wall > wall * SLOWER / 2, "the sink is slow: {:?}", metrics.wall);
-    let added = most_memory().zip(before).map(|(after, before)| after - before);
+    // The kernel counts the memory of threads in steps, so its peak can fall by some pages.
+    let added = most_memory().zip(before).map(|(after, before)| after.saturating_sub(before));
     println!("{items} items in {:?}, alone {wall:?}; {added:?} bytes more", metrics.wall);
     assert!(added.is_none_or(|added| added < ADDED_BYTES_MAX), "{added:?} bytes more");
 }
