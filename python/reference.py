@@ -20,6 +20,7 @@ SIGNATURE_MAX = 100
 # In the order in which a reader meets them.
 SOURCES = [
     ("_functions.py", "Functions"),
+    ("_tables.py", "Functions"),
     ("_inputs.py", "Functions"),
     ("_items.py", "Objects"),
     ("_streams.py", "Objects"),

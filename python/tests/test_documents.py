@@ -9,10 +9,10 @@ import pytest
 
 import trommel
 import usage
-from trommel import _functions, _index, _inputs, _items, _pipeline, _streams
+from trommel import _functions, _index, _inputs, _items, _pipeline, _streams, _tables
 
 
-@pytest.mark.parametrize("module", [_functions, _inputs, _items, _streams, _index, _pipeline])
+@pytest.mark.parametrize("module", [_functions, _tables, _inputs, _items, _streams, _index, _pipeline])
 def test_examples_of_docstrings(module):
     failed, tried = doctest.testmod(module)
     assert tried > 0 and failed == 0

@@ -11,14 +11,9 @@ import atexit
 
 from . import _trommel
 from ._functions import (
-    aggregate,
-    clusters,
     epsilon_join,
-    filter,
     frequent_pairs,
-    lookup,
     near_duplicates,
-    select,
     set_similarity_join,
     tokenize,
     top,
@@ -28,6 +23,7 @@ from ._inputs import table
 from ._items import Counted, FrequentItems
 from ._pipeline import Pipeline, Running, Watch
 from ._streams import EpsilonStream, SetJoinStream
+from ._tables import aggregate, clusters, filter, lookup, select
 from ._trommel import PipelineError, Schema, Table, __version__
 
 __all__ = [
